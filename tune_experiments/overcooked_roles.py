@@ -3,14 +3,15 @@
     python tune_experiments/overcooked_roles.py                              # laptop: 200,000 env steps a row
     python tune_experiments/overcooked_roles.py --task forced_coordination --methods qmix roma --seeds 0 1 2
     python tune_experiments/overcooked_roles.py --methods maser --roles.team.maser.form released --out runs/released
-    python tune_experiments/overcooked_roles.py --methods qmix selfplay --out runs/beside
+    python tune_experiments/overcooked_roles.py --methods qmix selfplay cole --out runs/beside
     python tune_experiments/overcooked_roles.py --preset smoke               # under 2 minutes, learns nothing
 
 Rows `qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
 chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also paid for
 onions in pots, useful dishes and soups taken; those that end in `_sparse` are paid for served soups alone, as in SAMA.
-They play by best actions in tests. `selfplay`, `selfplay_sparse` and `fcp` are those of `overcooked_selfplay.py`, which
-tests sampled actions. Numbers are of whole episodes of 400 env steps without shaping; a soup is 20.
+They play by best actions in tests. `selfplay`, `selfplay_sparse`, `fcp` and `cole` are those of
+`overcooked_selfplay.py`, which tests sampled actions. Numbers are of whole episodes of 400 env steps without shaping; a
+soup is 20.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ from rl_models.rllib.workers import Workers
 from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import main
+from tune_experiments.overcooked.cole import ColeSettings
+from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_sampled
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
 from tune_experiments.overcooked.role_trials import evaluate, plan
-from tune_experiments.overcooked_selfplay import BINS, OvercookedSelfplay
+from tune_experiments.overcooked.trials import COLE
+from tune_experiments.overcooked_selfplay import BINS, COLE_NOTES, OvercookedSelfplay
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.differences import differences
@@ -42,7 +46,7 @@ from tune_experiments.results.main_comparison import MainComparison
 LAPTOP = OvercookedRolesConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
-    methods=Q_METHODS,
+    methods=(*Q_METHODS, COLE),
     network=GridCnnConfig(channels=(4, 4), first_kernel=3, hidden_sizes=(16,)),
     roles=RoleSettings(
         buffer_size=64,
@@ -66,6 +70,7 @@ SMOKE = dataclasses.replace(
     valid_episodes=4,
     checkpoint_every_env_steps=400,
     test_episodes=4,
+    cole=ColeSettings(generations=2, initial_generations=1, payoff_episodes=2),
 )
 PAPER = dataclasses.replace(
     LAPTOP,
@@ -118,6 +123,7 @@ class OvercookedRoles(OvercookedSelfplay):
     def deviations(self, config: Any) -> Sequence[str]:
         """Against the releases."""
         return [
+            *(COLE_NOTES if COLE in config.methods else ()),
             "the previous action is no input; the noise that acted is the noise of learning; tests take the mean role",
             "layer normalisation stands in the place of ROMA's batch normalisation",
             *differences(config, PAPER, _COMPARED, "published is").values(),
@@ -127,7 +133,9 @@ class OvercookedRoles(OvercookedSelfplay):
         """Curves, and an episode of each row's first seed, of those of which there is something yet."""
         curves = draw_curves(run_folder, trials, CURVES, BINS)
         teams = trained_teams(trials, (self.module,))
-        return [*curves, *(write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)]
+        generations = draw_generations(run_folder, trials.get(COLE, {}))
+        videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
+        return [*curves, *generations, *videos]
 
 
 EXPERIMENT = OvercookedRoles()

@@ -4,6 +4,7 @@
     python tune_experiments/overcooked_selfplay.py --task coordination_ring --out runs/ring
     python tune_experiments/overcooked_selfplay.py --methods selfplay --seeds 0 1 2 3 --out runs/population
     python tune_experiments/overcooked_selfplay.py --methods fcp --population runs/population --out runs/fcp
+    python tune_experiments/overcooked_selfplay.py --methods cole --out runs/cole
     python tune_experiments/overcooked_selfplay.py --methods selfplay --search 4 --search-by pbt   # PBT
     python tune_experiments/overcooked_selfplay.py --preset smoke            # under 2 minutes, learns nothing
     python tune_experiments/overcooked_selfplay.py --preset paper            # the published sizes: hours
@@ -11,10 +12,13 @@
 Rows: `selfplay` is also paid, at first, for onions in pots, useful dishes and soups taken; what this is worth falls to
 nothing. `selfplay_sparse` is paid for served soups alone. `fcp`, fictitious co-play, is paid as `selfplay` and learns
 one chef beside partners that learn no more: teams of self-play of another run, each untrained, half-way and trained.
+`cole` (Li et al., ICML 2023) is paid as `selfplay` and grows its partners: copies of itself, of which it meets those
+most often that add least to the others; `plots/` shows its generations. What pairs play for payoffs is not counted.
 All see the whole kitchen (`lossless`). Numbers are of whole episodes of 400 env steps with sampled actions, without
-shaping, beside random play; a soup is 20. A team of `fcp` is tested with itself, as the others are; how it cooks with
-strangers is shown by `overcooked_crossplay.py`. Population based training is a search: members train side by side, and
-those that serve least go on from the weights of those that serve most, with constants changed a little.
+shaping, beside random play; a soup is 20. Teams of `fcp` and `cole` are tested with themselves, as the others are; how
+they cook with strangers is shown by `overcooked_crossplay.py`. Population based training is a search: members train
+side by side, and those that serve least go on from the weights of those that serve most, with constants changed a
+little.
 """
 
 from __future__ import annotations
@@ -34,10 +38,12 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment, main
+from tune_experiments.overcooked.cole import ColeSettings
+from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.config import OvercookedConfig, ShapingSettings, learner_config, make_world
 from tune_experiments.overcooked.evaluation import evaluate
 from tune_experiments.overcooked.tables import tables
-from tune_experiments.overcooked.trials import plan
+from tune_experiments.overcooked.trials import COLE, plan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
@@ -59,6 +65,7 @@ SMOKE = dataclasses.replace(
     valid_episodes=4,
     checkpoint_every_env_steps=800,
     test_episodes=8,
+    cole=ColeSettings(generations=3, initial_generations=1, payoff_episodes=2),
 )
 PAPER = dataclasses.replace(
     LAPTOP,
@@ -106,14 +113,19 @@ CURVES = {
     "valid/reward": "reward per episode, without shaping",
     "episode/shaped_return": "shaped points per episode",
     "policy/entropy": "entropy (nats, both chefs)",
+    "cole/payoff_with_members": "reward with its population (cole)",
 }
+COLE_NOTES = (
+    "cole: at most 5 members, exact Shapley values, visits counted by each world, and both chefs learn in self-play",
+    "cole: PPO's constants are self-play's, generations are shorter, and the last learner is tested, not a chosen one",
+)
 BINS = 40
 _VIDEO_STEPS = 160
 """Of an episode: several soups, and a file that still loads."""
 
 
 class OvercookedSelfplay(Experiment):
-    """Self-play with and without shaping, and fictitious co-play."""
+    """Self-play with and without shaping, fictitious co-play and COLE."""
 
     name = "overcooked_selfplay"
     caption = "Overcooked, self-play"
@@ -142,7 +154,8 @@ class OvercookedSelfplay(Experiment):
 
     def deviations(self, config: OvercookedConfig) -> Sequence[str]:
         """Against the published constants."""
-        notes = ["published constants differ by kitchen within the ranges whose middle is the preset paper"]
+        notes = list(COLE_NOTES) if COLE in config.methods else []
+        notes += ["published constants differ by kitchen within the ranges whose middle is the preset paper"]
         notes += differences(config, PAPER, _COMPARED, "published is").values()
         batches = [each.num_worlds * each.workers.fragment_length for each in (config, PAPER)]
         if batches[0] != batches[1]:
@@ -153,7 +166,9 @@ class OvercookedSelfplay(Experiment):
         """Curves, and an episode of each row's first seed, of those of which there is something yet."""
         curves = draw_curves(run_folder, trials, CURVES, BINS)
         teams = trained_teams(trials, (self.module,))
-        return [*curves, *(write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)]
+        generations = draw_generations(run_folder, trials.get(COLE, {}))
+        videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
+        return [*curves, *generations, *videos]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode, [H, W, 3] uint8 a step."""

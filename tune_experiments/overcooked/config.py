@@ -21,6 +21,8 @@ from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.overcooked.cole import ColeSettings
+from tune_experiments.overcooked.cole_solver import MOST_MEMBERS
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class OvercookedConfig:
     """One run in one kitchen."""
 
     methods: tuple[str, ...] = ("selfplay", "selfplay_sparse")
-    """Rows of the table, each a method that is trained: selfplay, selfplay_sparse, fcp."""
+    """Rows of the table, each a method that is trained: selfplay, selfplay_sparse, fcp, cole."""
     task: str = "cramped_room"
     """Name of the kitchen: cramped_room, asymmetric_advantages, coordination_ring, forced_coordination or
     counter_circuit_o_1order."""
@@ -65,6 +67,8 @@ class OvercookedConfig:
     """Widths of the chefs' network."""
     shaping: ShapingSettings = ShapingSettings()
     """Weight of the shaped points in the rewards, in rows with shaping."""
+    cole: ColeSettings = field(default=ColeSettings(), metadata={"came_later": True})
+    """How row cole grows its population."""
     learner: LearnerConfig = field(default_factory=learner_config)
     """How all rows learn, each chef with its own ratio and advantage."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=50))
@@ -91,6 +95,11 @@ class OvercookedConfig:
             object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
         check_ranges(self)
         check_some_widths(self.network)
+        if self.cole.population_size > MOST_MEMBERS:
+            raise UserError(
+                f"--cole.population-size must be at most {MOST_MEMBERS}, not {self.cole.population_size}: the solver "
+                f"looks at every coalition of members"
+            )
 
     @property
     def num_worlds(self) -> int:
@@ -98,10 +107,14 @@ class OvercookedConfig:
         return self.workers.worlds
 
     @property
-    def shaping_steps(self) -> int:
-        """Env steps of each world until the shaped points weigh nothing."""
-        total = self.shaping.env_steps or self.shaping.share * self.budget_env_steps
-        return max(1, math.ceil(total / self.num_worlds))
+    def shaping_env_steps(self) -> float:
+        """Env steps of the whole run until the shaped points weigh nothing."""
+        return self.shaping.env_steps or self.shaping.share * self.budget_env_steps
+
+    def shaping_after(self, env_steps: int) -> dict[str, Any]:
+        """Arguments of worlds in which the shaped points go on falling after so many env steps of the run."""
+        left = max(0.0, self.shaping_env_steps - env_steps)
+        return {"shaping": left / self.shaping_env_steps, "shaping_steps": max(1, math.ceil(left / self.num_worlds))}
 
 
 def check_some_widths(network: GridCnnConfig) -> None:

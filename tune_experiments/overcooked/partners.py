@@ -2,14 +2,17 @@
 
 Who the partner is, is drawn anew for each episode; the learner's place changes from one episode to the next. For the
 learner the partner is part of the world: its chef is marked as not `alive`, so what is chosen for it is ignored, and no
-loss sees it.
+loss sees it. In `KitchenWithMixture` partners are not equally likely, and in a share of the episodes the learner is its
+own partner, so that both chefs learn (COLE; Li et al., ICML 2023).
 
-State beyond Overcooked's: `partner` [], its number, and `place` [], the learner's (0 or 1).
+State beyond Overcooked's: `partner` [], its number, and `place` [], the learner's (0 or 1); with a mixture `visits`
+[K], number of episodes of this world with each partner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.device import device_of, to_device
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import to_numpy
+from tune_experiments.overcooked.cole_solver import with_visits
 
 _UNIFORMS = "uniforms"
 """Travel to the device with the observations."""
@@ -64,10 +68,10 @@ class KitchenWithPartners(Overcooked):
     def _partners_actions(self) -> Array:
         """[B, 2] int64, what each world's partner would do as either chef."""
         arrays = {**super()._observe(self._rows), _UNIFORMS: self.chance.uniforms(1 + self.num_agents)}
-        actions = np.empty((self.num_worlds, self.num_agents), np.int64)
-        for number in np.unique(self.state["partner"]):
-            rows = np.flatnonzero(self.state["partner"] == number)
-            team = self._partners[number]
+        actions = np.zeros((self.num_worlds, self.num_agents), np.int64)
+        for number, team in enumerate(self._partners):
+            if not len(rows := np.flatnonzero(self.state["partner"] == number)):
+                continue
             device = device_of(team)
             seen = to_device({key: value[rows][:, None] for key, value in arrays.items()}, device)
             uniforms, never = seen.pop(_UNIFORMS), torch.zeros(len(rows), 1, dtype=torch.bool, device=device)
@@ -84,3 +88,67 @@ class KitchenWithPartners(Overcooked):
     def _blank_state(self, num_worlds: int) -> Arrays:
         own = {name: np.zeros(num_worlds, np.int64) for name in ("partner", "place")}
         return super()._blank_state(num_worlds) | own
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """How partners are drawn.
+
+    Attributes:
+        weights: [K], of the partners before any visit.
+        self_share: share of episodes in which the learner is its own partner.
+        visit_weight: what the bonus for partners weighs that the world has seldom met.
+    """
+
+    weights: tuple[float, ...]
+    self_share: float
+    visit_weight: float
+
+
+class KitchenWithMixture(KitchenWithPartners):
+    """A kitchen whose partners are drawn by weights that its own visits shift, or that is left to the learner alone."""
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        partners: Sequence[TeamPolicy],
+        mixture: Mixture,
+        **arguments: Any,
+    ) -> None:
+        """Prepare the worlds; arguments as for `KitchenWithPartners`, and one weight for each partner.
+
+        Raises:
+            ValueError: no partners, or another number of weights.
+        """
+        if len(mixture.weights) != len(partners):
+            raise ValueError(f"{len(partners)} partners need as many weights, got {len(mixture.weights)}")
+        self._mixture = mixture
+        super().__init__(num_worlds, first_world, partners=partners, **arguments)
+
+    def _start(self, rows: Array) -> None:
+        """Begin episodes; visits outlive them."""
+        visits = self.state["visits"][rows] * (self.chance.episode[rows] > 0)[:, None] if self.state else 0
+        super()._start(rows)
+        self.state["visits"][rows] = visits
+        self._draw_partners(rows)
+
+    def _draw_partners(self, rows: Array) -> None:
+        visits, itself = self.state["visits"], len(self._partners)
+        weights = with_visits(np.array(self._mixture.weights), visits[rows], self._mixture.visit_weight)
+        shares = weights / weights.sum(1, keepdims=True) * (1 - self._mixture.self_share)
+        uniforms = self.chance.uniforms(1, rows)
+        drawn = (uniforms >= shares.cumsum(1)).sum(1)
+        if not self._mixture.self_share:  # sums may fall short of 1
+            drawn = np.minimum(drawn, itself - 1)
+        self.state["partner"][rows] = drawn
+        met = drawn < itself
+        visits[rows[met], drawn[met]] += 1
+
+    def _learns(self) -> Array:
+        return np.asarray(super()._learns() | (self.state["partner"] == len(self._partners))[:, None])
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        visits = np.zeros((num_worlds, len(self._mixture.weights)), np.int64)
+        return super()._blank_state(num_worlds) | {"visits": visits}

@@ -18,7 +18,7 @@ from tune_experiments.overcooked.config import OvercookedConfig
 Q_METHODS = ("qmix", "roma", "ldsa", "maser")
 SPARSE = "_sparse"
 Q_ROWS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
-PPO_ROWS = ("selfplay", "selfplay_sparse", "fcp")
+PPO_ROWS = ("selfplay", "selfplay_sparse", "fcp", "cole")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class OvercookedRolesConfig(OvercookedConfig):
 
     methods: tuple[str, ...] = Q_ROWS
     """Rows of the table, each a method that is trained: qmix, roma, ldsa and maser, the same with _sparse, which are
-    paid for served soups alone, and selfplay, selfplay_sparse and fcp."""
+    paid for served soups alone, and selfplay, selfplay_sparse, fcp and cole."""
     roles: RoleSettings = field(default_factory=RoleSettings)
     """How the rows of Q-learning learn, and their networks."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=8, fragment_length=50))

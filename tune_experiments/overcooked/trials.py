@@ -21,9 +21,11 @@ from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import Algorithm
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan, make_rllib_algorithm
+from tune_experiments.overcooked.cole import Cole
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world
+from tune_experiments.overcooked.crossplay import play_pair
 from tune_experiments.overcooked.evaluation import validate
-from tune_experiments.overcooked.partners import KitchenWithPartners
+from tune_experiments.overcooked.partners import KitchenWithMixture, KitchenWithPartners, Mixture
 from tune_experiments.overcooked.population import load_population
 
 
@@ -82,10 +84,33 @@ def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Algo
     return make_rllib_algorithm(dataclasses.replace(trial, make_world=make_world))
 
 
+def _cole(config: OvercookedConfig, trial: TrialPlan) -> Cole:
+    return Cole(config.cole, trial, functools.partial(worlds_of_generation, config), functools.partial(payoff, config))
+
+
+def worlds_of_generation(
+    config: OvercookedConfig, members: Sequence[TeamPolicy], weights: Sequence[float], env_steps: int
+) -> Callable[..., Any]:
+    """How the kitchens of a generation of COLE are made."""
+    shaping = config.shaping_after(env_steps)
+    if not members:
+        return functools.partial(make_world, config, **shaping)
+    mixture = Mixture(tuple(weights), config.cole.self_share, config.cole.visit_weight)
+    arguments = arguments_of(config) | shaping
+    return functools.partial(KitchenWithMixture, partners=members, mixture=mixture, **arguments)
+
+
+def payoff(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy) -> float:
+    """Mean reward of an episode of one team's chef 0 with another's chef 1."""
+    return float(play_pair(config, first, second, config.cole.payoff_episodes)["reward"].mean())
+
+
+COLE = "cole"
 ROWS = {
     "selfplay": Row(),
     "selfplay_sparse": Row(is_shaped=False),
     "fcp": Row(make_world=make_world_with_partners, make_algorithm=_algorithm_with_partners),
+    COLE: Row(make_algorithm=_cole),
 }
 
 
@@ -102,7 +127,7 @@ def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
 
 def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
     """A row with one seed."""
-    shaping: dict[str, Any] = {"shaping": 1.0, "shaping_steps": config.shaping_steps} if row.is_shaped else {}
+    shaping = config.shaping_after(0) if row.is_shaped else {}
     return TrialPlan(
         make_world=functools.partial(row.make_world, config, **shaping, **row.world),
         build_policy=functools.partial(row.build_policy, config, seed),

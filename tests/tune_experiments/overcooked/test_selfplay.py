@@ -117,8 +117,10 @@ def test_only_the_shaped_row_is_paid_for_shaped_points():
 
 def test_shaping_ends_at_its_share_of_the_budget_of_all_worlds_together():
     config = dataclasses.replace(LAPTOP, budget_env_steps=96_000)
-    assert config.num_worlds == 32 and config.shaping_steps == 1_800
-    assert PAPER.shaping_steps * PAPER.num_worlds == pytest.approx(2_500_000, rel=1e-3)
+    assert config.num_worlds == 32 and config.shaping_after(0) == {"shaping": 1.0, "shaping_steps": 1_800}
+    assert config.shaping_after(43_200) == {"shaping": 0.25, "shaping_steps": 450}
+    assert config.shaping_after(60_000) == {"shaping": 0.0, "shaping_steps": 1}
+    assert PAPER.shaping_env_steps == 2_500_000
     world = plan(config, "selfplay", 0).make_world(num_worlds=1, first_world=0)
     assert (world._shaping, world._shaping_steps) == (1.0, 1_800)
 
@@ -217,5 +219,5 @@ def test_what_no_run_can_have_is_refused(changes, said):
 
 
 def test_an_unknown_row_is_refused_by_name():
-    with pytest.raises(UserError, match="--methods must be some of selfplay, selfplay_sparse, fcp, not 'pbt'"):
+    with pytest.raises(UserError, match="--methods must be some of selfplay, selfplay_sparse, fcp, cole, not 'pbt'"):
         plan(OvercookedConfig(methods=("pbt",)), "pbt", 0)

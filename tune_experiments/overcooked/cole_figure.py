@@ -1,0 +1,104 @@
+"""A picture of how COLE's population grew: payoffs of the last generation, who prefers whom, and all generations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from tune_experiments.overcooked.cole import Generation, generations_of
+from tune_experiments.overcooked.cole_solver import preferred
+from tune_experiments.results.plots.figures import COLOURS, INK, REMARK, new_figure, save
+from tune_experiments.run.trial import CHECKPOINTS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEARNER = "learner"
+_MEMBER_COLOUR, _LEARNER_COLOUR = COLOURS[0], COLOURS[1]
+
+
+def draw_generations(run_folder: Path, trials: Mapping[int, Path]) -> Iterator[Path]:
+    """A picture of each trial that has ended a generation; `trials` are seed -> folder."""
+    for seed, folder in trials.items():
+        newest = newest_whole_checkpoint(folder / CHECKPOINTS)
+        generations = [] if newest is None else generations_of(load_checkpoint(newest).tensors)
+        if generations:
+            yield draw(generations, run_folder / f"plots/cole-seed{seed}.png")
+
+
+def draw(generations: Sequence[Generation], path: Path) -> Path:
+    """One picture.
+
+    Args:
+        generations: of a trial, at least one.
+        path: the PNG to write.
+    """
+    last = generations[-1]
+    names = [*(f"{member:,}" for member in last.members), LEARNER]
+    figure = new_figure(12.5, 4.4)
+    pairs, graph, growth = figure.subplots(1, 3, width_ratios=(1, 1, 1.1))
+    _draw_payoffs(pairs, np.array(last.payoffs), names)
+    _draw_graph(graph, last, names)
+    _draw_growth(growth, generations)
+    remark = f"members are called by the env steps after which they joined; payoffs after {last.env_steps:,} env steps"
+    figure.supxlabel(remark, fontsize=8, color=REMARK)
+    return save(figure, path)
+
+
+def _draw_payoffs(panel: Axes, payoffs: np.ndarray, names: Sequence[str]) -> None:
+    panel.imshow(payoffs, cmap="Blues", vmin=0, vmax=float(payoffs.max()) or 1.0)
+    panel.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
+    panel.set_yticks(range(len(names)), names, fontsize=8)
+    panel.set_xlabel("chef 1", fontsize=9)
+    panel.set_ylabel("chef 0", fontsize=9)
+    panel.tick_params(length=0)
+    panel.set_title("payoff: reward per episode", fontsize=10, color=INK)
+    for (row, column), value in np.ndenumerate(payoffs):
+        colour = "white" if value > 0.6 * float(payoffs.max()) else INK
+        panel.text(column, row, f"{value:.0f}", color=colour, fontsize=8, ha="center", va="center")
+
+
+def _draw_graph(panel: Axes, last: Generation, names: Sequence[str]) -> None:
+    """Members on a circle, each with an arrow to whom it cooks best with."""
+    angles = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / len(names)
+    places = np.stack([np.cos(angles), np.sin(angles)], -1) * (len(names) > 1)
+    shapley = np.array(last.shapley)
+    sizes = 150 + 600 * shapley / (shapley.max() or 1.0)
+    colours = [_LEARNER_COLOUR if name == LEARNER else _MEMBER_COLOUR for name in names]
+    for source, target in enumerate(preferred(np.array(last.payoffs))):
+        if source != target:
+            style = {"arrowstyle": "-|>", "color": INK, "shrinkA": 17, "shrinkB": 17, "linewidth": 1.1}
+            panel.annotate("", places[target], places[source], arrowprops=style)
+    panel.scatter(*places.T, s=sizes, c=colours, zorder=3)
+    for place, name, value in zip(places, names, shapley, strict=True):
+        panel.text(*place * (1.62, 1.4), f"{name}\n{value:.1f}", fontsize=8, ha="center", va="center", color=INK)
+    panel.set(xlim=(-2.1, 2.1), ylim=(-1.8, 1.8), aspect="equal")
+    panel.axis("off")
+    panel.set_title("cooks best with (no arrow: itself); size: Shapley value", fontsize=10, color=INK)
+
+
+def _draw_growth(panel: Axes, generations: Sequence[Generation]) -> None:
+    """The learner's payoffs at the end of every generation, with itself and with the members."""
+    moments = np.array([found.env_steps for found in generations])
+    own = np.array([found.payoffs[-1][-1] for found in generations])
+    beside = [found for found in generations if found.members]
+    with_members = [np.mean([row[-1] for row in found.payoffs[:-1]] + found.payoffs[-1][:-1]) for found in beside]
+    panel.plot(moments, own, color=_LEARNER_COLOUR, label="with itself")
+    panel.plot([found.env_steps for found in beside], with_members, color=_MEMBER_COLOUR, label="with the members")
+    joined = np.array([found.accepted for found in generations])
+    for is_shown, face, label in ((joined, _LEARNER_COLOUR, "joined"), (~joined, "white", "refused")):
+        if is_shown.any():
+            points = {"marker": "o", "linestyle": "", "markerfacecolor": face, "color": _LEARNER_COLOUR}
+            panel.plot(moments[is_shown], own[is_shown], label=label, **points)
+    panel.set_ylim(bottom=0)
+    panel.set_xlabel("env steps of training", fontsize=9)
+    panel.set_ylabel("reward per episode", fontsize=9)
+    panel.tick_params(labelsize=8)
+    panel.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1000:,.0f} k")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(fontsize=8, frameon=False)
+    panel.set_title("the learner, generation by generation", fontsize=10, color=INK)

@@ -1,0 +1,131 @@
+"""COLE's solver: which partners the learner needs, and whether it fits the population (Li et al., ICML 2023).
+
+A population is known by its payoffs: entry (i, j) is what member i achieves as chef 0 with member j as chef 1. The
+graphic Shapley value of a member is what it adds to the coalitions of the others; whoever adds little is hard to cook
+with, or cannot cook, and becomes a likely partner. Constants are those of the released code; values are sums over all
+coalitions, where the release samples 200 orders. This file must not know a game.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+
+DAMPING = 0.85
+SHARPNESS = 10.0
+"""Of both softmaxes: over centralities, and over Shapley values."""
+NEWEST_SHARE = 0.1
+"""Share of the members that count as new where a learner is judged."""
+MOST_REFUSALS = 2
+MOST_MEMBERS = 10
+"""Coalitions double with every member."""
+
+
+def page_rank(payoffs: Array) -> Array:
+    """PageRank of a weighted graph with its self-loops; a row of zeros leads anywhere.
+
+    Args:
+        payoffs: [n, n], at least 0; weight of the edge from i to j.
+
+    Returns:
+        [n] float64, their sum is 1.
+    """
+    count, sums = len(payoffs), payoffs.sum(1, keepdims=True)
+    steps = np.where(sums > 0, payoffs / np.where(sums > 0, sums, 1), 1 / count)
+    return np.asarray(np.linalg.solve(np.eye(count) - DAMPING * steps.T, np.full(count, (1 - DAMPING) / count)))
+
+
+def value_of(payoffs: Array) -> float:
+    """What a coalition is worth: its payoffs, weighted by how little central the partner is.
+
+    Args:
+        payoffs: [n, n], of the coalition alone.
+
+    Returns:
+        at least 0; 0 for nobody.
+    """
+    if not len(payoffs):
+        return 0.0
+    weights = softmax(-SHARPNESS * page_rank(payoffs))
+    return max(0.0, float((payoffs @ weights).sum()) / len(payoffs))
+
+
+def shapley_values(payoffs: Array) -> Array:
+    """Graphic Shapley values: mean over all orders of what a member adds to those before it, losses taken as 0.
+
+    Args:
+        payoffs: [n, n], at least 0.
+
+    Returns:
+        [n] float64; because losses are taken as 0, their sum is not the value of all.
+    """
+    count = len(payoffs)
+    worth = {
+        chosen: value_of(payoffs[np.ix_(chosen, chosen)])
+        for size in range(count + 1)
+        for chosen in itertools.combinations(range(count), size)
+    }
+    values = np.zeros(count)
+    for before, value in worth.items():
+        orders = math.factorial(len(before)) * math.factorial(count - len(before) - 1) if len(before) < count else 0
+        for member in set(range(count)) - set(before):
+            added = worth[tuple(sorted((*before, member)))] - value
+            values[member] += orders / math.factorial(count) * max(0.0, added)
+    return values
+
+
+def partner_weights(payoffs: Array) -> Array:
+    """How likely each member is to be the partner before any visit, [n] float64, their sum is 1."""
+    values = shapley_values(payoffs)
+    length = np.linalg.norm(values)
+    return softmax(-SHARPNESS * values / (length if length > 0 else 1.0))
+
+
+def with_visits(weights: Array, visits: Array, visit_weight: float) -> Array:
+    """Weights of partners after some visits: who was seldom met becomes likelier.
+
+    Args:
+        weights: [n], of `partner_weights`.
+        visits: [B, n], how often each was met.
+        visit_weight: what the bonus weighs, at least 0.
+
+    Returns:
+        [B, n] float64, not normalised.
+    """
+    bonus = np.sqrt(visits.sum(-1, keepdims=True)) / (1 + visits)
+    length = np.linalg.norm(bonus, axis=-1, keepdims=True)
+    return np.asarray(weights + visit_weight * bonus / np.where(length > 0, length, 1))
+
+
+def preferred(payoffs: Array) -> Array:
+    """Whom each member cooks best with, in the mean of both orders, itself included; of several the last, [n] int."""
+    mean = (payoffs + payoffs.T) / 2
+    return len(mean) - 1 - mean[:, ::-1].argmax(1)
+
+
+def unpopularity(payoffs: Array) -> Array:
+    """1 minus the share of the others who prefer a member; below 0 where it prefers itself as well, [n] float64."""
+    count = len(payoffs)
+    return 1 - np.bincount(preferred(payoffs), minlength=count) / max(count - 1, 1)
+
+
+def is_accepted(payoffs: Array, refusals: int) -> bool:
+    """Whether a learner joins the population: it, or one of the newest, is the most preferred; or it was refused twice.
+
+    Args:
+        payoffs: [n + 1, n + 1], of n members from old to new and the learner, which is the last.
+        refusals: how often this learner was refused.
+    """
+    members = len(payoffs) - 1
+    newest = int(NEWEST_SHARE * members) + 1
+    return refusals >= MOST_REFUSALS or int(unpopularity(payoffs).argmin()) >= members - newest
+
+
+def softmax(logits: Array) -> Array:
+    """exp, divided by its sum, [n] float64."""
+    raised = np.exp(logits - logits.max())
+    return np.asarray(raised / raised.sum())
