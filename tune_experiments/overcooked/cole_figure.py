@@ -73,9 +73,10 @@ def _draw_graph(panel: Axes, last: Generation, names: Sequence[str]) -> None:
         if source != target:
             style = {"arrowstyle": "-|>", "color": INK, "shrinkA": 17, "shrinkB": 17, "linewidth": 1.1}
             panel.annotate("", places[target], places[source], arrowprops=style)
-    panel.scatter(*places.T, s=sizes, c=colours, zorder=3)
+    panel.scatter(places[:, 0], places[:, 1], s=sizes, c=colours, zorder=3)
     for place, name, value in zip(places, names, shapley, strict=True):
-        panel.text(*place * (1.62, 1.4), f"{name}\n{value:.1f}", fontsize=8, ha="center", va="center", color=INK)
+        across, up = place * (1.62, 1.4)
+        panel.text(across, up, f"{name}\n{value:.1f}", fontsize=8, ha="center", va="center", color=INK)
     panel.set(xlim=(-2.1, 2.1), ylim=(-1.8, 1.8), aspect="equal")
     panel.axis("off")
     panel.set_title("cooks best with (no arrow: itself); size: Shapley value", fontsize=10, color=INK)
@@ -92,13 +93,13 @@ def _draw_growth(panel: Axes, generations: Sequence[Generation]) -> None:
     joined = np.array([found.accepted for found in generations])
     for is_shown, face, label in ((joined, _LEARNER_COLOUR, "joined"), (~joined, "white", "refused")):
         if is_shown.any():
-            points = {"marker": "o", "linestyle": "", "markerfacecolor": face, "color": _LEARNER_COLOUR}
-            panel.plot(moments[is_shown], own[is_shown], label=label, **points)
+            panel.plot(moments[is_shown], own[is_shown], "o", color=_LEARNER_COLOUR, markerfacecolor=face, label=label)
     panel.set_ylim(bottom=0)
     panel.set_xlabel("env steps of training", fontsize=9)
     panel.set_ylabel("reward per episode", fontsize=9)
     panel.tick_params(labelsize=8)
-    panel.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1000:,.0f} k")
+    panel.locator_params(axis="x", nbins=5)
+    panel.xaxis.set_major_formatter(lambda steps, _: f"{steps:,.0f}")
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(fontsize=8, frameon=False)
     panel.set_title("the learner, generation by generation", fontsize=10, color=INK)

@@ -276,7 +276,7 @@ def test_the_row_says_what_it_was_trained_for():
     }
     lines = [Result(**shared, method=row, seed=0, env_steps=600_000, n_episodes=4) for row in ("cole", "selfplay")]
     table = tables(lines, "Overcooked")[0]
-    assert [row.method for row in table.rows] == ["cole, 600,000 env steps", "selfplay"]
+    assert [label for label, _ in table.rows] == ["cole, 600,000 env steps", "selfplay"]
 
 
 def test_a_trial_leaves_a_picture_of_its_generations(tmp_path):
