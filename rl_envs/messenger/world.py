@@ -46,7 +46,7 @@ from rl_envs.messenger.movements import nearer_of_two
 from rl_envs.messenger.observation import Observer
 from rl_envs.messenger.single_rules import LAST_PLACE, LOST
 from rl_envs.messenger.stages import stage_of
-from rl_envs.messenger.symbols import ACTIONS, ENEMY, FIRST_ENTITY, IMMOVABLE, LAST_ENTITY, ROLES, STAY, UNKNOWN
+from rl_envs.messenger.symbols import ACTIONS, ENEMY, FIRST_ENTITY, IMMOVABLE, LAST_ENTITY, ROLES, STAY, SYMBOLS, UNKNOWN
 from rl_envs.messenger.team_rules import behaviours
 
 if TYPE_CHECKING:
@@ -274,6 +274,10 @@ class Messenger(World):
         from rl_envs.messenger import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
+
+    def entity_names(self, seen: Arrays) -> list[str]:
+        """Names of the entities that an agent sees, from its observation; "" for one that is removed."""
+        return [SYMBOLS[symbol] if symbol else "" for symbol in seen["symbols"][-1].tolist()]
 
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`; callers may add `attention`."""

@@ -82,6 +82,10 @@ class LanguageNetwork(nn.Module):
         """Nothing is remembered from step to step."""
         return {}
 
+    def message_text(self, row: Array) -> str:
+        """What a message says, of its row [L] int32 of token ids."""
+        return self.writer.text(message_of(row))
+
     def speech(self) -> Narration:
         """Adapter from a world's observations to this network's inputs."""
         return Narration(self.narrator, self.writer, self.language.tokens, self.settings)

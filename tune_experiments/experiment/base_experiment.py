@@ -104,6 +104,30 @@ class BaseExperiment(ABC):
     def video(self, loaded: Any, seed: int) -> Sequence[Any]:
         """Frames of an episode of a `LoadedPolicy`, [H, W, 3] uint8 each."""
 
+    @abstractmethod
+    def episodes(self, loaded: Any, seed: int, episodes: int, most_steps: int) -> Sequence[Any]:
+        """Records (`play.episode.Episode`) of the first episodes of a `LoadedPolicy`, for a page.
+
+        Args:
+            loaded: the team.
+            seed: of worlds and actions.
+            episodes: how many starts.
+            most_steps: env steps after which a record is cut.
+        """
+
+    @abstractmethod
+    def spectator(self, loaded: Any) -> Any:
+        """Who looks on while these are recorded (`play.spectator.Spectator`): pictures, and notes for people."""
+
+    @abstractmethod
+    def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+        """Write a page on which people look at an episode of each method; what was written.
+
+        Args:
+            run_folder: where it goes.
+            trials: method -> seed -> trial folder.
+        """
+
     def imports(self, config: Any) -> Sequence[str]:
         """Modules from outside that are imported where its worlds are built; a stored run must be allowed each."""
         return ()

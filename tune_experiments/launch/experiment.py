@@ -34,8 +34,11 @@ from tune_experiments.experiment.command_line import RunOptions, check_options, 
 from tune_experiments.launch.callbacks import Callback
 from tune_experiments.launch.finished_run import Run
 from tune_experiments.launch.launch import launch
+from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
+from tune_experiments.play.show import PAGE, write_page
+from tune_experiments.play.spectator import Spectator
 from tune_experiments.play.trial_figures import draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
 
@@ -105,6 +108,21 @@ class Experiment(BaseExperiment):
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """Frames of an episode, [H, W, 3] uint8 each: the world's own pictures."""
         return record_episode(loaded, seed)
+
+    def episodes(
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+    ) -> Sequence[Episode]:
+        """The first episode of each of some worlds."""
+        return record_episodes(loaded, seed, episodes, most_steps)
+
+    def spectator(self, loaded: LoadedPolicy) -> Spectator:
+        """Sees the world's own picture."""
+        return Spectator(loaded)
+
+    def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+        """An episode of each method's first seed, all from one start."""
+        teams = [team for _, team in trained_teams(trials, (self.module,))]
+        return [write_page(run_folder / PAGE, self.caption, teams)] if teams else []
 
     def _videos(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
         """One of each method's first seed."""

@@ -239,7 +239,8 @@ def show_results(
     write_tables(out / "table.md", tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
-    for path in experiment.figures(out, trial_folders(experiment, config, out)):
+    trials = trial_folders(experiment, config, out)
+    for path in [*experiment.figures(out, trials), *experiment.page(out, trials)]:
         console.print(f"wrote {uri}/{path.relative_to(out)}" if uri else f"wrote {path}", highlight=False)
     where = f"fetch {uri}/trials and name that folder, " if uri else ""
     console.print(f"curves: {where}tensorboard --logdir {'FOLDER' if uri else out / 'trials'}", highlight=False)

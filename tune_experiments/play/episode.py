@@ -1,0 +1,259 @@
+"""An episode as it is shown: what each agent saw, thought and did at every step, for any world and any network.
+
+A network needs nothing for it but what it offers already: extras whose names begin with `attention/` while it shows
+attention, the entity divider's extras, messages among its extras, a joint policy. A world needs `action_names`, its
+text keys with a `vocabulary`, and `render`; what it lacks is left out. This file must not know any world or network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, deciding
+from rl_models.distributions.joint_policy import WholeJointPolicy
+from rl_models.networks.speech import MESSAGES
+from rl_models.policy import TeamOutput
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.maps import AttentionMap, attention_maps, own_entities, texts_of
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.spectator import Note, Spectator
+
+MOST_STEPS = 500
+"""Env steps of an episode that are recorded; a longer one is cut, and its record says so."""
+_MOST_LIKELY = 6
+_WIDEST_JOINT = 24
+"""Actions of an agent up to which the joint policy of two agents is kept whole."""
+
+
+@dataclass(frozen=True)
+class AgentStep:
+    """What one agent did at a step.
+
+    Attributes:
+        action: name of its action; "" for one that carries on with what it began.
+        likely: its most probable actions with their probabilities, the most probable first; empty where a policy has
+            no marginals.
+        message: text that it wrote to the others; "" for none.
+        attention: maps over what it reads.
+        entities: names of the entities that its mask keeps; None for a network that does not divide.
+    """
+
+    action: str
+    likely: tuple[tuple[str, float], ...] = ()
+    message: str = ""
+    attention: tuple[AttentionMap, ...] = ()
+    entities: tuple[str, ...] | None = None
+
+
+@dataclass
+class Step:
+    """One env step.
+
+    Attributes:
+        picture: of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
+        agents: N of them.
+        joint: joint policy of two agents, [A, A] float32, or None.
+        weights: of the components of a mixture, M of them; empty for one component.
+        texts: observation key -> what the first agent reads under it.
+        notes: what else is known, such as a planner's goals.
+        rewards: of each agent for this step.
+    """
+
+    picture: Array | None
+    agents: tuple[AgentStep, ...]
+    joint: Array | None = None
+    weights: tuple[float, ...] = ()
+    texts: dict[str, str] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    rewards: tuple[float, ...] = ()
+
+
+@dataclass
+class Episode:
+    """A recorded episode.
+
+    Attributes:
+        title: which start it is.
+        start: digest of the world's state at the start; equal ones are the same start.
+        agents: their names.
+        actions: names of the actions; empty where they have none.
+        steps: T of them.
+        last_picture: of the world after the last step.
+        last_notes: what came after the last step.
+        metrics: of the episode; empty if it was cut.
+    """
+
+    title: str
+    start: str
+    agents: tuple[str, ...]
+    actions: tuple[str, ...]
+    steps: list[Step] = field(default_factory=list)
+    last_picture: Array | None = None
+    last_notes: tuple[Note, ...] = ()
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+class EpisodeRecorder:
+    """Keeps one episode of one world of a batch, step by step."""
+
+    def __init__(self, loaded: LoadedPolicy, world: Any, index: int, title: str, spectator: Spectator) -> None:
+        """Begin a record; the world stands at the start.
+
+        Args:
+            loaded: the team.
+            world: B worlds.
+            index: of the world that is recorded.
+            title: which start it is.
+            spectator: looks on.
+        """
+        names = tuple(map(str, getattr(world, "action_names", ())))
+        self.episode = Episode(title, digest_of(world, index), tuple(world.agents), names)
+        self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
+
+    def choose(self, obs: Arrays, actions: Any) -> None:
+        """Keep what the team has just chosen; the world is not stepped yet.
+
+        Args:
+            obs: name -> [B, N, ...], as the team got them.
+            actions: [B, N] int, or factor -> such an array.
+        """
+        world, index, output = self._world, self._index, self._loaded.last_output
+        assert output is not None
+        decides = deciding(obs)
+        own = {key: value[index] for key, value in obs.items()}
+        policy = _WholePolicy(output, index, self.episode.actions)
+        chosen = [
+            self._name(actions, agent) if decides is None or decides[index, agent] else ""
+            for agent in range(len(world.agents))
+        ]
+        agents = tuple(
+            AgentStep(
+                action,
+                policy.likely(agent) if action else (),
+                self._message(output, agent),
+                attention_maps(world, own, output.extras, index, agent),
+                own_entities(world, own, output.extras, index, agent),
+            )
+            for agent, action in enumerate(chosen)
+        )
+        picture, notes = self._spectator.picture(world, index), self._spectator.notes(world, index)
+        step = Step(picture, agents, policy.joint(), policy.weights(), texts_of(world, own, 0), notes)
+        self.episode.steps.append(step)
+
+    def reward(self, rewards: Sequence[float]) -> None:
+        """Keep what the last step paid, one number an agent."""
+        self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
+
+    def end(self, metrics: dict[str, float]) -> Episode:
+        """The finished record; the world still shows the last state."""
+        self.episode.last_picture = self._spectator.picture(self._world, self._index)
+        self.episode.last_notes = self._spectator.notes(self._world, self._index)
+        self.episode.metrics = metrics
+        return self.episode
+
+    def _name(self, actions: Any, agent: int) -> str:
+        """An agent's action in words."""
+        if isinstance(actions, dict):
+            return ", ".join(f"{factor} {values[self._index, agent]}" for factor, values in actions.items())
+        number, names = int(actions[self._index, agent]), self.episode.actions
+        return names[number] if number < len(names) else str(number)
+
+    def _message(self, output: TeamOutput, agent: int) -> str:
+        """What an agent of a team that writes has written."""
+        network: Any = self._loaded.policy.network
+        if MESSAGES not in output.extras or not hasattr(network, "message_text"):
+            return ""
+        return str(network.message_text(output.extras[MESSAGES][self._index, 0, agent].cpu().numpy()))
+
+
+class _WholePolicy:
+    """The joint policy of one world at the last choice, as far as it can be shown."""
+
+    def __init__(self, output: TeamOutput, index: int, names: Sequence[str]) -> None:
+        policy: Any = output.policy
+        self._policy, self._index, self._names = policy, index, names
+        self._marginals = policy.marginals()[index, 0].cpu().numpy() if isinstance(policy, WholeJointPolicy) else None
+
+    def likely(self, agent: int) -> tuple[tuple[str, float], ...]:
+        """The most probable actions of an agent."""
+        if self._marginals is None:
+            return ()
+        shares = self._marginals[agent]
+        best = np.argsort(-shares, kind="stable")[:_MOST_LIKELY].tolist()
+        name = [self._names[action] if action < len(self._names) else str(action) for action in best]
+        return tuple((one, float(shares[action])) for one, action in zip(name, best, strict=True))
+
+    def joint(self) -> Array | None:
+        """[A, A] for two agents with few actions."""
+        if self._marginals is None or self._marginals.shape[0] != 2 or self._marginals.shape[1] > _WIDEST_JOINT:
+            return None
+        first = slice(self._index, self._index + 1)
+        joint: Array = self._policy.select_worlds(first).joint()[0, 0].cpu().numpy()
+        return joint
+
+    def weights(self) -> tuple[float, ...]:
+        """Shares of the components of a mixture with more than one."""
+        weights = getattr(self._policy, "log_weights", None)
+        if weights is None or weights.shape[-1] < 2:
+            return ()
+        return tuple(weights[self._index, 0].exp().tolist())
+
+
+def digest_of(world: Any, index: int) -> str:
+    """Digest of a world's state and of its kind: equal ones are the same start of the same game."""
+    found = hashlib.sha256(type(world).__qualname__.encode())
+    for name, value in sorted(world.state.items()):
+        if name not in world.texts:  # row numbers; they depend on what was read before
+            found.update(name.encode() + np.ascontiguousarray(value[index]).tobytes())
+    return found.hexdigest()[:16]
+
+
+def record_episodes(
+    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+) -> list[Episode]:
+    """The first episode of each of B worlds.
+
+    Args:
+        loaded: the team.
+        seed: of worlds and actions.
+        episodes: B.
+        most_steps: env steps after which a record is cut.
+    """
+    world = loaded.make_world(episodes)
+    world.auto_resets = False
+    with contextlib.closing(world), loaded.showing_attention(), loaded.experiment.spectator(loaded) as spectator:
+        obs, first = world.reset(seed), None
+        loaded.reset(seed, world.texts)
+        recorders = {
+            index: EpisodeRecorder(loaded, world, index, f"seed {seed}, world {index}", spectator)
+            for index in range(episodes)
+        }
+        finished: dict[int, Episode] = {}
+        for _ in range(most_steps):
+            actions = loaded.act(obs, first)
+            for recorder in recorders.values():
+                recorder.choose(obs, actions)
+            obs, reward, terminated, truncated, info = world.step(actions)
+            for index, recorder in recorders.items():
+                recorder.reward(reward[index])
+            first = terminated | truncated
+            for index in set(np.flatnonzero(first).tolist()) & recorders.keys():
+                finished[index] = recorders.pop(index).end(metrics_of(info, index))
+            if not recorders:
+                break
+            if first.any():
+                obs = world.next_episode(np.flatnonzero(first))
+        finished |= {index: recorder.end({}) for index, recorder in recorders.items()}
+    return [finished[index] for index in range(episodes)]
+
+
+def metrics_of(info: dict[str, Any], index: int) -> dict[str, float]:
+    """Metrics of the episode that has just ended in a world; of an agent's number the team's mean."""
+    place = list(info["done_worlds"]).index(index)
+    return {name: float(np.mean(values[place])) for name, values in info["episode"].items()}

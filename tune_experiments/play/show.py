@@ -1,0 +1,79 @@
+"""The page of a run or of teams: the command `show`, and what every run writes at its end.
+
+All teams play the same starts, so that two of them can be seen side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tune_experiments.core.files import write_atomically
+from tune_experiments.experiment.finding import trial_name
+from tune_experiments.play.episode import MOST_STEPS
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.viewer.page import Curves, ShownTeam, page_of
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+
+PAGE = "episodes.html"
+"""The page in a run folder."""
+_POINTS = 120
+_MOST_CURVES = 40
+_GROUPS = ("episode/", "valid/", "policy/", "loss/")
+"""Beginnings of the names of metrics that are drawn, in this order."""
+
+
+def shown_team(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int = MOST_STEPS) -> ShownTeam:
+    """A team with its record and its curves.
+
+    Args:
+        loaded: the team.
+        seed: of the starts.
+        episodes: how many starts.
+        most_steps: env steps after which a record is cut.
+    """
+    about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
+    recorded = loaded.experiment.episodes(loaded, seed, episodes, most_steps)
+    log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
+    curves = {} if log is None or not log.exists() else curves_of(log, tuple(loaded.experiment.columns.values()))
+    return ShownTeam(trial_name(loaded.method, loaded.seed), about, recorded, curves)
+
+
+def write_page(
+    out: Path, title: str, teams: Sequence[LoadedPolicy], seed: int = SEED, episodes: int = 1, beside: bool = False
+) -> Path:
+    """Let each team play from the same starts and write the page.
+
+    Args:
+        out: the file.
+        title: above the page.
+        teams: at least one.
+        seed: of the starts.
+        episodes: how many starts.
+        beside: whether the second team is shown beside the first one from the beginning.
+    """
+    note = "Every team plays the same starts, which nobody chose: they are the first ones of a seed."
+    shown = [shown_team(team, seed, episodes) for team in teams]
+    write_atomically(out, page_of(title, shown, note if len(teams) > 1 else "", beside))
+    return out
+
+
+def curves_of(log: Path, first: Sequence[str] = ()) -> Curves:
+    """Curves of a trial's log, each averaged to at most 120 points: the named metrics first, then the usual groups."""
+    rows = read_metrics(log)
+    names = dict.fromkeys(first) | dict.fromkeys(
+        name for group in _GROUPS for name in sorted({key for row in rows for key in row}) if name.startswith(group)
+    )
+    found = {name: _curve(rows, name) for name in names}
+    return dict([(name, points) for name, points in found.items() if points][:_MOST_CURVES])
+
+
+def _curve(rows: Sequence[Mapping[str, float]], name: str) -> list[tuple[float, float]]:
+    points = np.array([(row["env_steps"], row[name]) for row in rows if np.isfinite(row.get(name, np.nan))])
+    if not len(points):
+        return []
+    parts = np.array_split(points, min(len(points), _POINTS))
+    return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]

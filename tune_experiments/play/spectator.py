@@ -1,0 +1,59 @@
+"""Who looks on while a team plays: what a page shows of a moment beside what every team shows.
+
+An experiment that has more to show, such as rings around entities or the weights of spoken symbols, returns a spectator
+of its own from `Experiment.spectator`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from rl_envs.core.spec import Array
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that is known of a moment.
+
+    Attributes:
+        title: what it is, in a few words.
+        text: any text, also one that a model wrote; a page shows it as it is.
+    """
+
+    title: str
+    text: str
+
+
+class Spectator(contextlib.AbstractContextManager["Spectator"]):
+    """Sees the world as it is when the team has chosen, before the step."""
+
+    def __init__(self, loaded: Any) -> None:
+        """Watch a team.
+
+        Args:
+            loaded: a `LoadedPolicy`; its `last_output` is that of the present choice.
+        """
+        self.loaded = loaded
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to undo."""
+
+    def picture(self, world: Any, index: int) -> Array | None:
+        """Image of world `index`, [H, W, 3] uint8; None for a world that is not drawn."""
+        try:
+            picture: Array = world.render(index)
+        except NotImplementedError:
+            return None
+        return picture
+
+    def notes(self, world: Any, index: int) -> tuple[Note, ...]:
+        """What else is known of world `index` now."""
+        return ()

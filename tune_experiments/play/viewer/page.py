@@ -1,0 +1,154 @@
+"""The page: template, style, program and data in one file that may load nothing and run nothing else.
+
+A Content-Security-Policy allows the program and the style by their hashes, pictures that the file itself holds, and
+nothing more. The data are JSON in which `<`, `>` and `&` are escaped, so no text can end the element that holds it, and
+the program puts texts into the page as text only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from tune_experiments.play.episode import AgentStep, Episode, Step
+from tune_experiments.play.maps import AttentionMap
+from tune_experiments.play.viewer.pictures import pieces_of
+
+FOLDER = Path(__file__).parent
+Curves: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]
+"""Name of a metric -> points (env steps, value)."""
+_ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+@dataclass(frozen=True)
+class ShownTeam:
+    """One team on a page.
+
+    Attributes:
+        name: what it is called there.
+        about: how long it was trained, and by what.
+        episodes: recorded ones; teams that played the same start have equal digests there.
+        curves: of its training; empty where there is no log.
+    """
+
+    name: str
+    about: str
+    episodes: Sequence[Episode]
+    curves: Curves = field(default_factory=dict)
+
+
+def page_of(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
+    """The whole page as HTML.
+
+    Args:
+        title: above it.
+        teams: at least one; the first one is shown first.
+        note: a sentence below the title.
+        beside: whether the second team is shown beside the first one from the beginning.
+    """
+    data = {"title": title, "note": note, "beside": beside and len(teams) > 1, "teams": [_team(team) for team in teams]}
+    return filled(FOLDER / "viewer", data)
+
+
+def filled(template: Path, data: Any) -> str:
+    """A template `NAME.html` with `NAME.css`, `NAME.js` and data inside, and the policy that allows exactly these."""
+    style, program = (template.with_suffix(end).read_text(encoding="utf-8") for end in (".css", ".js"))
+    allowed = f"script-src {_hash(program)}; style-src {_hash(style)}; img-src data:"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    text = template.with_suffix(".html").read_text(encoding="utf-8")
+    # The data come last, so that nothing in them is taken for a mark.
+    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", json_of(data))):
+        text = text.replace(f"%{mark}%", value, 1)
+    return text
+
+
+def json_of(data: Any) -> str:
+    """JSON that may stand inside an HTML element; numbers that are not finite become null."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# ---- data ------------------------------------------------------------------------------------------------------------
+
+
+def _team(team: ShownTeam) -> dict[str, Any]:
+    curves = {name: [[_short(x), _short(y)] for x, y in points] for name, points in team.curves.items()}
+    return {
+        "name": team.name,
+        "about": team.about,
+        "curves": curves,
+        "episodes": [_episode(episode) for episode in team.episodes],
+    }
+
+
+def _episode(episode: Episode) -> dict[str, Any]:
+    pictures = [step.picture for step in episode.steps] + [episode.last_picture]
+    texts: dict[str, int] = {}
+    steps = [_step(step, texts) for step in episode.steps]
+    return {
+        "title": episode.title,
+        "start": episode.start,
+        "agents": episode.agents,
+        "actions": episode.actions,
+        "steps": steps,
+        "pictures": pieces_of(pictures),
+        "texts": list(texts),
+        "lastNotes": [[note.title, note.text] for note in episode.last_notes],
+        "metrics": {name: _short(value) for name, value in episode.metrics.items()},
+    }
+
+
+def _step(step: Step, texts: dict[str, int]) -> dict[str, Any]:
+    """A step; texts, which repeat from step to step, are numbers of the episode's texts."""
+
+    def number(text: str) -> int:
+        return texts.setdefault(text, len(texts))
+
+    return {
+        "agents": [_agent(agent, number) for agent in step.agents],
+        "joint": None if step.joint is None else _bytes(step.joint),
+        "weights": [_short(weight) for weight in step.weights],
+        "texts": {key: number(text) for key, text in step.texts.items()},
+        "notes": [[note.title, number(note.text)] for note in step.notes],
+        "rewards": [_short(reward) for reward in step.rewards],
+    }
+
+
+def _agent(agent: AgentStep, number: Any) -> dict[str, Any]:
+    return {
+        "action": agent.action,
+        "likely": [[name, _short(share)] for name, share in agent.likely],
+        "message": number(agent.message) if agent.message else None,
+        "attention": [_attention(one, number) for one in agent.attention],
+        "entities": agent.entities,
+    }
+
+
+def _attention(one: AttentionMap, number: Any) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "rows": one.rows,
+        "words": number("\n".join(" ".join(word.split()) for word in one.words)),
+        "weights": _bytes(one.weights),
+    }
+
+
+def _bytes(shares: Array) -> str:
+    """Numbers in [0, 1] as square roots in a byte each, row by row, in base64."""
+    return base64.b64encode((np.sqrt(np.clip(shares, 0, 1)) * 255).round().astype(np.uint8).tobytes()).decode()
+
+
+def _short(value: float) -> float | None:
+    """A number with four digits, or None where it is not finite."""
+    return float(f"{value:.4g}") if np.isfinite(value) else None
