@@ -1,7 +1,7 @@
 """Experiments by name, and what comes after training.
 
     python -m tune_experiments EXPERIMENT [flags]      as its script; furnmove_sync, or package.module:NAME from outside
-    python -m tune_experiments evaluate|play|render|export|doctor|table|compare PATH
+    python -m tune_experiments evaluate|play|show|render|export|doctor|table|compare PATH
     python -m tune_experiments render WORLD --policies NAME NAME
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes kept results
@@ -33,6 +33,7 @@ from tune_experiments.launch.launch import show_results
 from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.match import match_file, write_match
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
+from tune_experiments.play.show import MOST_EPISODES, PAGE, teams_of, write_page
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import comparison
 from tune_experiments.results import rows as result_file
@@ -44,7 +45,7 @@ from tune_experiments.run.remote_sync import uri_of
 from tune_experiments.run.run_folder import CONFIG_FILE, MANIFEST_FILE, read_config
 
 Where = Annotated[Path, tyro.conf.Positional]
-COMMANDS = ("evaluate", "play", "render", "export", "doctor", "table", "compare")
+COMMANDS = ("evaluate", "play", "show", "render", "export", "doctor", "table", "compare")
 USAGE = f"write python -m tune_experiments EXPERIMENT [flags], or {'|'.join(COMMANDS)} PATH"
 
 
@@ -79,6 +80,22 @@ class Play(Acting):
     """Seed of the episode that is played."""
     decentralised: bool = False
     """Whether one process plays each agent, and they exchange nothing but messages: the same episode."""
+
+
+@dataclass(frozen=True)
+class Show(Acting):
+    """Write a page of HTML on which people look at episodes: all methods of a run, or teams side by side."""
+
+    path: Where
+    """Run folder, whose methods are all shown, or trial folder or checkpoint of one team."""
+    beside: Path | None = None
+    """Another team, or run, that plays the same starts and is shown beside the first."""
+    seed: int = SEED
+    """Seed of the starts that every team plays."""
+    episodes: int = 3
+    """Number of starts, at least 1 and at most 64."""
+    out: Path | None = None
+    """File of the new page; by default episodes.html in the run folder, or in the present folder."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +150,7 @@ class Compare:
     """Folders of runs or searches; comparison.md and a plot go into the first."""
 
 
-Command: TypeAlias = Evaluate | Play | Render | Export | Doctor | Table | Compare
+Command: TypeAlias = Evaluate | Play | Show | Render | Export | Doctor | Table | Compare
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -160,6 +177,23 @@ def play(command: Play, console: Console) -> None:
     with contextlib.closing(lines):
         for line in lines:
             console.print(line, highlight=False, markup=False)
+
+
+def show(command: Show, console: Console) -> None:
+    """Write the page of a run or of teams."""
+    if not 1 <= command.episodes <= MOST_EPISODES:
+        raise UserError(f"--episodes must be 1 to {MOST_EPISODES}, not {command.episodes}")
+    out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
+    if command.out is not None and out.exists():
+        raise UserError(f"{out} is there already: name a new file with --out")
+    paths = [command.path] if command.beside is None else [command.path, command.beside]
+    teams = [team for path in paths for team in teams_of(path, command.allow, command.device)]
+    title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
+    try:
+        written = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
+    except OSError as error:
+        raise UserError(f"{out} cannot be written ({error.strerror}): name another file with --out") from error
+    console.print(f"wrote {written}", highlight=False)
 
 
 def render(command: Render, console: Console) -> None:
@@ -275,7 +309,7 @@ def _read(words: Sequence[str]) -> Command:
     """The command with its arguments; whatever tyro refuses is one sentence."""
     with one_sentence(words, f"{USAGE} (COMMAND --help lists its flags)"):
         return tyro.extras.subcommand_cli_from_dict(
-            dict(zip(COMMANDS, (Evaluate, Play, Render, Export, Doctor, Table, Compare), strict=True)),
+            dict(zip(COMMANDS, (Evaluate, Play, Show, Render, Export, Doctor, Table, Compare), strict=True)),
             args=words,
             prog="python -m tune_experiments",
             description=__doc__,
@@ -303,6 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     doers: dict[type, Callable[..., None]] = {
         Evaluate: evaluate,
         Play: play,
+        Show: show,
         Render: render,
         Export: export,
         Doctor: doctor,

@@ -112,6 +112,10 @@ class EndiMessenger(MessengerExperiment):
         more = {"loss/grounding": "contrastive grounding loss"}
         return draw_all(run_folder, trials, self.video, more, (self.module,))
 
+    def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
+        """Sees all agents' entities."""
+        return episode_video.DivisionSpectator(loaded, episode_video.MESSENGER)
+
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with all agents' entities."""
         return episode_video.video(loaded, episode_video.MESSENGER, seed)

@@ -59,6 +59,7 @@ from tune_experiments.verco.config import (
 from tune_experiments.verco.deviations import deviations
 from tune_experiments.verco.evaluation import evaluate
 from tune_experiments.verco.kept_model import export, keep_model
+from tune_experiments.verco.replay import KitchenSpectator
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import check, plan
 
@@ -185,6 +186,10 @@ class VercoSalad(Experiment):
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with messages."""
         return figures.video(loaded, seed)
+
+    def spectator(self, loaded: LoadedPolicy) -> KitchenSpectator:
+        """Tells what each cook sees."""
+        return KitchenSpectator(loaded)
 
     def test_world(self, config: VercoConfig, num_worlds: int) -> Salad:
         """The run's kitchen."""

@@ -46,7 +46,17 @@ from rl_envs.messenger.movements import nearer_of_two
 from rl_envs.messenger.observation import Observer
 from rl_envs.messenger.single_rules import LAST_PLACE, LOST
 from rl_envs.messenger.stages import stage_of
-from rl_envs.messenger.symbols import ACTIONS, ENEMY, FIRST_ENTITY, IMMOVABLE, LAST_ENTITY, ROLES, STAY, SYMBOLS, UNKNOWN
+from rl_envs.messenger.symbols import (
+    ACTIONS,
+    ENEMY,
+    FIRST_ENTITY,
+    IMMOVABLE,
+    LAST_ENTITY,
+    ROLES,
+    STAY,
+    SYMBOLS,
+    UNKNOWN,
+)
 from rl_envs.messenger.team_rules import behaviours
 
 if TYPE_CHECKING:

@@ -25,11 +25,13 @@ from tune_experiments.cordial_sync.evaluation import (
     valid_starts,
     world_from,
 )
+from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment
+from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
 from tune_experiments.results.rows import Result
@@ -140,6 +142,10 @@ class GridworldExperiment(Experiment):
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, joint policies and an episode of each method."""
         return figures.draw(run_folder, trials, (self.module,))
+
+    def spectator(self, loaded: LoadedPolicy) -> TalkSpectator:
+        """Hears what the agents tell each other."""
+        return TalkSpectator(loaded)
 
     def test_world(self, config: Config, num_worlds: int) -> World:
         """Worlds that draw a start in the test's rooms, for videos and `play`."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from torch import Tensor, nn
 
 from rl_models.layers.communication import CommunicationRound
 from rl_models.policy import TeamPolicy
+from tune_experiments.play.spectator import Note, Spectator
 
 ROUNDS = ("talk", "reply")
 Weights = dict[str, np.ndarray]
@@ -41,3 +44,25 @@ def listening(policy: TeamPolicy) -> Iterator[Weights]:
         for name in ROUNDS if talks(policy) else ():
             hooks.enter_context(keep(name))
         yield heard
+
+
+class TalkSpectator(Spectator):
+    """Hears the weights of the latest messages."""
+
+    def __enter__(self) -> Self:
+        self._listening = listening(self.loaded.policy)
+        self._heard = self._listening.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listening.__exit__(kind, error, trace)
+
+    def notes(self, world: Any, index: int) -> tuple[Note, ...]:
+        """What each agent has just said in both rounds; nothing where agents do not talk."""
+        agents = [f"{agent}: {{:.2f}} of the first symbol" for agent in world.agents]
+        return tuple(
+            Note(name, "\n".join(text.format(value) for text, value in zip(agents, weights[index], strict=True)))
+            for name, weights in self._heard.items()
+        )

@@ -19,6 +19,7 @@ from rl_envs.rtfm import render as rtfm_render
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.spectator import Spectator
 
 Colour: TypeAlias = tuple[int, int, int]
 _OVERSAMPLING = 3
@@ -96,6 +97,24 @@ RTFM = Look(
     colours=rtfm_render.AGENT_COLOURS,
     cells=_rtfm_cells,
 )
+
+
+class DivisionSpectator(Spectator):
+    """Sees each agent's entities ringed in its colour."""
+
+    def __init__(self, loaded: LoadedPolicy, look: Look) -> None:
+        super().__init__(loaded)
+        self._look = look
+
+    def picture(self, world: Any, index: int) -> np.ndarray:
+        """The world as `video` shows it, without a caption."""
+        look = self._look
+        owners = _owners(self.loaded, index, look.cells(_seen(world, index)))
+        return ringed(self.last_picture(world, index), owners, look.cell_pixels, look.colours)
+
+    def last_picture(self, world: Any, index: int) -> np.ndarray:
+        """Without rings."""
+        return self._look.draw(world.scene(index), "")
 
 
 def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray]:

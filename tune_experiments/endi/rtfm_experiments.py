@@ -103,6 +103,10 @@ class EndiRtfmExperiment(Experiment):
         more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
         return draw_all(run_folder, trials, self.video, more, (self.module,))
 
+    def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
+        """Sees all agents' entities."""
+        return episode_video.DivisionSpectator(loaded, episode_video.RTFM)
+
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with all agents' entities."""
         return episode_video.video(loaded, episode_video.RTFM, seed)

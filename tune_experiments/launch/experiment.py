@@ -37,7 +37,7 @@ from tune_experiments.launch.launch import launch
 from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
-from tune_experiments.play.show import PAGE, write_page
+from tune_experiments.play.show import PAGE, STEPS_AT_THE_END, write_page
 from tune_experiments.play.spectator import Spectator
 from tune_experiments.play.trial_figures import draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
@@ -120,9 +120,9 @@ class Experiment(BaseExperiment):
         return Spectator(loaded)
 
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
-        """An episode of each method's first seed, all from one start."""
+        """An episode of each method's first seed, all from one start; the command `show` makes longer ones."""
         teams = [team for _, team in trained_teams(trials, (self.module,))]
-        return [write_page(run_folder / PAGE, self.caption, teams)] if teams else []
+        return [write_page(run_folder / PAGE, self.caption, teams, most_steps=STEPS_AT_THE_END)] if teams else []
 
     def _videos(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
         """One of each method's first seed."""

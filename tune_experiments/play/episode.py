@@ -128,6 +128,7 @@ class EpisodeRecorder:
         decides = deciding(obs)
         own = {key: value[index] for key, value in obs.items()}
         policy = _WholePolicy(output, index, self.episode.actions)
+        everyone_decides = decides is None or bool(decides[index].all())
         chosen = [
             self._name(actions, agent) if decides is None or decides[index, agent] else ""
             for agent in range(len(world.agents))
@@ -143,7 +144,8 @@ class EpisodeRecorder:
             for agent, action in enumerate(chosen)
         )
         picture, notes = self._spectator.picture(world, index), self._spectator.notes(world, index)
-        step = Step(picture, agents, policy.joint(), policy.weights(), texts_of(world, own, 0), notes)
+        joint = policy.joint() if everyone_decides else None
+        step = Step(picture, agents, joint, policy.weights(), texts_of(world, own, 0), notes)
         self.episode.steps.append(step)
 
     def reward(self, rewards: Sequence[float]) -> None:
@@ -152,8 +154,8 @@ class EpisodeRecorder:
 
     def end(self, metrics: dict[str, float]) -> Episode:
         """The finished record; the world still shows the last state."""
-        self.episode.last_picture = self._spectator.picture(self._world, self._index)
-        self.episode.last_notes = self._spectator.notes(self._world, self._index)
+        self.episode.last_picture = self._spectator.last_picture(self._world, self._index)
+        self.episode.last_notes = self._spectator.last_notes(self._world, self._index)
         self.episode.metrics = metrics
         return self.episode
 
@@ -215,7 +217,7 @@ def digest_of(world: Any, index: int) -> str:
 
 
 def record_episodes(
-    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS, world: Any = None
 ) -> list[Episode]:
     """The first episode of each of B worlds.
 
@@ -224,8 +226,9 @@ def record_episodes(
         seed: of worlds and actions.
         episodes: B.
         most_steps: env steps after which a record is cut.
+        world: B worlds of one's own; by default those of the team's test.
     """
-    world = loaded.make_world(episodes)
+    world = loaded.make_world(episodes) if world is None else world
     world.auto_resets = False
     with contextlib.closing(world), loaded.showing_attention(), loaded.experiment.spectator(loaded) as spectator:
         obs, first = world.reset(seed), None

@@ -10,20 +10,35 @@ from pathlib import Path
 
 import numpy as np
 
+from rl_models.device import DeviceChoice
 from tune_experiments.core.files import write_atomically
-from tune_experiments.experiment.finding import trial_name
+from tune_experiments.experiment.finding import find_stored, trial_folders, trial_name
 from tune_experiments.play.episode import MOST_STEPS
-from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.viewer.page import Curves, ShownTeam, page_of
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
 PAGE = "episodes.html"
 """The page in a run folder."""
+STEPS_AT_THE_END = 160
+"""Env steps of an episode on the page that a run writes at its end."""
+MOST_EPISODES = 64
 _POINTS = 120
 _MOST_CURVES = 40
 _GROUPS = ("episode/", "valid/", "policy/", "loss/")
 """Beginnings of the names of metrics that are drawn, in this order."""
+
+
+def teams_of(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:
+    """The team of each method of a run folder, or the one team that a path stands for; as for `load_policy`."""
+    if not (path / CONFIG_FILE).exists():
+        return [load_policy(path, allow, device)]
+    experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
+    folders = [next(iter(seeds.values())) for seeds in trial_folders(experiment, config, path).values()]
+    trained = [folder for folder in folders if chosen_checkpoint(folder) is not None]
+    return [load_policy(folder, allow, device) for folder in trained or [path]]
 
 
 def shown_team(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int = MOST_STEPS) -> ShownTeam:
@@ -43,7 +58,13 @@ def shown_team(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int =
 
 
 def write_page(
-    out: Path, title: str, teams: Sequence[LoadedPolicy], seed: int = SEED, episodes: int = 1, beside: bool = False
+    out: Path,
+    title: str,
+    teams: Sequence[LoadedPolicy],
+    seed: int = SEED,
+    episodes: int = 1,
+    beside: bool = False,
+    most_steps: int = MOST_STEPS,
 ) -> Path:
     """Let each team play from the same starts and write the page.
 
@@ -54,9 +75,10 @@ def write_page(
         seed: of the starts.
         episodes: how many starts.
         beside: whether the second team is shown beside the first one from the beginning.
+        most_steps: env steps after which a record is cut.
     """
     note = "Every team plays the same starts, which nobody chose: they are the first ones of a seed."
-    shown = [shown_team(team, seed, episodes) for team in teams]
+    shown = [shown_team(team, seed, episodes, most_steps) for team in teams]
     write_atomically(out, page_of(title, shown, note if len(teams) > 1 else "", beside))
     return out
 

@@ -54,6 +54,14 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
             return None
         return picture
 
+    def last_picture(self, world: Any, index: int) -> Array | None:
+        """The same at the end, where nobody chooses any more."""
+        return self.picture(world, index)
+
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
         """What else is known of world `index` now."""
+        return ()
+
+    def last_notes(self, world: Any, index: int) -> tuple[Note, ...]:
+        """What else is known at the end."""
         return ()

@@ -12,6 +12,8 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import Experiment
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
@@ -25,7 +27,8 @@ from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.fine_tuning import plan
 from tune_experiments.sama.kitchens import SubgoalKitchen
 from tune_experiments.sama.tables import of_training, tables
-from tune_experiments.sama.trials import check, make_test_rounds, methods_of
+from tune_experiments.sama.trials import UNPLANNED, check, make_test_rounds, methods_of, parts_of
+from tune_experiments.sama.watching import record_planned
 
 __all__ = ["SamaExperiment"]
 
@@ -87,6 +90,16 @@ class SamaExperiment(Experiment):
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode under the planner."""
         return figures.video(loaded, seed)
+
+    def episodes(
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+    ) -> Sequence[Episode]:
+        """Episodes under the planner, with its goals and reflections; of a row without a planner, the game itself."""
+        row, layout = parts_of(loaded.method)
+        if row not in UNPLANNED:
+            return record_planned(loaded, seed, episodes, most_steps)
+        game = UNPLANNED[row].make_world(OvercookedConfig(task=layout), episodes)
+        return record_episodes(loaded, seed, episodes, most_steps, game)
 
     def test_world(self, config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
         """Rounds in the run's first kitchen."""

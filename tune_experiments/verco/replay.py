@@ -20,6 +20,7 @@ from rl_models.llm.messages import message_of
 from rl_models.networks.speech import MESSAGES
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.play.video import write_gif
 from tune_experiments.verco.evaluation import writes
 from tune_experiments.verco.taught import writer_of
@@ -55,6 +56,18 @@ class Episode:
     def frames(self) -> list[np.ndarray]:
         """All pictures, the last one included."""
         return [*(moment.frame for moment in self.moments), self.last_frame]
+
+
+class KitchenSpectator(Spectator):
+    """Tells what each cook sees, in the words that the cooks of this game read."""
+
+    def notes(self, world: Any, index: int) -> tuple[Note, ...]:
+        """One note a cook; none in kitchens without texts."""
+        seen = _seen(world, index)
+        if "situation" not in seen:
+            return ()
+        scenes = _scenes(Narrator(world), seen)
+        return tuple(Note(f"{name} sees", scene) for name, scene in zip(AGENT_NAMES, scenes, strict=True))
 
 
 def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:

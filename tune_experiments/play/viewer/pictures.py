@@ -38,7 +38,7 @@ def pieces_of(pictures: Iterable[Array | None]) -> list[Piece]:
 
 def _piece(picture: Array, before: Array | None) -> Piece:
     if before is None:
-        return _cut(picture, 0, 0) | {"whole": True}
+        return _cut(picture, 0, 0, is_whole=True)
     changed = (picture != before).any(-1)
     rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
     if not len(rows):
@@ -46,8 +46,8 @@ def _piece(picture: Array, before: Array | None) -> Piece:
     return _cut(picture[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1], int(columns[0]), int(rows[0]))
 
 
-def _cut(part: Array, x: int, y: int) -> dict[str, Any]:
+def _cut(part: Array, x: int, y: int, is_whole: bool = False) -> dict[str, Any]:
     file = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(part)).save(file, "PNG")
     png = base64.b64encode(file.getvalue()).decode()
-    return {"x": x, "y": y, "width": part.shape[1], "height": part.shape[0], "png": png}
+    return {"x": x, "y": y, "width": part.shape[1], "height": part.shape[0], "png": png, "whole": is_whole}

@@ -86,7 +86,7 @@ function heading(text) { return make("h3", {}, text); }
 
 function bars(likely, action) {
   const box = make("div", {class: "bars"});
-  for (const [name, share] of likely) {
+  for (const [name, share] of likely.filter(([name, share]) => share >= 0.001 || name === action)) {
     const fill = make("i");
     fill.style.width = `${100 * share}%`;
     const kind = name === action ? "chosen" : "";

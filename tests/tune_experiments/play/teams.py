@@ -1,0 +1,17 @@
+"""Untrained teams of the experiments' smoke presets, without Ray and without a folder."""
+
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.play.loading import LoadedPolicy
+
+
+def untrained(experiment, method):
+    """A team as `load_policy` gives it, at the end of its curriculum."""
+    found = find_experiment(experiment)
+    config = found.presets["smoke"]
+    made = found.plan(config, method, 0)
+    names, progress = [stage.name for stage in made.stages], {"env_steps": 0, "episodes": 0, "updates": 0}
+    ended = [{"name": name, "passed": None, "progress": progress, "env_steps": 0} for name in names[:-1]]
+    curriculum = {"stage": names[-1], "progress": progress, "values": [], "ended": ended}
+    state = {"method": method, "seed": 0, "progress": progress, "validated_at": 0}
+    state |= {"curriculum": curriculum} if made.is_staged else {}
+    return LoadedPolicy(made.stages[-1].plan.build_policy(), found, config, state)

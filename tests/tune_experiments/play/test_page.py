@@ -1,0 +1,208 @@
+"""The page of episodes: what it holds of each team, and that nothing in it runs, loads or escapes."""
+
+import base64
+import hashlib
+import html.parser
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.tune_experiments.play.teams import untrained
+from tune_experiments.__main__ import main as after_training
+from tune_experiments.play.episode import AgentStep, Episode, Step, record_episodes
+from tune_experiments.play.maps import AttentionMap
+from tune_experiments.play.show import write_page
+from tune_experiments.play.spectator import Note
+from tune_experiments.play.viewer.page import FOLDER, ShownTeam, page_of
+from tune_experiments.play.viewer.pictures import KEY_EVERY, pieces_of
+from tune_experiments.run.run_folder import CONFIG_FILE
+
+EVIL = "</script><img src=x onerror=alert(1)><!--\u2028"
+
+
+def told(*texts, picture=None):
+    """An episode of one agent that says these texts, one a step."""
+    steps = [
+        Step(picture, (AgentStep("stay", (("stay", 1.0),), text),), notes=(Note(text[:99], text),), rewards=(0.0,))
+        for text in texts
+    ]
+    return Episode("seed 0", "start", ("agent_0",), ("stay",), steps, picture, metrics={"length": float(len(steps))})
+
+
+class Elements(html.parser.HTMLParser):
+    """Start tags of a page with their attributes, and the text inside its scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.scripts, self._inside = [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._inside = tag
+
+    def handle_data(self, data):
+        if self._inside == "script":
+            self.scripts.append(data)
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+
+def data_of(page):
+    return json.loads(Elements(page).scripts[0])
+
+
+def test_the_policy_allows_the_pages_own_program_and_style_and_nothing_else():
+    page = page_of("a title", [ShownTeam("team", "about", [told("hello")])])
+    elements = Elements(page)
+    policy = next(attributes["content"] for tag, attributes in elements.tags if "http-equiv" in attributes)
+    program = (FOLDER / "viewer.js").read_text()
+    assert elements.scripts[1] == program
+    hashes = re.findall("'sha256-(.*?)'", policy)
+    style = (FOLDER / "viewer.css").read_text()
+    assert hashes == [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (program, style)]
+    assert policy.startswith("default-src 'none';") and "unsafe" not in policy and "http" not in policy
+
+
+def test_the_page_names_no_address_and_has_no_inline_handler():
+    elements = Elements(page_of("a title", [ShownTeam("team", "about", [told("hello")])]))
+    names = {name for _, attributes in elements.tags for name in attributes}
+    assert not names & {"src", "href", "srcset", "style", "action"}
+    assert not any(name.startswith("on") for name in names)
+
+
+@pytest.mark.parametrize("text", [EVIL, "<svg/onload=alert(1)>", "%PROGRAM% %DATA%", "\u202e\x00 & ' \" \\"])
+def test_no_text_of_a_model_ends_the_element_that_holds_it(text):
+    harmless, page = (page_of(one, [ShownTeam(one, one, [told(one)])]) for one in ("a text", text))
+    assert [tag for tag, _ in Elements(page).tags] == [tag for tag, _ in Elements(harmless).tags]
+    data = data_of(page)
+    assert data["title"] == text
+    assert text in data["teams"][0]["episodes"][0]["texts"]
+
+
+def test_the_program_writes_no_text_as_markup():
+    program = (FOLDER / "viewer.js").read_text()
+    assert not re.search("innerHTML|outerHTML|insertAdjacentHTML|document.write|eval|Function\\(", program)
+
+
+def test_a_long_message_is_kept_whole_and_once():
+    message = "word " * 200_000
+    page = page_of("a title", [ShownTeam("team", "about", [told(message, message, message)])])
+    assert len(page) < 1_200_000
+    assert message in data_of(page)["teams"][0]["episodes"][0]["texts"]
+
+
+def test_pieces_of_pictures_laid_over_one_another_give_every_picture():
+    random = np.random.default_rng(0)
+    pictures = [random.integers(0, 255, (20, 30, 3), np.uint8)]
+    for _ in range(KEY_EVERY + 3):
+        following = pictures[-1].copy()
+        row, column = random.integers(0, 15, 2)
+        following[row : row + 3, column : column + 4] += 1
+        pictures.append(following)
+    pictures += [pictures[-1], random.integers(0, 255, (24, 30, 3), np.uint8)]
+    pieces, shown = pieces_of(pictures), None
+    for piece, picture in zip(pieces, pictures, strict=True):
+        if piece is not None:
+            part = np.asarray(Image.open(io.BytesIO(base64.b64decode(piece["png"]))))
+            shown = np.zeros_like(picture) if piece["whole"] else shown
+            y, x = piece["y"], piece["x"]
+            shown[y : y + part.shape[0], x : x + part.shape[1]] = part
+        assert (shown == picture).all()
+    assert pieces[-2] is None and sum(piece["whole"] for piece in pieces if piece) == 3
+
+
+def test_weights_of_attention_come_back_to_half_a_percent():
+    weights = np.random.default_rng(0).random((2, 3)).astype(np.float32)
+    episode = told("hello")
+    episode.steps[0].agents = (
+        AgentStep("stay", attention=(AttentionMap("goal", ("a", "b"), ("x", "y", "z"), weights),)),
+    )
+    shown = data_of(page_of("title", [ShownTeam("team", "about", [episode])]))["teams"][0]["episodes"][0]
+    (one,) = shown["steps"][0]["agents"][0]["attention"]
+    read = (np.frombuffer(base64.b64decode(one["weights"]), np.uint8) / 255.0) ** 2
+    assert abs(read.reshape(2, 3) - weights).max() < 0.005
+    assert shown["texts"][one["words"]].split("\n") == ["x", "y", "z"]
+
+
+TEAMS = {
+    "furnmove_sync": ("sync_13_cordial", {"picture", "joint", "weights", "notes"}),
+    "furnmove_methods": ("central", {"picture", "joint"}),
+    "matrix_game": ("sync", {"likely"}),
+    "messenger_emma": ("emma", {"picture", "attention", "texts"}),
+    "rtfm_txt2pi": ("txt2pi", {"picture", "attention", "texts"}),
+    "rtfm_matching": ("matching", {"picture", "attention", "texts"}),
+    "endi_rtfm": ("endi_dis", {"picture", "entities", "joint", "texts"}),
+    "endi_messenger": ("endi_dis", {"picture", "entities", "joint"}),
+    "overcooked_selfplay": ("selfplay", {"picture", "joint"}),
+    "overcooked_roles": ("qmix", {"picture", "likely"}),
+}
+
+
+@pytest.mark.parametrize("experiment", TEAMS)
+def test_a_teams_page_shows_all_that_its_world_and_network_offer(experiment):
+    method, expected = TEAMS[experiment]
+    loaded = untrained(experiment, method)
+    (episode,) = loaded.experiment.episodes(loaded, 3, 1, 4)
+    found = set()
+    for step in episode.steps:
+        found |= {name for name in ("joint", "picture") if getattr(step, name) is not None}
+        found |= {name for name in ("weights", "notes", "texts") if getattr(step, name)}
+        for agent in step.agents:
+            found |= {name for name in ("likely", "attention") if getattr(agent, name)}
+            found |= {"entities"} if agent.entities is not None else set()
+            assert agent.action in (episode.actions or map(str, range(9)))
+            assert all(len(one.rows) == len(one.weights) for one in agent.attention)
+            assert all(len(one.words) == one.weights.shape[1] for one in agent.attention)
+    assert expected <= found
+    page = page_of(experiment, [ShownTeam(method, "", [episode])])
+    assert len(data_of(page)["teams"][0]["episodes"][0]["steps"]) == len(episode.steps) > 0
+
+
+def test_what_is_attended_to_is_named_as_the_world_names_it():
+    loaded = untrained("rtfm_matching", "matching")
+    (episode,) = record_episodes(loaded, 3, 1, 2)
+    maps = {one.name: one for one in episode.steps[0].agents[0].attention}
+    document = episode.steps[0].texts["document"].split()
+    assert list(maps["goal"].words) == list(maps["grid"].words) == document
+    assert any("(held)" in row for row in maps["grid"].rows)
+    assert not {"wall", "empty", ""} & set(maps["grid"].rows)
+    assert maps["goal"].weights.sum() == pytest.approx(1, abs=1e-4)
+
+
+def test_teams_of_one_run_begin_at_the_same_starts_and_of_another_seed_at_others(tmp_path):
+    teams = [untrained("messenger_emma", method) for method in ("emma", "game_id")]
+    starts = [[episode.start for episode in record_episodes(team, 3, 2, 1)] for team in teams]
+    assert starts[0] == starts[1] and len(set(starts[0])) == 2
+    assert record_episodes(teams[0], 4, 1, 1)[0].start not in starts[0]
+    data = data_of(write_page(tmp_path / "page.html", "title", teams, 3, 1, beside=True).read_text())
+    assert data["beside"] and data["teams"][0]["episodes"][0]["start"] == starts[0][0]
+
+
+def test_an_episode_is_recorded_to_its_end_or_says_that_it_was_cut():
+    loaded = untrained("messenger_emma", "emma")
+    (whole,) = record_episodes(loaded, 3, 1)
+    assert len(whole.steps) == whole.metrics["length"] and len(whole.steps[-1].rewards) == 1
+    (cut,) = record_episodes(loaded, 3, 1, 1)
+    assert len(cut.steps) == 1 and cut.metrics == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere"], "holds no whole checkpoint"),
+        (["nowhere", "--episodes", "0"], "--episodes must be 1 to"),
+        (["nowhere", "--out", "there.html"], "there.html is there already"),
+    ],
+)
+def test_show_refuses_with_one_sentence(arguments, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there.html").write_text("mine")
+    assert after_training(["show", *arguments]) != 0
+    assert sentence in capsys.readouterr().err
+    assert (tmp_path / "there.html").read_text() == "mine" and not (tmp_path / CONFIG_FILE).exists()
