@@ -1,4 +1,4 @@
-"""The page of episodes in a real browser: its player to the end, by keys and by mouse, and nothing that it may not do."""
+"""The page of episodes in a real browser: its player to the end, by keys and mouse, and nothing that it may not do."""
 
 import numpy as np
 import pytest

@@ -155,6 +155,12 @@ function agentPart(episode, step, number, side) {
   return box;
 }
 
+function note(title, text) {
+  const body = longText("div", "text", text);
+  if (text.length < 400) return make("div", {class: "note"}, make("b", {}, title), body);
+  return make("details", {class: "note"}, make("summary", {}, title), body);
+}
+
 function notesUpTo(episode, step) {
   // A note stands until the next one of the same title.
   const found = new Map();
@@ -175,7 +181,7 @@ function leftPart(episode, step, isEnd) {
   }
   const notes = notesUpTo(episode, isEnd ? episode.steps.length : state.step);
   if (notes.length) parts.push(heading("notes"));
-  for (const [title, [number, text]] of notes) parts.push(make("div", {class: "note"}, make("b", {}, `${title} (step ${number})`), longText("div", "text", text)));
+  for (const [title, [number, text]] of notes) parts.push(note(`${title} (step ${number + 1})`, text));
   return parts;
 }
 
