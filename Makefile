@@ -1,7 +1,7 @@
 # The commands of Concord. `make` alone lists them; each makes what it needs first.
 
 .DEFAULT_GOAL := help
-.PHONY: help venv furnmove matrix verco check test slow lint type bench cluster drills docs clean
+.PHONY: help venv furnmove matrix verco demo check test slow lint type bench cluster drills docs clean
 .DELETE_ON_ERROR:
 
 # The first interpreter that the project supports; `make PYTHON=/path/to/python3.12 venv` takes another.
@@ -53,6 +53,11 @@ verco: $(STAMP) ## cooks who write to each other, in three kitchens, and a table
 	$(BIN)/python -m tune_experiments.verco.combined $(VERCO_OUT)
 
 # One thread an operation: several processes share the cores, and sums keep their order.
+demo: $(STAMP) ## a trained team at once: three episodes on a page, build/demo.html (ARGS="pretrained/overcooked_selfplay")
+	@mkdir -p build
+	$(BIN)/python -m tune_experiments show $(or $(ARGS),pretrained/endi_rtfm_matching --beside pretrained/endi_rtfm_divided) --out build/demo.html
+	@echo "open build/demo.html in a browser"
+
 check test slow bench: export OMP_NUM_THREADS = 1
 PYTEST := $(BIN)/python -m pytest --maxprocesses 4 --dist loadfile --no-loadscope-reorder -n
 # Tests with Ray wait for other processes most of the time, so one process more than there are cores runs them.

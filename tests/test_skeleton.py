@@ -21,6 +21,7 @@ TARGETS = (
     "furnmove",
     "matrix",
     "verco",
+    "demo",
     "check",
     "test",
     "slow",

@@ -1,7 +1,7 @@
 """Experiments by name, and what comes after training.
 
     python -m tune_experiments EXPERIMENT [flags]      as its script; furnmove_sync, or package.module:NAME from outside
-    python -m tune_experiments evaluate|play|show|render|export|doctor|table|compare PATH
+    python -m tune_experiments evaluate|play|show|render|export|pack|doctor|table|compare PATH
     python -m tune_experiments render WORLD --policies NAME NAME
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes kept results
@@ -30,10 +30,11 @@ from tune_experiments.experiment.finding import find_experiment, find_stored, kn
 from tune_experiments.launch import kept
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.launch import show_results
-from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
+from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.match import match_file, write_match
+from tune_experiments.play.pretrained import pack, size_of
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
-from tune_experiments.play.show import MOST_EPISODES, PAGE, teams_of, write_page
+from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import comparison
 from tune_experiments.results import rows as result_file
@@ -45,7 +46,7 @@ from tune_experiments.run.remote_sync import uri_of
 from tune_experiments.run.run_folder import CONFIG_FILE, MANIFEST_FILE, read_config
 
 Where = Annotated[Path, tyro.conf.Positional]
-COMMANDS = ("evaluate", "play", "show", "render", "export", "doctor", "table", "compare")
+COMMANDS = ("evaluate", "play", "show", "render", "export", "pack", "doctor", "table", "compare")
 USAGE = f"write python -m tune_experiments EXPERIMENT [flags], or {'|'.join(COMMANDS)} PATH"
 
 
@@ -95,7 +96,7 @@ class Show(Acting):
     episodes: int = 3
     """Number of starts, at least 1 and at most 64."""
     out: Path | None = None
-    """File of the new page; by default episodes.html in the run folder, or in the present folder."""
+    """File of the page, which replaces an older page; by default episodes.html in the run folder or the present one."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,20 @@ class Export(Opened):
 
     out: Path | None = None
     """New folder for the adapters; by default it lies beside the checkpoints."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Put a trained team into the package, with a card of what made it, for load_policy("pretrained/NAME")."""
+
+    path: Where
+    """Trial folder or checkpoint of the team, in a run folder with results."""
+    name: tyro.conf.Positional[str]
+    """Name of the new team: letters, digits and underscores."""
+    given: str
+    """Sentence that says what the team was given beside observations and rewards."""
+    out: Path = PRETRAINED
+    """Folder that the new team's folder goes into."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +165,7 @@ class Compare:
     """Folders of runs or searches; comparison.md and a plot go into the first."""
 
 
-Command: TypeAlias = Evaluate | Play | Show | Render | Export | Doctor | Table | Compare
+Command: TypeAlias = Evaluate | Play | Show | Render | Export | Pack | Doctor | Table | Compare
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -184,8 +199,7 @@ def show(command: Show, console: Console) -> None:
     if not 1 <= command.episodes <= MOST_EPISODES:
         raise UserError(f"--episodes must be 1 to {MOST_EPISODES}, not {command.episodes}")
     out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
-    if command.out is not None and out.exists():
-        raise UserError(f"{out} is there already: name a new file with --out")
+    refuse_foreign(out)
     paths = [command.path] if command.beside is None else [command.path, command.beside]
     teams = [team for path in paths for team in teams_of(path, command.allow, command.device)]
     title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
@@ -244,6 +258,15 @@ def export(command: Export, console: Console) -> None:
         raise UserError(f"{out} cannot be written ({error.strerror}): name another with --out") from error
     for path in written:
         console.print(f"wrote {path}", highlight=False)
+
+
+def pack_team(command: Pack, console: Console) -> None:
+    """Write the folder of a team of the package."""
+    try:
+        written = pack(command.path, command.name, command.given, command.out)
+    except OSError as error:
+        raise UserError(f"{command.out} cannot be written ({error.strerror}): name another with --out") from error
+    console.print(f"wrote {written}: {size_of(written):,} bytes", highlight=False)
 
 
 def doctor(command: Doctor, console: Console) -> None:
@@ -309,7 +332,7 @@ def _read(words: Sequence[str]) -> Command:
     """The command with its arguments; whatever tyro refuses is one sentence."""
     with one_sentence(words, f"{USAGE} (COMMAND --help lists its flags)"):
         return tyro.extras.subcommand_cli_from_dict(
-            dict(zip(COMMANDS, (Evaluate, Play, Show, Render, Export, Doctor, Table, Compare), strict=True)),
+            dict(zip(COMMANDS, (Evaluate, Play, Show, Render, Export, Pack, Doctor, Table, Compare), strict=True)),
             args=words,
             prog="python -m tune_experiments",
             description=__doc__,
@@ -340,6 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Show: show,
         Render: render,
         Export: export,
+        Pack: pack_team,
         Doctor: doctor,
         Table: table,
         Compare: compare,

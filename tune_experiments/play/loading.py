@@ -37,6 +37,8 @@ from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
+"""Teams that the package brings (`pretrained.py`), one folder each, laid out as trial folders."""
 Arrays = dict[str, np.ndarray]
 _IS_FIRST = "is_first"
 """Travels to the device with the observations."""
@@ -170,7 +172,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
     """A trained team from a checkpoint, a trial folder (`chosen_checkpoint`) or a run (the first row of its table).
 
     Args:
-        path: of one of these.
+        path: of one of these; or `pretrained/NAME`, a team that the package brings.
         allow: modules outside Concord that may be imported if the checkpoint names them.
         device: where it acts: `auto` on a GPU if there is one.
 
@@ -205,6 +207,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
     Raises:
         UserError: there is none.
     """
+    path = _in_package(path)
     if path.name.startswith("checkpoint_"):
         return path
     for folder in [path, *_trials_of(path, allow)]:
@@ -214,6 +217,20 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
     raise UserError(
         f"{path} holds no whole checkpoint; give a run folder, a trial folder or a checkpoint_NUMBER folder"
     )
+
+
+def _in_package(path: Path) -> Path:
+    """Where a team of the package lies, for `pretrained/NAME` where the present folder has no such path.
+
+    Raises:
+        UserError: the package has no such team.
+    """
+    if path.parts[:1] != (PRETRAINED.name,) or len(path.parts) != 2 or path.exists():
+        return path
+    known = sorted(folder.name for folder in PRETRAINED.iterdir() if folder.is_dir())
+    if path.name not in known:
+        raise UserError(f"the package brings no team {path.name!r}; it has {', '.join(known)}")
+    return PRETRAINED / path.name
 
 
 def _trials_of(run: Path, allow: Sequence[str]) -> list[Path]:

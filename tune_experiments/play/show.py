@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_models.device import DeviceChoice
+from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import find_stored, trial_folders, trial_name
 from tune_experiments.play.episode import MOST_STEPS
@@ -24,6 +25,7 @@ PAGE = "episodes.html"
 """The page in a run folder."""
 STEPS_AT_THE_END = 160
 """Env steps of an episode on the page that a run writes at its end."""
+GENERATOR = b'content="Concord, page of episodes"'
 MOST_EPISODES = 64
 _POINTS = 120
 _MOST_CURVES = 40
@@ -55,6 +57,16 @@ def shown_team(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int =
     log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
     curves = {} if log is None or not log.exists() else curves_of(log, tuple(loaded.experiment.columns.values()))
     return ShownTeam(trial_name(loaded.method, loaded.seed), about, recorded, curves)
+
+
+def refuse_foreign(out: Path) -> None:
+    """Refuse to write over a file that is no page of episodes.
+
+    Raises:
+        UserError: it is something else.
+    """
+    if out.exists() and not (out.is_file() and GENERATOR in out.read_bytes()[:4096]):
+        raise UserError(f"{out} is there already and is no page of episodes: name another file with --out")
 
 
 def write_page(

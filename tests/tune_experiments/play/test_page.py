@@ -192,12 +192,19 @@ def test_an_episode_is_recorded_to_its_end_or_says_that_it_was_cut():
     assert len(cut.steps) == 1 and cut.metrics == {}
 
 
+def test_show_writes_a_page_of_the_packages_teams_and_replaces_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for episodes in ("1", "2"):
+        assert after_training(["show", "pretrained/rtfm_letters", "--episodes", episodes]) == 0
+    assert len(data_of((tmp_path / "episodes.html").read_text())["teams"][0]["episodes"]) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["nowhere"], "holds no whole checkpoint"),
         (["nowhere", "--episodes", "0"], "--episodes must be 1 to"),
-        (["nowhere", "--out", "there.html"], "there.html is there already"),
+        (["nowhere", "--out", "there.html"], "there.html is there already and is no page"),
     ],
 )
 def test_show_refuses_with_one_sentence(arguments, sentence, tmp_path, monkeypatch, capsys):

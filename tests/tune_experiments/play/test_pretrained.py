@@ -1,0 +1,89 @@
+"""Teams that the package brings: each plays exactly as its card says, and together they are small."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tune_experiments import load_policy
+from tune_experiments.__main__ import main as after_training
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.errors import UserError
+from tune_experiments.play.loading import PRETRAINED
+from tune_experiments.play.pretrained import (
+    MOST_BYTES,
+    PEOPLES_CARD,
+    card_for_people,
+    first_actions,
+    pack,
+    pretrained_names,
+    read_card,
+    size_of,
+)
+
+NAMES = pretrained_names()
+MAIN_METRICS = {"win_rate", "reward", "success"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_acts_exactly_as_its_card_says(name):
+    card = read_card(name)
+    assert first_actions(load_policy(f"pretrained/{name}"), card["actions"]["seed"]) == card["actions"]["joint"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_card_is_whole_and_names_no_folder_of_a_machine(name):
+    card = read_card(name)
+    assert (PRETRAINED / name / PEOPLES_CARD).read_text() == card_for_people(card)
+    assert card["given"].endswith(".") and re.fullmatch("[0-9a-f]{40}", card["commit"])
+    assert MAIN_METRICS & {row["metric"] for row in card["numbers"]}
+    for path in (PRETRAINED / name).rglob("*"):
+        if path.suffix in (".json", ".md"):
+            assert not re.search(r"(?<![\w.])/(work|home|root|tmp|mnt|Users)\b|--out", path.read_text()), path
+
+
+def test_all_of_them_together_are_small_and_hold_weights_alone():
+    assert len(NAMES) >= 4
+    assert size_of(PRETRAINED) <= MOST_BYTES
+    suffixes = {path.suffix for path in PRETRAINED.rglob("*") if path.is_file()}
+    assert suffixes == {".json", ".md", ".safetensors"}
+    assert {path.name for path in PRETRAINED.rglob("*.safetensors")} == {"weights.safetensors"}
+
+
+def test_an_unknown_name_is_refused_with_those_that_there_are():
+    with pytest.raises(UserError, match=r"brings no team 'nobody'; it has .*overcooked_selfplay"):
+        load_policy("pretrained/nobody")
+
+
+def test_a_folder_of_ones_own_of_that_name_comes_first(tmp_path, monkeypatch):
+    (tmp_path / "pretrained" / NAMES[0]).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="holds no whole checkpoint"):
+        load_policy(f"pretrained/{NAMES[0]}")
+
+
+def test_a_taken_name_and_a_team_without_results_are_refused(tmp_path, capsys):
+    team = PRETRAINED / "overcooked_selfplay"
+    with pytest.raises(UserError, match="is there already"):
+        pack(team, "overcooked_selfplay", "Nothing.")
+    with pytest.raises(UserError, match="has no test results of selfplay with seed 0"):
+        pack(team, "another", "Nothing.", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert after_training(["pack", str(team), "no/name", "--given", "Nothing."]) != 0
+    assert "choose another one" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_two_hundred_episodes_agree_with_the_interval_of_its_card(name):
+    card, loaded = read_card(name), load_policy(f"pretrained/{name}")
+    config = with_overrides(loaded.config, {"test_episodes": 200})
+    found = loaded.experiment.evaluate(config, loaded.method, loaded.policy)
+    checked = 0
+    for row in card["numbers"]:
+        values = found.get(row["world"], {}).get(row["metric"])
+        if row["metric"] in MAIN_METRICS and row["ci_low"] is not None and values is not None and len(values) == 200:
+            margin = 1.96 * float(np.std(values)) / np.sqrt(200)
+            assert row["ci_low"] - margin <= np.mean(values) <= row["ci_high"] + margin, row["world"]
+            checked += 1
+    assert checked

@@ -1,0 +1,162 @@
+"""Trained teams that the package brings: `load_policy("pretrained/NAME")`, and how one is made from a run.
+
+    pretrained/NAME/checkpoints/checkpoint_NUMBER/   weights.safetensors and state.json, as training left them
+    pretrained/NAME/card.json                        what made it, what it was given, what it reached, how it plays
+    pretrained/NAME/README.md                        the same for people
+
+A card holds the first joint actions of one episode, so that a test sees at once when a world or a network has changed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json, write_atomically, write_json
+from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
+from tune_experiments.results import rows as result_file
+from tune_experiments.results.rows import Result
+from tune_experiments.run.run_folder import MANIFEST_FILE
+from tune_experiments.run.trial import CHECKPOINTS
+
+CARD, PEOPLES_CARD = "card.json", "README.md"
+MOST_BYTES = 12 * 2**20
+"""Of all teams of the package together."""
+_KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "validated_at", "curriculum", "choice")
+"""Of a checkpoint's state; the rest is for training that goes on."""
+_ACTION_SEED, _ACTION_STEPS = 7, 24
+
+
+def pretrained_names() -> list[str]:
+    """Names of the teams in the package."""
+    return sorted(path.parent.name for path in PRETRAINED.glob(f"*/{CARD}"))
+
+
+def read_card(name: str) -> dict[str, Any]:
+    """The card of a team in the package.
+
+    Raises:
+        UserError: it is no JSON.
+    """
+    return read_json(PRETRAINED / name / CARD)
+
+
+def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED, steps: int = _ACTION_STEPS) -> list[list[int]]:
+    """Joint actions of the first env steps in one world, [steps][N]; a factored team is refused.
+
+    Raises:
+        UserError: actions with factors.
+    """
+    world, found = loaded.make_world(1), []
+    obs, first = world.reset(seed), None
+    loaded.reset(seed, world.texts)
+    for _ in range(steps):
+        actions = loaded.act(obs, first)
+        if isinstance(actions, dict):
+            raise UserError(f"{loaded.method} acts in factors, and a card holds one action an agent; leave it out")
+        found.append(np.asarray(actions)[0].tolist())
+        obs, _, terminated, truncated, _ = world.step(actions)
+        first = terminated | truncated
+    return found
+
+
+def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
+    """Make a team of a finished run one that the package brings.
+
+    Args:
+        path: trial folder or checkpoint in a run folder with results.
+        name: of the new folder.
+        given: what the team was given beside observations and rewards, a sentence for its card.
+        folder: where the new folder goes.
+
+    Raises:
+        UserError: the name is taken or no name, the run is not finished, or all teams together become too large.
+    """
+    out = folder / name
+    if not name.isidentifier() or out.exists():
+        raise UserError(f"{out} is there already or {name!r} is no name; choose another one of letters, digits and _")
+    checkpoint = find_checkpoint(path)
+    trial = checkpoint.parent.parent
+    run = trial.parent.parent
+    loaded = load_policy(checkpoint, device="cpu")
+    numbers = _numbers(run, loaded)
+    session = read_json(run / MANIFEST_FILE)["sessions"][-1]
+    whole = load_checkpoint(checkpoint)
+    state = {key: whole.state[key] for key in _KEPT if key in whole.state}
+    save_checkpoint(out / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
+    card = {
+        "name": name,
+        "experiment": loaded.experiment.name,
+        "caption": loaded.experiment.caption,
+        "method": loaded.method,
+        "seed": loaded.seed,
+        "env_steps": loaded.env_steps,
+        "command": _without_out(session["command"]),
+        "commit": session["git"]["commit"],
+        "versions": {key: session["versions"][key] for key in ("python", "torch", "numpy")},
+        "given": given,
+        "numbers": numbers,
+        "actions": {"seed": _ACTION_SEED, "joint": first_actions(loaded)},
+    }
+    write_json(out / CARD, card)
+    write_atomically(out / PEOPLES_CARD, card_for_people(card))
+    _refuse_size(folder)
+    return out
+
+
+def card_for_people(card: dict[str, Any]) -> str:
+    """The card in Markdown."""
+    lines = [
+        f"# {card['name']}",
+        "",
+        f"{card['caption']}: row `{card['method']}`, seed {card['seed']}, trained for {card['env_steps']:,} env steps.",
+        "",
+        f"* Given: {card['given']}",
+        f"* Command: `{card['command']}`",
+        f"* Commit: `{card['commit']}`, with " + ", ".join(f"{key} {value}" for key, value in card["versions"].items()),
+        f'* Use: `load_policy("pretrained/{card["name"]}")`, '
+        f"`python -m tune_experiments show pretrained/{card['name']}`",
+        "",
+        "| tested in | metric | value | 95 % interval | episodes |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for row in card["numbers"]:
+        ends = "" if row["ci_low"] is None else f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
+        lines.append(f"| {row['world']} | {row['metric']} | {row['value']:.3f} | {ends} | {row['n_episodes']:,} |")
+    return "\n".join([*lines, "", "Intervals are over the episodes of this one seed.", ""])
+
+
+def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:
+    """The team's own rows of its run's results."""
+    path = run / "results.jsonl"
+    rows: Sequence[Result] = result_file.read(path) if path.exists() else []
+    own = [row for row in rows if (row.method, row.seed) == (loaded.method, loaded.seed) and row.split != "train"]
+    if not own:
+        raise UserError(f"{run} has no test results of {loaded.method} with seed {loaded.seed}; let its run end first")
+    kept = ("world", "metric", "value", "ci_low", "ci_high", "n_episodes")
+    return [{key: getattr(row, key) for key in kept} for row in own]
+
+
+def _without_out(command: str) -> str:
+    """A run's command without the folder that it wrote to."""
+    words = shlex.split(command)
+    if "--out" in words:
+        place = words.index("--out")
+        del words[place : place + 2]
+    return shlex.join(words)
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _refuse_size(folder: Path) -> None:
+    if size_of(folder) > MOST_BYTES:
+        raise UserError(f"{folder} holds {size_of(folder):,} bytes, more than {MOST_BYTES:,}: delete a team of it")
