@@ -1,0 +1,85 @@
+"""Instructions in words for units: each distinct one is read once, and units attend to the latest (RED's encoder)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.layers.distinct import distinct
+from rl_models.layers.weight_norm import NormalisedLinear
+from rl_models.networks.texts import lengths_of
+
+PADDING = 0
+
+
+class InstructionReader(nn.Module):
+    """Rows of a table of texts -> vectors: words, an LSTM's last state, position and age.
+
+    Attributes:
+        features: width of an instruction's vector.
+    """
+
+    texts: Tensor
+
+    def __init__(
+        self,
+        texts: Tensor,
+        vocabulary: int,
+        word_features: int = 64,
+        sentence_features: int = 128,
+        slot_features: int = 16,
+        slots: int = 5,
+        oldest: int = 10,
+    ) -> None:
+        """Build the reader.
+
+        Args:
+            texts: [D, L] int, tokens; 0 is padding, and row 0 is the empty text.
+            vocabulary: V.
+            word_features: width of a word.
+            sentence_features: width of the LSTM.
+            slot_features: width of a position's and of an age's vector.
+            slots: S, how many of the latest instructions are read.
+            oldest: largest age.
+        """
+        super().__init__()
+        self.register_buffer("texts", texts.long(), persistent=False)
+        self.words = nn.Embedding(vocabulary, word_features)
+        self.lstm = nn.LSTM(word_features, sentence_features, batch_first=True)
+        self.positions, self.ages = nn.Embedding(slots, slot_features), nn.Embedding(oldest + 1, slot_features)
+        self.features, self._oldest = sentence_features + 2 * slot_features, oldest
+
+    def read(self, tokens: Tensor) -> Tensor:
+        """Tokens [D, L] -> the LSTM's state after the last word, [D, sentence features]; zeros for an empty text."""
+        states, _ = self.lstm(self.words(tokens))
+        last = (lengths_of(tokens) - 1)[:, None, None].expand(-1, 1, states.shape[-1])
+        is_empty = (tokens == PADDING).all(-1, keepdim=True)
+        return states.gather(1, last).squeeze(1).masked_fill(is_empty, 0.0)
+
+    def forward(self, rows: Tensor, ages: Tensor) -> Tensor:
+        """The latest instructions, newest first.
+
+        Args:
+            rows: [..., S] int, rows of the texts; 0 for none.
+            ages: [..., S] int, how long ago each was given.
+
+        Returns:
+            [..., S, features] float32.
+        """
+        used, which = distinct(rows.long(), len(self.texts))
+        sentences = self.read(self.texts[used])[which]
+        positions = self.positions.weight.expand(*rows.shape, -1)
+        return torch.cat([sentences, positions, self.ages(ages.long().clamp(0, self._oldest))], -1)
+
+
+class InstructionAttention(nn.Module):
+    """Each unit looks at the instructions that its own features ask for."""
+
+    def __init__(self, unit_features: int, features: int) -> None:
+        super().__init__()
+        self.query = NormalisedLinear(unit_features, features)
+
+    def forward(self, units: Tensor, instructions: Tensor) -> Tensor:
+        """Units [..., U, unit features] and instructions [..., S, features] -> [..., U, features] float32."""
+        scores = torch.relu(self.query(units)) @ instructions.transpose(-1, -2)
+        return scores.softmax(-1) @ instructions

@@ -1,0 +1,94 @@
+"""Planes of a cell map, drawn from lists of units, and the convolutions over them (RED's map trunk).
+
+A fragment holds the lists and one number a cell, about 2 kB a step, in place of 42 planes of 1024 cells. What a unit
+sees of the map is gathered at its cell before the 1x1 convolution, which so runs over units and not over all cells.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.layers.weight_norm import NormalisedConvolution, NormalisedLinear
+from rl_models.networks.unit_spec import UnitSpec
+
+Frames = dict[str, Tensor]
+"""Observation key -> [K, ...], K = B * T frames."""
+
+
+def is_listed(frames: Frames, name: str) -> Tensor:
+    """[K, U] bool, entries of a list that are units; the others are padding."""
+    return (
+        torch.arange(frames[f"{name}_type"].shape[1], device=frames[f"num_{name}"].device)
+        < (frames[f"num_{name}"][:, None])
+    )
+
+
+def cells_of(frames: Frames, name: str, side: int) -> Tensor:
+    """[K, U] int64, cell y * side + x of each unit; of padding, too."""
+    rows, columns = (frames[f"{name}_{axis}"].long().clamp(0, side - 1) for axis in "yx")
+    return rows * side + columns
+
+
+class UnitMap(nn.Module):
+    """Lists of units and the ground -> planes [K, P, H, W]; planes -> features [K, H * W, F]."""
+
+    ground_planes: Tensor
+    places: Tensor
+
+    def __init__(self, spec: UnitSpec, channels: int, layers: int = 3) -> None:
+        """Build the convolutions.
+
+        Args:
+            spec: of the game.
+            channels: F.
+            layers: number of 3x3 convolutions.
+        """
+        super().__init__()
+        self._spec = spec
+        side = torch.arange(spec.side, dtype=torch.float32) / spec.side
+        places = torch.stack([side[:, None].expand(-1, spec.side), side.expand(spec.side, -1)])
+        self.register_buffer("places", places.contiguous(), persistent=False)
+        self.register_buffer("ground_planes", torch.tensor(spec.ground_planes).float(), persistent=False)
+        widths = [spec.num_planes, *[channels] * layers]
+        self.convolutions = nn.ModuleList(NormalisedConvolution(ins, outs) for ins, outs in pairwise(widths))
+
+    def planes(self, frames: Frames) -> Tensor:
+        """Coordinates, ground and numbers of units by list and kind, [K, P, H, W] float32."""
+        spec, number = self._spec, len(frames[self._spec.ground])
+        ground = self.ground_planes[frames[spec.ground].long()].permute(0, 3, 1, 2)
+        places = self.places.expand(number, -1, -1, -1)
+        return torch.cat([places, ground, *(self._units(frames, each) for each in range(len(spec.lists)))], 1)
+
+    def _units(self, frames: Frames, which: int) -> Tensor:
+        """How many units of each drawn kind of a list stand in each cell, [K, kinds, H, W] float32."""
+        spec, drawn = self._spec, self._spec.lists[which]
+        kinds = drawn.last_kind - drawn.first_kind + 1
+        kind = frames[f"{drawn.name}_type"].long() - drawn.first_kind
+        counts = is_listed(frames, drawn.name) & (kind >= 0) & (kind < kinds)
+        place = kind.clamp(0, kinds - 1) * spec.side**2 + cells_of(frames, drawn.name, spec.side)
+        planes = torch.zeros(len(kind), kinds * spec.side**2, device=kind.device)
+        return planes.scatter_add(1, place, counts.float()).view(-1, kinds, spec.side, spec.side)
+
+    def forward(self, frames: Frames) -> Tensor:
+        """Features of all cells, [K, H * W, F] float32."""
+        features = self.planes(frames)
+        for convolution in self.convolutions:
+            features = torch.relu(convolution(features))
+        return features.flatten(2).transpose(1, 2)
+
+
+class CellFeatures(nn.Module):
+    """A 1x1 convolution with ReLU, at some cells only or at all."""
+
+    def __init__(self, channels: int, features: int) -> None:
+        super().__init__()
+        self.project = NormalisedLinear(channels, features, per_output=True)
+
+    def forward(self, features: Tensor, cells: Tensor | None = None) -> Tensor:
+        """[K, H * W, channels] and cells [K, U] (None for all) -> [K, U, features] float32."""
+        if cells is not None:
+            features = features.gather(1, cells[..., None].expand(-1, -1, features.shape[-1]))
+        return torch.relu(self.project(features))

@@ -1,0 +1,38 @@
+"""Ready-made teams that follow commands in words over a cell map with lists of units (RED, Xu et al., 2022)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rl_models.heads.collective import CollectiveHead, NormalValueHead
+from rl_models.networks.commanded_units import CommandedUnits, CommandedUnitsConfig
+from rl_models.networks.unit_spec import UnitSpec
+from rl_models.policy import TeamPolicy
+
+
+def commanded_team(
+    config: CommandedUnitsConfig,
+    spec: UnitSpec,
+    texts: Tensor,
+    vocabulary: int,
+    num_agents: int,
+    used_heads_only: bool = True,
+    seed: int = 0,
+) -> TeamPolicy:
+    """Build a team; PyTorch's global generator is left as it is.
+
+    Args:
+        config: widths.
+        spec: of the game.
+        texts: [D, L] int, tokens of the instructions, row 0 the empty one.
+        vocabulary: V.
+        num_agents: N.
+        used_heads_only: whether only factors with an effect count in probabilities.
+        seed: seed of the initial weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = CommandedUnits(config, spec, texts, vocabulary, num_agents)
+        head = CollectiveHead(network, spec, config.hidden_size, used_heads_only)
+        return TeamPolicy(network, head, NormalValueHead(network.features))
