@@ -48,7 +48,7 @@ class CollectiveHead(nn.Module):
         self.choose = nn.ModuleDict(
             {one.factor: _classes(units, hidden_size, one.size) for one in spec.arguments if one.size}
         )
-        needed = {name: (command,) for name, (_, command) in self._pointers.items()}
+        needed: dict[str, tuple[int, ...]] = {name: (command,) for name, (_, command) in self._pointers.items()}
         needed |= {one.factor: one.commands for one in spec.arguments}
         self._factors = CollectiveFactors(spec.stop, spec.flags, spec.commands, needed)
 

@@ -133,6 +133,4 @@ def test_the_recorded_probability_is_that_of_learning():
         recorded = output.policy.log_prob(actions)
     torch.testing.assert_close(output_of(policy, obs).policy.log_prob(actions), recorded)
     first = output_of(policy, obs).policy.first_steps(1)
-    torch.testing.assert_close(
-        first.log_prob({name: value[:, :1] for name, value in actions.items()}), recorded[:, :1]
-    )
+    torch.testing.assert_close(first.log_prob({name: value[:, :1] for name, value in actions.items()}), recorded[:, :1])
