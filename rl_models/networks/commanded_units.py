@@ -18,15 +18,22 @@ from torch import Tensor, nn
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.networks.instructions import InstructionAttention, InstructionReader
 from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, cells_of, is_listed
-from rl_models.networks.unit_spec import AGES, OWNED, ROWS, UnitSpec
 from rl_models.policy import Features, State
+from rl_models.unit_spec import (
+    AGES,
+    CELLS,
+    CONTEXT,
+    LEGAL,
+    OWN_MASK,
+    OWNED,
+    ROWS,
+    TARGETS,
+    UNITS,
+    UnitSpec,
+    UnitWidths,
+)
 
 HEALTH_BINS = 11
-UNITS, OWN_MASK, CONTEXT, CELLS, TARGETS = "units", "own_mask", "context", "cells", "targets/"
-"""Extras for the head: [B, T, N, U, F] units with what they read, [B, T, N, U] bool units that an agent commands,
-[B, T, N, C] the rest without instructions, [B, T, N, H * W, F] cells, and [B, T, N, U, F] units of another list."""
-LEGAL = "legal/"
-"""Extras: legality masks of the observation."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +115,7 @@ class CommandedUnits(nn.Module):
     """Observations of commanded units -> features of a collective action.
 
     Attributes:
-        features: F, width of the global features: sums of all lists, what can be spent, the newest instruction.
-        unit_features: width of a unit's features with what it reads.
-        context: width of the global features without the instruction.
-        other_features: width of the features of other units and of cells.
+        widths: of the features.
     """
 
     def __init__(
@@ -150,10 +154,9 @@ class CommandedUnits(nn.Module):
         sentence = config.word_features, config.sentence_features, config.slot_features
         self.reader = InstructionReader(texts, vocabulary, *sentence)
         self.attention = InstructionAttention(config.unit_features, self.reader.features)
-        self.other_features = config.other_features
-        self.context = config.unit_features + config.other_features * (1 + len(spec.others))
-        self.unit_features = config.unit_features + self.reader.features
-        self.features = self.context + self.reader.features
+        context = config.unit_features + config.other_features * (1 + len(spec.others))
+        read = self.reader.features
+        self.widths = UnitWidths(context + read, config.unit_features + read, context, config.other_features)
 
     def _width(self, config: CommandedUnitsConfig, name: str) -> int:
         return config.unit_features if name == self._spec.commanded.name else config.other_features

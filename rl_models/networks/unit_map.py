@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.weight_norm import NormalisedConvolution, NormalisedLinear
-from rl_models.networks.unit_spec import UnitSpec
+from rl_models.unit_spec import UnitSpec
 
 Frames = dict[str, Tensor]
 """Observation key -> [K, ...], K = B * T frames."""

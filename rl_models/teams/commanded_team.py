@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rl_models.heads.collective import CollectiveHead, NormalValueHead
+from rl_models.heads.collective_head import CollectiveHead, NormalValueHead
 from rl_models.networks.commanded_units import CommandedUnits, CommandedUnitsConfig
-from rl_models.networks.unit_spec import UnitSpec
 from rl_models.policy import TeamPolicy
+from rl_models.unit_spec import UnitSpec
 
 
 def commanded_team(
@@ -34,5 +34,5 @@ def commanded_team(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = CommandedUnits(config, spec, texts, vocabulary, num_agents)
-        head = CollectiveHead(network, spec, config.hidden_size, used_heads_only)
-        return TeamPolicy(network, head, NormalValueHead(network.features))
+        head = CollectiveHead(network.widths, spec, config.hidden_size, used_heads_only)
+        return TeamPolicy(network, head, NormalValueHead(network.widths.features))

@@ -3,8 +3,8 @@
 import torch
 
 from rl_models.networks.commanded_units import CommandedUnitsConfig
-from rl_models.networks.unit_spec import Argument, UnitList, UnitSpec
 from rl_models.teams.commanded_team import commanded_team
+from rl_models.unit_spec import Argument, UnitList, UnitSpec
 
 TEXTS = torch.tensor([[0, 0, 0], [1, 2, 0], [3, 0, 0], [1, 2, 3]])
 SMALL = CommandedUnitsConfig(24, 24, 16, 6, 6, 8, 8, 4, 24)

@@ -13,6 +13,29 @@ OWNED, ROWS, AGES = "owned", "instruction", "instruction_age"
 """Observation keys: [B, T, N, U] bool, units that an agent commands; [B, T, N, S] int, rows of the table of texts that
 it was told, newest first, 0 for none; [B, T, N, S] int, how long ago."""
 
+UNITS, OWN_MASK, CONTEXT, CELLS, TARGETS = "units", "own_mask", "context", "cells", "targets/"
+"""Extras for the head: [B, T, N, U, F] units with what they read, [B, T, N, U] bool units that an agent commands,
+[B, T, N, C] the rest without instructions, [B, T, N, H * W, F] cells, and [B, T, N, U, F] units of another list."""
+LEGAL = "legal/"
+"""Extras: legality masks of the observation."""
+
+
+@dataclass(frozen=True)
+class UnitWidths:
+    """Widths of what a network makes of such a game.
+
+    Attributes:
+        features: F, the global features: sums of all lists, what can be spent, the newest instruction.
+        units: a commanded unit with what it reads.
+        context: the global features without the instruction.
+        others: units of other lists, and cells.
+    """
+
+    features: int
+    units: int
+    context: int
+    others: int
+
 
 @dataclass(frozen=True)
 class UnitList:

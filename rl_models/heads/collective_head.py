@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from rl_models.distributions.collective import CollectiveFactors, CollectivePolicy
 from rl_models.heads.legal_policy import legal_logits
 from rl_models.layers.weight_norm import NormalisedLinear
-from rl_models.networks.commanded_units import CELLS, CONTEXT, LEGAL, OWN_MASK, TARGETS, UNITS, CommandedUnits
-from rl_models.networks.unit_spec import UnitSpec
 from rl_models.policy import Features
+from rl_models.unit_spec import CELLS, CONTEXT, LEGAL, OWN_MASK, TARGETS, UNITS, UnitSpec, UnitWidths
 
 
 class CollectiveHead(nn.Module):
@@ -24,27 +23,25 @@ class CollectiveHead(nn.Module):
 
     components = 1
 
-    def __init__(self, network: CommandedUnits, spec: UnitSpec, hidden_size: int, used_heads_only: bool = True) -> None:
+    def __init__(self, widths: UnitWidths, spec: UnitSpec, hidden_size: int, used_heads_only: bool = True) -> None:
         """Build the layers.
 
         Args:
-            network: whose features they are.
+            widths: of the features.
             spec: of the game.
             hidden_size: width of hidden layers; of those that point it is the width of what they point at.
             used_heads_only: whether only factors with an effect count in probabilities.
         """
         super().__init__()
         self._spec, self._used_heads_only = spec, used_heads_only
-        units, context = network.unit_features, network.context
+        units, context = widths.units, widths.context
         self.num_actions = spec.num_commands
-        self.stop = nn.Sequential(_hidden(network.features, hidden_size), NormalisedLinear(hidden_size, 2))
+        self.stop = nn.Sequential(_hidden(widths.features, hidden_size), NormalisedLinear(hidden_size, 2))
         self.select = _classes(units + context, hidden_size, 1)
         self.command = _classes(units + context, hidden_size, spec.num_commands)
         self._pointers = {one.pointer: (one.name, one.targeted_by) for one in spec.others if one.pointer}
         self._cells = [one.factor for one in spec.arguments if not one.size]
-        self.point = nn.ModuleDict(
-            {name: _hidden(units, network.other_features) for name in (*self._pointers, *self._cells)}
-        )
+        self.point = nn.ModuleDict({name: _hidden(units, widths.others) for name in (*self._pointers, *self._cells)})
         self.choose = nn.ModuleDict(
             {one.factor: _classes(units, hidden_size, one.size) for one in spec.arguments if one.size}
         )
