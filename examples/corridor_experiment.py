@@ -35,12 +35,18 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.core.checks import check_ranges, check_some
-from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.launch.experiment import Experiment, main
-from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments import (
+    Episodes,
+    Experiment,
+    MainComparison,
+    PaperTable,
+    Result,
+    TrialPlan,
+    check_ranges,
+    check_some,
+    main,
+    make_table,
+)
 
 COMPONENTS = {"sync": 3, "marginal": 1, "marginal_agreement": 1}
 VALIDATION_SEED, TEST_SEED = 1, 2

@@ -4,27 +4,67 @@ from tune_experiments import furnmove_sync, load_policy
 
 run = furnmove_sync.EXPERIMENT.run(preset="smoke", out="runs/try")
 team = load_policy("runs/try")
+
+An experiment of one's own needs the names in `__all__`, as `examples/corridor_experiment.py` uses them. Each is
+imported from its module when it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rl_models.device import DeviceChoice
-    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.core.checks import check_ranges, check_some
+    from tune_experiments.core.errors import UserError
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.experiment.plan import Episodes, Promotion, Stage, TrialPlan
+    from tune_experiments.experiment.search_space import SearchSpace
+    from tune_experiments.launch.callbacks import Callback
+    from tune_experiments.launch.experiment import Experiment, main
+    from tune_experiments.play.loading import load_policy
+    from tune_experiments.results.main_comparison import MainComparison
+    from tune_experiments.results.rows import Result
+    from tune_experiments.results.tables import PaperTable, make_table
+
+__all__ = [
+    "Callback",
+    "Curriculum",
+    "Episodes",
+    "Experiment",
+    "MainComparison",
+    "PaperTable",
+    "Promotion",
+    "Result",
+    "SearchSpace",
+    "Stage",
+    "TrialPlan",
+    "UserError",
+    "check_ranges",
+    "check_some",
+    "load_policy",
+    "main",
+    "make_table",
+]
+
+_MODULES = {
+    "core.checks": ("check_ranges", "check_some"),
+    "core.errors": ("UserError",),
+    "experiment.curriculum": ("Curriculum",),
+    "experiment.plan": ("Episodes", "Promotion", "Stage", "TrialPlan"),
+    "experiment.search_space": ("SearchSpace",),
+    "launch.callbacks": ("Callback",),
+    "launch.experiment": ("Experiment", "main"),
+    "play.loading": ("load_policy",),
+    "results.main_comparison": ("MainComparison",),
+    "results.rows": ("Result",),
+    "results.tables": ("PaperTable", "make_table"),
+}
 
 
-def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> LoadedPolicy:
-    """A trained team without Ray: `load_policy("runs/NAME/trials/marginal-seed0")`; see `play/loading.py`.
-
-    Args:
-        path: a checkpoint, a trial folder or a run folder.
-        allow: modules outside Concord that may be imported if the checkpoint names them.
-        device: where it acts: `auto` on a GPU if there is one; `cpu`; or `cuda`.
-    """
-    from tune_experiments.play import loading
-
-    return loading.load_policy(path, allow, device)
+def __getattr__(name: str) -> Any:
+    """A public name, from its module."""
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__} has no attribute {name}")

@@ -1,0 +1,40 @@
+"""The package's own names: each is there, and none is loaded before somebody asks."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tune_experiments
+
+ROOT = Path(tune_experiments.__file__).parent
+
+
+@pytest.mark.parametrize("name", tune_experiments.__all__)
+def test_a_public_name_is_what_its_module_defines(name):
+    module = next(module for module, names in tune_experiments._MODULES.items() if name in names)
+    text = (ROOT / f"{module.replace('.', '/')}.py").read_text()
+    defined = {getattr(node, "name", None) for node in ast.parse(text).body}
+    defined |= {target.id for node in ast.parse(text).body for target in getattr(node, "targets", [])}
+    assert getattr(tune_experiments, name) is getattr(sys.modules[f"tune_experiments.{module}"], name)
+    assert name in defined
+
+
+def test_type_checkers_see_the_same_names():
+    body = ast.parse((ROOT / "__init__.py").read_text()).body
+    seen = next(node for node in body if isinstance(node, ast.If)).body
+    assert sorted(alias.name for node in seen for alias in node.names) == sorted(tune_experiments.__all__)
+
+
+def test_another_name_is_refused():
+    with pytest.raises(AttributeError, match="Experimnt"):
+        tune_experiments.Experimnt  # noqa: B018
+
+
+@pytest.mark.processes
+def test_importing_the_package_loads_none_of_them():
+    code = "import sys, tune_experiments; print([name for name in sys.modules if name.startswith('tune_experiments.')])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    assert answer.stdout.strip() == "[]"
