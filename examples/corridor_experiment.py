@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import NonNegativeFloat, PositiveInt
+from pydantic import NonNegativeFloat
 
 from examples.agreement_loss import AgreementLoss
 from examples.corridor import LENGTH
@@ -38,12 +38,11 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments import (
     Episodes,
     Experiment,
+    ExperimentConfig,
     MainComparison,
     PaperTable,
     Result,
     TrialPlan,
-    check_ranges,
-    check_some,
     main,
     make_table,
 )
@@ -52,9 +51,17 @@ COMPONENTS = {"sync": 3, "marginal": 1, "marginal_agreement": 1}
 VALIDATION_SEED, TEST_SEED = 1, 2
 
 
-@dataclass(frozen=True)
-class Config:
-    """One run."""
+@dataclass(frozen=True, kw_only=True)
+class Config(
+    ExperimentConfig,
+    workers=Workers(worlds_per_runner=32, fragment_length=10),
+    budget_env_steps=60_000,
+    validate_every_env_steps=6_000,
+    checkpoint_every_env_steps=15_000,
+    valid_episodes=32,
+    test_episodes=200,
+):
+    """One run: what all experiments have, with defaults of our own, and what only ours has."""
 
     methods: tuple[Literal["sync", "marginal", "marginal_agreement"], ...] = ("sync", "marginal", "marginal_agreement")
     """Rows of the table: sync, marginal, marginal_agreement."""
@@ -67,21 +74,17 @@ class Config:
     entropy_coef: NonNegativeFloat = 0.2
     """Weight of the entropy bonus at the start; it falls to 0 at two thirds of the budget. Without it a team that has
     found one door never looks for the other."""
-    workers: Workers = dataclasses.field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=10))
-    """Processes and worlds of a trial."""
-    budget_env_steps: PositiveInt = 60_000
-    """Number of env steps of training, of each row and seed."""
-    test_episodes: PositiveInt = 200
-    """Number of episodes behind each number of the table."""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that no run can have, in one sentence that names the flag."""
-        check_some(self, "methods")
-        check_ranges(self)
 
 
 LAPTOP = Config()
-SMOKE = dataclasses.replace(LAPTOP, methods=("sync",), budget_env_steps=1_280, test_episodes=16)
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    methods=("sync",),
+    budget_env_steps=1_280,
+    validate_every_env_steps=640,
+    checkpoint_every_env_steps=640,
+    test_episodes=16,
+)
 
 
 def make_corridors(num_worlds: int = 1, first_world: int = 0) -> World:
@@ -120,12 +123,9 @@ class CorridorExperiment(Experiment):
                 extra_losses=(AgreementLoss(Schedule.constant(weight)),),
             ),
             optimiser=OptimiserSettings(learning_rate=Schedule.linear(rate, rate / 10, config.budget_env_steps)),
-            workers=config.workers,
             seed=seed,
-            budget_env_steps=config.budget_env_steps,
-            validate_every_env_steps=config.budget_env_steps // 10,
-            checkpoint_every_env_steps=config.budget_env_steps // 4,
-            validate=functools.partial(play, 32, VALIDATION_SEED),
+            validate=functools.partial(play, config.valid_episodes, VALIDATION_SEED),
+            **config.plan_arguments(),
         )
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:

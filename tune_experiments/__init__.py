@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.experiment.plan import Episodes, Promotion, Stage, TrialPlan
     from tune_experiments.experiment.search_space import SearchSpace
+    from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig, TrainingConfig
     from tune_experiments.launch.callbacks import Callback
     from tune_experiments.launch.experiment import Experiment, main
     from tune_experiments.play.loading import load_policy
@@ -32,12 +33,15 @@ __all__ = [
     "Curriculum",
     "Episodes",
     "Experiment",
+    "ExperimentConfig",
     "MainComparison",
     "PaperTable",
     "Promotion",
     "Result",
     "SearchSpace",
     "Stage",
+    "StagedExperimentConfig",
+    "TrainingConfig",
     "TrialPlan",
     "UserError",
     "check_ranges",
@@ -53,6 +57,7 @@ _MODULES = {
     "experiment.curriculum": ("Curriculum",),
     "experiment.plan": ("Episodes", "Promotion", "Stage", "TrialPlan"),
     "experiment.search_space": ("SearchSpace",),
+    "experiment.training_config": ("ExperimentConfig", "StagedExperimentConfig", "TrainingConfig"),
     "launch.callbacks": ("Callback",),
     "launch.experiment": ("Experiment", "main"),
     "play.loading": ("load_policy",),

@@ -17,13 +17,10 @@ from rl_models.layers.frame_convolutions import pixels_left
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.networks.visual import VisualConfig
-from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
-from tune_experiments.core.checks import (
-    check_ranges,
-    check_some,
-)
+from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import TrainingConfig
 
 _MOST_AGENTS = 4
 """The tables need every joint action's probability, of which five agents have 371,293."""
@@ -62,8 +59,8 @@ class CordialSettings:
     share."""
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, kw_only=True)
+class Config(TrainingConfig):
     """One run of an experiment on Gridworld-FurnMove."""
 
     methods: tuple[MethodName, ...]
@@ -98,18 +95,10 @@ class Config:
     """Weight of the CORDIAL loss over training, in the methods with CORDIAL."""
     learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125))
     """How all methods learn, except for the settings of their families."""
-    workers: Workers = field(default_factory=Workers)
-    """Processes and worlds of a trial."""
-    budget_env_steps: PositiveInt = 100_000
-    """Number of joint env steps of training."""
-    validate_every_env_steps: PositiveInt = 10_000
-    """Number of env steps between validations in validation rooms: points of the dashed curves."""
     valid_rooms: tuple[str, ...] = ("valid",)
     """Rooms of validation: splits, streams, rooms or room files; the paper has five rooms."""
     valid_starts_per_room: PositiveInt = 20
     """Number of fixed starts in each validation room."""
-    checkpoint_every_env_steps: PositiveInt = 10_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
     test_rooms: tuple[str, ...] = ("test",)
     """Rooms where the table's numbers come from; never trained or selected on."""
     test_starts_per_room: PositiveInt = 200
@@ -119,8 +108,8 @@ class Config:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods", "valid_rooms", "test_rooms")
-        check_ranges(self)
+        super().__post_init__()
+        check_some(self, "valid_rooms", "test_rooms")
         for flag, network in (("--network", self.network), ("--visual-network", self.visual_network)):
             if not network.communicates:
                 raise UserError(f"{flag}.no-communicates has no meaning here: choose the method no_communication")

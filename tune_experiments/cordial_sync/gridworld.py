@@ -100,7 +100,7 @@ class GridworldExperiment(Experiment):
     }
 
     def __init__(self) -> None:
-        laptop = Config(self.rows, self.num_agents)
+        laptop = Config(methods=self.rows, num_agents=self.num_agents)
         smoke = dataclasses.replace(_smoke(laptop), methods=self.smoke_rows or self.rows)
         self.presets = {"smoke": smoke, "laptop": laptop, "authors": _authors(laptop), "paper": paper_preset(laptop)}
 
@@ -137,7 +137,7 @@ class GridworldExperiment(Experiment):
 
     def papers(self, config: Config) -> Config:
         """The paper's settings for the methods and the number of agents of a configuration."""
-        return paper_preset(Config(config.methods, config.num_agents))
+        return paper_preset(Config(methods=config.methods, num_agents=config.num_agents))
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, joint policies and an episode of each method."""

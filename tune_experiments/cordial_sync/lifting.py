@@ -133,11 +133,8 @@ def _trial(
         build_policy=functools.partial(build_policy, config, method, seed),
         objective=objective,
         optimiser=optimiser_settings(config.learner, learning_rate, budget_env_steps),
-        workers=config.workers,
         seed=seed,
-        budget_env_steps=budget_env_steps,
-        validate_every_env_steps=config.validate_every_env_steps,
-        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        **config.plan_arguments(budget_env_steps),
         validate=functools.partial(validate, config),
     )
 

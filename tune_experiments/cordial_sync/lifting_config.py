@@ -13,8 +13,8 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.config import FamilySettings, check_frames
-from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 
 LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
 LIFT_METHODS: tuple[LiftMethod, ...] = get_args(LiftMethod)
@@ -34,8 +34,8 @@ class ExpertWarmStart:
     """Learning rate of the stage, above 0."""
 
 
-@dataclass(frozen=True)
-class LiftConfig:
+@dataclass(frozen=True, kw_only=True)
+class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_episodes=100, test_episodes=1_000):
     """One run of the experiment on FurnLift."""
 
     methods: tuple[LiftMethod, ...] = LIFT_METHODS
@@ -85,23 +85,12 @@ class LiftConfig:
     """Weight of the CORDIAL loss, at least 0; the authors leave it off in this task."""
     learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125, is_joint=False))
     """How all methods learn, except for the settings of their families."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32))
-    """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = 120_000
     """Number of joint env steps of reinforcement learning, after the warm start."""
-    validate_every_env_steps: PositiveInt = 10_000
-    """Number of env steps between validations: points of the dashed curves."""
-    valid_episodes: PositiveInt = 100
-    """Number of episodes of a validation, the same starts each time."""
-    checkpoint_every_env_steps: PositiveInt = 10_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
-    test_episodes: PositiveInt = 1_000
-    """Number of test episodes, the same starts for every method and seed."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods")
-        check_ranges(self)
+        super().__post_init__()
         named = {"--train-rooms": self.train_rooms, "--valid-rooms": self.valid_rooms, "--test-rooms": self.test_rooms}
         for flag, rooms in named.items():
             if [*named.values()].count(rooms) > 1:

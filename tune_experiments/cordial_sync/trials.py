@@ -33,11 +33,8 @@ def plan(config: Config, name: str, seed: int) -> TrialPlan:
         build_policy=functools.partial(build_policy, config, method, seed),
         objective=_objective(config, method),
         optimiser=optimiser_settings(config.learner, _settings(config, method).learning_rate, config.budget_env_steps),
-        workers=config.workers,
         seed=seed,
-        budget_env_steps=config.budget_env_steps,
-        validate_every_env_steps=config.validate_every_env_steps,
-        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        **config.plan_arguments(),
         validate=functools.partial(validate, config),
     )
 

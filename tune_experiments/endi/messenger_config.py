@@ -29,8 +29,13 @@ RowName: TypeAlias = Literal[
 PAPER_ROWS: tuple[RowName, ...] = ("emma", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
 
 
-@dataclass(frozen=True)
-class EndiMessengerConfig(MessengerRunConfig):
+@dataclass(frozen=True, kw_only=True)
+class EndiMessengerConfig(
+    MessengerRunConfig,
+    first_stage_env_steps=300_000,
+    first_stage_validate_every_env_steps=20_000,
+    first_stage_checkpoint_every_env_steps=60_000,
+):
     """One run."""
 
     num_agents: ClassVar[int] = 2
@@ -49,12 +54,6 @@ class EndiMessengerConfig(MessengerRunConfig):
     """How all rows learn, with one number for each stage in a triple."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How rows that divide differ from their backbones."""
-    first_stage_env_steps: PositiveInt = 300_000
-    """Number of env steps of training in the first of the stages."""
-    first_stage_validate_every_env_steps: PositiveInt = 20_000
-    """Number of env steps between validations in the first of the stages; weights are chosen by them."""
-    first_stage_checkpoint_every_env_steps: PositiveInt = 60_000
-    """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
     goal_features: PositiveInt = 64
     """Number of channels of the grounded goal; the paper gives none."""
     silg: SilgConfig = field(

@@ -21,6 +21,7 @@ from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi.division import DivisionSettings, check_stack
 from tune_experiments.endi.qmix_config import QmixSettings
+from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, RunConfig, learner_config, make_world
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 
@@ -57,8 +58,16 @@ class TeamTask(RtfmTask):
     at first."""
 
 
-@dataclass(frozen=True)
-class EndiRtfmConfig(RunConfig):
+@dataclass(frozen=True, kw_only=True)
+class EndiRtfmConfig(
+    RunConfig,
+    StagedExperimentConfig,
+    # With fewer moments an update, agents first learn to keep away from monsters.
+    workers=Workers(worlds_per_runner=128, fragment_length=32),
+    first_stage_env_steps=250_000,
+    budget_env_steps=2_000_000,
+    validate_every_env_steps=50_000,
+):
     """One run."""
 
     methods: tuple[RowName, ...] = PAPER_ROWS
@@ -80,8 +89,6 @@ class EndiRtfmConfig(RunConfig):
         default_factory=lambda: learner_config(is_joint=False, entropy_coef=0.015, num_minibatches=16)
     )
     """How all rows learn but `qmix` and those of the mention-matching reader."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=32))
-    """Processes and worlds of a trial: with fewer moments an update, agents first learn to keep away from monsters."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How rows that divide differ from their backbones."""
     matching: MatchingSettings = field(
@@ -97,12 +104,6 @@ class EndiRtfmConfig(RunConfig):
     """Width of the states that ground the goal, in rows that divide with the mention-matching reader."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the row `qmix` learns, and its widths."""
-    first_stage_env_steps: PositiveInt = 250_000
-    """Number of env steps of training in the first of the stages."""
-    budget_env_steps: PositiveInt = 2_000_000
-    """Number of env steps of training in each stage after the first."""
-    validate_every_env_steps: PositiveInt = 50_000
-    """Number of env steps between validations, greedy play on training and on unseen assignments."""
     annealing_env_steps: NonNegativeInt = 0
     """Number of env steps after which a stage's learning rate would be 0, however few are played; 0: the learner's
     share says."""

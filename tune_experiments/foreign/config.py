@@ -14,8 +14,8 @@ from rl_models.algorithms.qmix import QmixLearnerConfig
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 
 MethodName = Literal[
     "ippo",
@@ -75,8 +75,14 @@ class LanguageSettings:
     """Number of env steps of each of those games."""
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, kw_only=True)
+class Config(
+    ExperimentConfig,
+    workers=Workers(worlds_per_runner=32, fragment_length=25),
+    validate_every_env_steps=20_000,
+    checkpoint_every_env_steps=50_000,
+    test_episodes=256,
+):
     """One run."""
 
     env: str = "mpe2.simple_spread_v3"
@@ -110,23 +116,10 @@ class Config:
     """How the row qmix learns."""
     language: LanguageSettings = field(default=LanguageSettings(), metadata={"came_later": True})
     """How the rows lora and lora_blind play and learn."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=25))
-    """Processes and worlds of a trial."""
-    budget_env_steps: PositiveInt = 100_000
-    """Number of joint env steps of training."""
-    validate_every_env_steps: PositiveInt = 20_000
-    """Number of env steps between validations."""
-    valid_episodes: PositiveInt = 64
-    """Number of episodes of each validation."""
-    checkpoint_every_env_steps: PositiveInt = 50_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
-    test_episodes: PositiveInt = 256
-    """Number of episodes behind each number of the table."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods")
-        check_ranges(self)
+        super().__post_init__()
         self.arguments()
 
     def arguments(self) -> dict[str, Any]:

@@ -53,11 +53,8 @@ def plan(config: Config, method: str, seed: int, trial_folder: Path | None = Non
         build_policy=functools.partial(build_policy, config, method, seed, trial_folder),
         objective=_qmix(config) if method == QMIX else _actor_critic(config, method),
         optimiser=optimiser_settings(settings, settings.learning_rate, config.budget_env_steps),
-        workers=config.workers,
         seed=seed,
-        budget_env_steps=config.budget_env_steps,
-        validate_every_env_steps=config.validate_every_env_steps,
-        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        **config.plan_arguments(),
         validate=functools.partial(play, config, config.valid_episodes, VALIDATION_SEED, method=method),
     )
 

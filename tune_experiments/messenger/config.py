@@ -21,8 +21,9 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.emma_body import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import PlanArguments, StagedExperimentConfig
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
 GROUNDED = "_grounding"
@@ -64,14 +65,18 @@ class MessengerLearnerConfig(LearnerConfig):
         return LearnerConfig(**values | {name: values[name][stage - 1] for name in by_stage})
 
 
-@dataclass(frozen=True)
-class MessengerRunConfig:
+@dataclass(frozen=True, kw_only=True)
+class MessengerRunConfig(
+    StagedExperimentConfig,
+    workers=Workers(worlds_per_runner=64, fragment_length=16),
+    budget_env_steps=1_000_000,
+    valid_episodes=500,
+    test_episodes=1000,
+):
     """What all experiments in MESSENGER have in common."""
 
     num_agents: ClassVar[int] = 1
 
-    methods: tuple[str, ...] = ()
-    """Rows of the table, each a method that is trained."""
     stages: tuple[int, ...] = (1,)
     """Numbers of MESSENGER's stages that the same team plays one after another: 1 2 3 for all."""
     texts: str = "own"
@@ -92,31 +97,21 @@ class MessengerRunConfig:
     the release."""
     learner: MessengerLearnerConfig = MessengerLearnerConfig()
     """How all rows learn, with one number for each stage in a triple."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
-    """Processes and worlds of a trial."""
-    first_stage_env_steps: PositiveInt = 100_000
-    """Number of env steps of training in the first of the stages."""
-    budget_env_steps: PositiveInt = 1_000_000
-    """Number of env steps of training in each later stage."""
     first_stage_validate_every_env_steps: PositiveInt = 6_667
     """Number of env steps between validations in the first of the stages; weights are chosen by them."""
     validate_every_env_steps: PositiveInt = 66_667
     """Number of env steps between validations in each later stage."""
-    valid_episodes: PositiveInt = 500
-    """Number of episodes in each validation, on games and sentences of the validation split."""
     first_stage_checkpoint_every_env_steps: PositiveInt = 20_000
     """Number of env steps between checkpoints in the first of the stages, besides those with the best weights."""
     checkpoint_every_env_steps: PositiveInt = 200_000
     """Number of env steps between checkpoints in each later stage."""
-    test_episodes: PositiveInt = 1000
-    """Number of test episodes in each column of the table."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods", "stages")
+        super().__post_init__()
+        check_some(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
-        check_ranges(self)
         self._keep_folders()
 
     def _keep_folders(self) -> None:
@@ -131,13 +126,24 @@ class MessengerRunConfig:
         if texts not in (OWN, PUBLISHED):
             object.__setattr__(self, "texts", os.path.abspath(os.path.expanduser(texts)))
 
+    def plan_arguments_of(self, stage: int) -> PlanArguments:
+        """Processes and lengths of a stage; the first one has lengths of its own."""
+        if stage != self.stages[0]:
+            return self.plan_arguments()
+        return PlanArguments(
+            workers=self.workers,
+            budget_env_steps=self.first_stage_env_steps,
+            validate_every_env_steps=self.first_stage_validate_every_env_steps,
+            checkpoint_every_env_steps=self.first_stage_checkpoint_every_env_steps,
+        )
+
     @property
     def last_stage(self) -> int:
         """Where training ends."""
         return self.stages[-1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MessengerConfig(MessengerRunConfig):
     """One run of EMMA's experiment."""
 

@@ -80,20 +80,15 @@ def _stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> Stage
 
 
 def _plan_of_stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> TrialPlan:
-    is_first, learner = stage == config.stages[0], config.learner.at_stage(stage)
-    budget = config.first_stage_env_steps if is_first else config.budget_env_steps
-    validate_every = config.first_stage_validate_every_env_steps if is_first else config.validate_every_env_steps
-    checkpoint_every = config.first_stage_checkpoint_every_env_steps if is_first else config.checkpoint_every_env_steps
+    learner, arguments = config.learner.at_stage(stage), config.plan_arguments_of(stage)
+    budget = arguments["budget_env_steps"]
     return TrialPlan(
         make_world=functools.partial(make_world, config, stage),
         build_policy=row.build_policy,
         objective=make_objective(learner, learner.entropy_schedule(budget), row.extra_losses),
         optimiser=optimiser_settings(learner, learner.learning_rate, budget),
-        workers=config.workers,
         seed=seed,
-        budget_env_steps=budget,
-        validate_every_env_steps=validate_every,
-        checkpoint_every_env_steps=checkpoint_every,
+        **arguments,
         validate=functools.partial(row.validate, config, stage),
         chosen_by=row.chosen_by,
     )

@@ -19,8 +19,8 @@ from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.cole import ColeSettings
 from tune_experiments.overcooked.cole_solver import MOST_MEMBERS
 
@@ -50,8 +50,15 @@ def learner_config(**changes: Any) -> LearnerConfig:
     return dataclasses.replace(laptop, **changes)
 
 
-@dataclass(frozen=True)
-class OvercookedConfig:
+@dataclass(frozen=True, kw_only=True)
+class OvercookedConfig(
+    ExperimentConfig,
+    workers=Workers(worlds_per_runner=32, fragment_length=50),
+    budget_env_steps=600_000,
+    validate_every_env_steps=60_000,
+    valid_episodes=32,
+    checkpoint_every_env_steps=60_000,
+):
     """One run in one kitchen."""
 
     methods: tuple[str, ...] = ("selfplay", "selfplay_sparse")
@@ -71,29 +78,16 @@ class OvercookedConfig:
     """How row cole grows its population."""
     learner: LearnerConfig = field(default_factory=learner_config)
     """How all rows learn, each chef with its own ratio and advantage."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=50))
-    """Processes and worlds of a trial."""
     max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
     """Number of env steps of an episode, in training and in tests."""
-    budget_env_steps: PositiveInt = 600_000
-    """Number of joint env steps of training."""
-    validate_every_env_steps: PositiveInt = 60_000
-    """Number of env steps between validations, the points of the curve of rewards."""
-    valid_episodes: PositiveInt = 32
-    """Number of episodes in each validation."""
-    checkpoint_every_env_steps: PositiveInt = 60_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
-    test_episodes: PositiveInt = 100
-    """Number of test episodes behind each of the table's numbers."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods")
+        super().__post_init__()
         if self.task not in LAYOUTS:
             raise UserError(f"--task must be one of {', '.join(LAYOUTS)}, not {self.task!r}")
         if self.population:  # trials run, continue and are evaluated in other folders
             object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
-        check_ranges(self)
         check_some_widths(self.network)
         if self.cole.population_size > MOST_MEMBERS:
             raise UserError(

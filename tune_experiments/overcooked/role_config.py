@@ -43,8 +43,14 @@ class RoleSettings(QmixLearnerConfig):
     """Widths of the networks, and constants of each method."""
 
 
-@dataclass(frozen=True)
-class OvercookedRolesConfig(OvercookedConfig):
+@dataclass(frozen=True, kw_only=True)
+class OvercookedRolesConfig(
+    OvercookedConfig,
+    workers=Workers(worlds_per_runner=8, fragment_length=50),
+    budget_env_steps=200_000,
+    validate_every_env_steps=20_000,
+    checkpoint_every_env_steps=50_000,
+):
     """One run of role methods in one kitchen."""
 
     methods: tuple[str, ...] = Q_ROWS
@@ -52,14 +58,6 @@ class OvercookedRolesConfig(OvercookedConfig):
     paid for served soups alone, and selfplay, selfplay_sparse, fcp and cole."""
     roles: RoleSettings = field(default_factory=RoleSettings)
     """How the rows of Q-learning learn, and their networks."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=8, fragment_length=50))
-    """Processes and worlds of a trial."""
-    budget_env_steps: PositiveInt = 200_000
-    """Number of joint env steps of training."""
-    validate_every_env_steps: PositiveInt = 20_000
-    """Number of env steps between validations, the points of the curve of rewards."""
-    checkpoint_every_env_steps: PositiveInt = 50_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
 
     def __post_init__(self) -> None:
         """Refuse rows that there are not, and numbers that no run can have."""

@@ -133,11 +133,8 @@ def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
         build_policy=functools.partial(row.build_policy, config, seed),
         objective=row.objective(config),
         optimiser=optimiser_settings(config.learner, config.learner.learning_rate, config.budget_env_steps),
-        workers=config.workers,
         seed=seed,
-        budget_env_steps=config.budget_env_steps,
-        validate_every_env_steps=config.validate_every_env_steps,
-        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        **config.plan_arguments(),
         validate=functools.partial(validate, config),
         # All: partners of three levels are chosen among them.
         kept_checkpoints=math.ceil(config.budget_env_steps / config.checkpoint_every_env_steps) + 1,

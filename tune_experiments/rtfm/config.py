@@ -18,11 +18,9 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.film2_stack import FirstSummary, check_channels
 from rl_models.networks.reading import Activation
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import (
-    check_ranges,
-    check_some,
-)
+from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
@@ -177,45 +175,42 @@ PAPER_WORKERS = Workers(runners=4, worlds_per_runner=6, fragment_length=80, lear
 """24 worlds an update, with fragments of 80 env steps."""
 
 
-@dataclass(frozen=True)
-class RunConfig:
+@dataclass(frozen=True, kw_only=True)
+class RunConfig(
+    ExperimentConfig,
+    workers=Workers(worlds_per_runner=64, fragment_length=16),
+    budget_env_steps=2_000_000,
+    checkpoint_every_env_steps=100_000,
+):
     """What RTFM and rock-paper-scissors have in common."""
 
-    methods: tuple[str, ...] = ()
-    """Rows of the table, each a method that is trained."""
     task: Task = RtfmTask()
     """The game that is played, and its room."""
     network: NetworkSettings = NetworkSettings()
     """Widths of the networks of all methods."""
     learner: LearnerConfig = field(default_factory=learner_config)
     """How the networks of all methods learn."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=16))
-    """Processes and worlds of a trial."""
-    budget_env_steps: PositiveInt = 2_000_000
-    """Number of env steps of training."""
     validate_every_env_steps: PositiveInt = 200_000
     """Number of env steps between validations, greedy play on training and on unseen assignments."""
     valid_episodes: PositiveInt = 200
     """Number of validation episodes on training and as many on unseen assignments."""
-    checkpoint_every_env_steps: PositiveInt = 100_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
     test_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (6,)
     """Sides in cells of the rooms in which unseen assignments are tested."""
+    # Shuffled documents are other episodes' documents.
     test_episodes: Annotated[int, Field(ge=2)] = 1000
     """Number of test episodes in each column of the table."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods", "test_sizes")
-        # Shuffled documents are other episodes' documents.
-        check_ranges(self)
+        super().__post_init__()
+        check_some(self, "test_sizes")
         try:
             check_channels(self.network.channels)
         except ValueError as error:
             raise UserError(f"--network.channels: {error}") from error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RtfmConfig(RunConfig):
     """One run of an experiment on RTFM."""
 
@@ -225,8 +220,8 @@ class RtfmConfig(RunConfig):
     """The game that is played, and its room."""
 
 
-@dataclass(frozen=True)
-class LettersConfig(RunConfig):
+@dataclass(frozen=True, kw_only=True)
+class LettersConfig(RunConfig, budget_env_steps=500_000, validate_every_env_steps=100_000):
     """One run of the experiment on rock-paper-scissors."""
 
     methods: tuple[LettersRow, ...] = ("matching", "cnn", "film", "txt2pi", "txt2pi_supervised_attention")
@@ -243,10 +238,6 @@ class LettersConfig(RunConfig):
         )
     )
     """Widths, learner and budget of the row `matching`."""
-    budget_env_steps: PositiveInt = 500_000
-    """Number of env steps of training."""
-    validate_every_env_steps: PositiveInt = 100_000
-    """Number of env steps between validations, greedy play on training and on unseen games."""
     transfer_env_steps: PositiveInt = 500_000
     """Number of env steps of training on unseen games, in the rows that train there."""
     attention_weight: PositiveFloat = 0.3
@@ -259,29 +250,17 @@ class LettersConfig(RunConfig):
     warm_start_env_steps: PositiveInt = field(default=50_000, metadata={"came_later": True})
     """Number of env steps until that weight is 0."""
 
-    def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
-        super().__post_init__()
 
-
-@dataclass(frozen=True)
-class CurriculumConfig(RunConfig):
+@dataclass(frozen=True, kw_only=True)
+class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=2_000_000, budget_env_steps=2_000_000):
     """One run of an experiment whose rows are ways to the full game; `task` is that game."""
 
     methods: tuple[RowName, ...] = ("random", "from_6x6", "from_dyna", "from_dyna_group")
     """Rows of the table, each a way to the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
     """The full game and its room, to which all rows lead."""
-    first_stage_env_steps: PositiveInt = 2_000_000
-    """Number of env steps of a row's first stage, which begins with random weights."""
-    budget_env_steps: PositiveInt = 2_000_000
-    """Number of env steps of training in each stage after the first."""
     last_learning_rate: PositiveFloat = 2e-3
     """Learning rate at the start of the full game, above 0, where there are stages before it."""
     promote_at: UnitInterval = 0.0
     """Greedy win rate on training assignments, from 0 to 1, that ends a stage when it is reached twice in a row; 0:
     budgets alone do."""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
-        super().__post_init__()

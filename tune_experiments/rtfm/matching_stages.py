@@ -38,8 +38,8 @@ DIFFICULTIES: dict[StageName, dict[str, Any]] = {
 """Stage -> what it adds to the game."""
 
 
-@dataclass(frozen=True)
-class MatchingRtfmConfig(RunConfig):
+@dataclass(frozen=True, kw_only=True)
+class MatchingRtfmConfig(RunConfig, validate_every_env_steps=100_000, test_episodes=500):
     """One run; the settings of networks that are not ours are not used."""
 
     methods: tuple[MatchingRow, ...] = (MATCHING,)  # type: ignore[assignment]
@@ -60,10 +60,6 @@ class MatchingRtfmConfig(RunConfig):
     """Number of env steps of training in each stage but the first."""
     later_learning_rate: PositiveFloat = 1e-3
     """Learning rate at the start of each stage but the first, above 0."""
-    validate_every_env_steps: PositiveInt = 100_000
-    """Number of env steps between validations, greedy play on training and on validation assignments."""
-    test_episodes: Annotated[int, Field(ge=2)] = 500
-    """Number of test episodes in each column of the table."""
     larger_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (10,)
     """Sides in cells of the larger rooms in which test assignments are played, too."""
 

@@ -27,11 +27,8 @@ def plan(config: RunConfig, method: MethodName, seed: int, extra_losses: tuple[E
         build_policy=functools.partial(build_policy, config, method, seed),
         objective=make_objective(learner, learner.entropy_schedule(budget), extra_losses),
         optimiser=optimiser_settings(learner, learner.learning_rate, budget),
-        workers=config.workers,
         seed=seed,
-        budget_env_steps=budget,
-        validate_every_env_steps=config.validate_every_env_steps,
-        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        **config.plan_arguments(),
         validate=functools.partial(validate, config),
     )
 

@@ -22,11 +22,9 @@ from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
-from tune_experiments.core.checks import (
-    check_ranges,
-    check_some,
-)
+from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.config import learner_config
 
 MOST_REFLECTIONS = 3
@@ -63,8 +61,15 @@ class FineTuningSettings:
     """Env steps of a round's training as a share of the budget, above 0; they come on top of it."""
 
 
-@dataclass(frozen=True)
-class SamaConfig:
+@dataclass(frozen=True, kw_only=True)
+class SamaConfig(
+    ExperimentConfig,
+    workers=Workers(worlds_per_runner=64, fragment_length=32),
+    budget_env_steps=600_000,
+    validate_every_env_steps=60_000,
+    checkpoint_every_env_steps=60_000,
+    test_episodes=10,
+):
     """One run."""
 
     methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
@@ -117,33 +122,23 @@ class SamaConfig:
     """Number of diverse states with sub-goals to learn from."""
     fine_tuning: FineTuningSettings = FineTuningSettings()
     """Further training of the rows that learn sub-goals."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=64, fragment_length=32))
-    """Processes and worlds of a trial."""
     round_steps: PositiveInt = 40
     """Number of env steps after which a round is over, in training and in tests."""
     max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
     """Number of env steps of an episode in tests."""
-    budget_env_steps: PositiveInt = 600_000
-    """Number of joint env steps of training, of each row."""
-    validate_every_env_steps: PositiveInt = 60_000
-    """Number of env steps between validations, by which weights are chosen."""
     valid_episodes: PositiveInt = 200
     """Number of rounds in each validation."""
-    checkpoint_every_env_steps: PositiveInt = 60_000
-    """Number of env steps between checkpoints, besides those with the best weights."""
-    test_episodes: PositiveInt = 10
-    """Number of test episodes behind each of the table's numbers."""
     is_greedy: bool = False
     """Whether the most likely cells are taken in tests. Chefs in each other's way then stay there until the round is
     over."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods", "tasks")
+        super().__post_init__()
+        check_some(self, "tasks")
         for task in self.tasks:
             if task not in LAYOUTS:
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
-        check_ranges(self)
         if not self.network.channels:
             raise UserError("--network.channels must be one or more widths")
         self._keep_folders()

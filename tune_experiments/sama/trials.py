@@ -173,15 +173,5 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
 
 def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:
     """The settings that both kinds of rows have."""
-    shared: dict[str, Any] = {
-        name: getattr(config, name)
-        for name in (
-            "max_episode_steps",
-            "budget_env_steps",
-            "validate_every_env_steps",
-            "checkpoint_every_env_steps",
-            "test_episodes",
-            "workers",
-        )
-    }
-    return OvercookedConfig(task=layout, **shared | changes)
+    shared: dict[str, Any] = {**config.plan_arguments(), "test_episodes": config.test_episodes}
+    return OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps, **shared | changes)

@@ -23,8 +23,9 @@ from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_at_least, check_ranges, check_some
+from tune_experiments.core.checks import check_at_least
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 
 FIRST_WARM_START_WORLD = 10_000
 """The warm start and the corpus are played in other worlds than training."""
@@ -100,8 +101,14 @@ class VercoLearnerConfig(LearnerConfig):
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
 
 
-@dataclass(frozen=True)
-class VercoConfig:
+@dataclass(frozen=True, kw_only=True)
+class VercoConfig(
+    ExperimentConfig,
+    workers=Workers(worlds_per_runner=16, fragment_length=32),
+    validate_every_env_steps=2_500,
+    valid_episodes=32,
+    checkpoint_every_env_steps=4_000,
+):
     """One run in one kitchen."""
 
     methods: tuple[str, ...] = (
@@ -147,30 +154,19 @@ class VercoConfig:
     """Folder of a run whose records answer in place of the endpoint: the same run again, offline."""
     learner: VercoLearnerConfig = VercoLearnerConfig()
     """How all rows learn, each cook with its own ratio."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=16, fragment_length=32))
-    """Processes and worlds of a trial."""
     max_episode_steps: NonNegativeInt = 0
     """Number of env steps of an episode, in training and in tests; 0: as many as the task has."""
     training_episode_steps: NonNegativeInt = 64
     """Number of env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
     budget_env_steps: PositiveInt = 20_000
     """Number of joint env steps of training, after the warm start."""
-    validate_every_env_steps: PositiveInt = 2_500
-    """Number of env steps between validations, the points of the curve of returns."""
-    valid_episodes: PositiveInt = 32
-    """Number of episodes in each validation."""
-    checkpoint_every_env_steps: PositiveInt = 4_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
-    test_episodes: PositiveInt = 100
-    """Number of test episodes behind each of the table's numbers."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods")
+        super().__post_init__()
         self._find_folders()
         if self.task not in TASKS:
             raise UserError(f"--task must be one of {', '.join(TASKS)}, not {self.task!r}")
-        check_ranges(self)
         if "symbolic_imitation_ppo" in self.methods and self.corpus_env_steps >= self.budget_env_steps:
             raise UserError(
                 f"--budget-env-steps must be above the {self.corpus_env_steps:,} of the corpus, which count in the "

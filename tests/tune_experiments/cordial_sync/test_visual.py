@@ -86,7 +86,7 @@ def test_from_frames_and_from_the_map_it_is_the_same_game():
 
 
 def test_the_laptop_differs_from_the_gridworld_by_what_agents_see():
-    grid = Config(LAPTOP.methods)
+    grid = Config(methods=LAPTOP.methods)
     same = dataclasses.replace(LAPTOP, observation="view", validate_every_env_steps=grid.validate_every_env_steps)
     assert same == grid
 
@@ -94,9 +94,9 @@ def test_the_laptop_differs_from_the_gridworld_by_what_agents_see():
 def test_a_gridworld_run_from_before_frames_is_read_and_continued():
     from tune_experiments.core.config_json import config_from_json, config_to_json
 
-    old = config_to_json(Config(("marginal",)))
+    old = config_to_json(Config(methods=("marginal",)))
     assert not {"observation", "frame_pixels", "visual_network"} & old.keys()
-    assert config_from_json(Config, old) == Config(("marginal",))
+    assert config_from_json(Config, old) == Config(methods=("marginal",))
 
 
 @pytest.mark.parametrize("make", [lambda **more: dataclasses.replace(LAPTOP, **more), LiftConfig], ids=["move", "lift"])

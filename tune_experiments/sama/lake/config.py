@@ -5,21 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt
 
 from rl_envs.frozen_lake_spread.maps import MAPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.sama.config import MOST_REFLECTIONS
 
 LakeRow = Literal["sama", "mappo"]
 
 
-@dataclass(frozen=True)
-class LakeConfig:
+@dataclass(frozen=True, kw_only=True)
+class LakeConfig(
+    ExperimentConfig,
+    workers=Workers(worlds_per_runner=128, fragment_length=16),
+    budget_env_steps=800_000,
+    validate_every_env_steps=80_000,
+    checkpoint_every_env_steps=400_000,
+    test_episodes=200,
+):
     """One run on one map."""
 
     methods: tuple[LakeRow, ...] = ("sama", "mappo")
@@ -43,25 +50,12 @@ class LakeConfig:
         )
     )
     """How both rows learn, by PPO with a ratio for each agent."""
-    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=128, fragment_length=16))
-    """Processes and worlds of a trial."""
-    budget_env_steps: PositiveInt = 800_000
-    """Number of joint env steps of training of each row."""
-    validate_every_env_steps: PositiveInt = 80_000
-    """Number of env steps between validations."""
-    valid_episodes: PositiveInt = 64
-    """Number of episodes in each validation."""
-    checkpoint_every_env_steps: PositiveInt = 400_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
-    test_episodes: PositiveInt = 200
-    """Number of episodes behind each number of the table; the paper's figure has 20."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods")
+        super().__post_init__()
         if self.map not in MAPS:
             raise UserError(f"--map must be one of {', '.join(MAPS)}, not {self.map!r}")
-        check_ranges(self)
 
     @property
     def steps_of_round(self) -> int:

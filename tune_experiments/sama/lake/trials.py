@@ -48,11 +48,8 @@ def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
         build_policy=functools.partial(build_policy, config, method, seed),
         objective=make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps)),
         optimiser=optimiser_settings(config.learner, config.learner.learning_rate, config.budget_env_steps),
-        workers=config.workers,
         seed=seed,
-        budget_env_steps=config.budget_env_steps,
-        validate_every_env_steps=config.validate_every_env_steps,
-        checkpoint_every_env_steps=config.checkpoint_every_env_steps,
+        **config.plan_arguments(),
         validate=functools.partial(validate, config, method),
     )
 

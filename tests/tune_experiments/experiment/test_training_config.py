@@ -1,0 +1,83 @@
+"""What all configurations have in common is declared once, and each experiment gives it defaults of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from rl_models.rllib.workers import Workers
+from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.finding import find_experiment, known_experiments
+from tune_experiments.experiment.training_config import (
+    ExperimentConfig,
+    PlanArguments,
+    StagedExperimentConfig,
+    TrainingConfig,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game(ExperimentConfig, methods=("ours",), workers=Workers(worlds_per_runner=3), budget_env_steps=70):
+    """A configuration as experiments write it."""
+
+    width: int = 4
+    """Number of units of the only layer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged(Game, StagedExperimentConfig, budget_env_steps=80, first_stage_env_steps=90):
+    """One with two bases."""
+
+
+def test_defaults_of_inherited_fields_are_arguments_of_the_class():
+    assert (Game().budget_env_steps, Game().workers.worlds_per_runner, Game().methods) == (70, 3, ("ours",))
+    assert (Staged().budget_env_steps, Staged().first_stage_env_steps, Staged().workers) == (80, 90, Game().workers)
+    assert TrainingConfig(methods=("a",)).budget_env_steps != 70
+
+
+def test_a_default_of_a_field_that_is_not_inherited_is_refused():
+    with pytest.raises(TypeError, match="Wrong inherits no field budget_steps"):
+
+        class Wrong(ExperimentConfig, budget_steps=5):
+            pass
+
+
+def test_inherited_fields_keep_their_checks_and_their_sentences(capsys):
+    with pytest.raises(UserError, match="--budget-env-steps must be at least 1, not 0"):
+        Game(budget_env_steps=0)
+    with pytest.raises(UserError, match="--methods must be one or more different values"):
+        Game(methods=())
+    with pytest.raises(SystemExit):
+        parse({"laptop": Game()}, ["--help"], "a game")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Number of joint env steps of training, of each row and seed. (default: 70)" in said
+
+
+def test_such_a_configuration_comes_back_from_json():
+    data = config_to_json(Staged(methods=("b",)))
+    assert config_from_json(Staged, data) == Staged(methods=("b",))
+    with pytest.raises(UserError, match="budget_env_steps must be a whole number"):
+        config_from_json(Staged, data | {"budget_env_steps": "many"})
+
+
+def test_a_plan_takes_its_processes_and_lengths_from_the_configuration():
+    expected = PlanArguments(
+        workers=Game().workers, budget_env_steps=70, validate_every_env_steps=10_000, checkpoint_every_env_steps=10_000
+    )
+    assert Game().plan_arguments() == expected
+    assert Game().plan_arguments(5) == expected | {"budget_env_steps": 5}
+
+
+def experiments_that_train():
+    names = [name for name in known_experiments() if name not in ("overcooked_crossplay", "sama_retest")]
+    return [find_experiment(name) for name in names]
+
+
+@pytest.mark.parametrize("experiment", experiments_that_train(), ids=lambda experiment: experiment.name)
+def test_what_a_configuration_calls_by_a_common_name_is_the_common_field(experiment):
+    common = set(TrainingConfig.__dataclass_fields__) - {"methods", "budget_env_steps", "checkpoint_every_env_steps"}
+    has = set(experiment.config_class.__dataclass_fields__)
+    assert issubclass(experiment.config_class, TrainingConfig) or not common & has

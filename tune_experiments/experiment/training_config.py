@@ -1,0 +1,102 @@
+"""What the configurations of experiments have in common: rows, processes, budgets, validation, checkpoints and tests.
+
+    @dataclass(frozen=True, kw_only=True)
+    class MyConfig(ExperimentConfig, budget_env_steps=60_000, test_episodes=200):
+        width: PositiveInt = 64
+        '''Width of the network.'''
+
+The defaults of inherited fields are arguments of the class, so their types and sentences stand here alone. A field
+that means something else in an experiment is declared there again, with a sentence of its own.
+"""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from pydantic import PositiveInt
+
+from rl_models.rllib.workers import Workers
+from tune_experiments.core.checks import check_ranges, check_some
+
+__all__ = ["ExperimentConfig", "PlanArguments", "StagedExperimentConfig", "TrainingConfig"]
+
+
+class PlanArguments(TypedDict):
+    """Arguments of `TrialPlan` that every configuration names: `TrialPlan(..., **config.plan_arguments())`."""
+
+    workers: Workers
+    budget_env_steps: int
+    validate_every_env_steps: int
+    checkpoint_every_env_steps: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Rows, processes and lengths of training."""
+
+    methods: tuple[str, ...] = ()
+    """Rows of the table, each a method that is trained."""
+    workers: Workers = field(default_factory=Workers)
+    """Processes and worlds of a trial."""
+    budget_env_steps: PositiveInt = 100_000
+    """Number of joint env steps of training, of each row and seed."""
+    validate_every_env_steps: PositiveInt = 10_000
+    """Number of env steps between validations, the points of the dashed curves."""
+    checkpoint_every_env_steps: PositiveInt = 10_000
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
+
+    def __init_subclass__(cls, **defaults: Any) -> None:
+        """Take defaults of inherited fields.
+
+        Raises:
+            TypeError: one of a field that is not inherited.
+        """
+        super().__init_subclass__()
+        hints: dict[str, Any] = {}
+        for base in reversed(cls.__bases__):
+            hints |= typing.get_type_hints(base, include_extras=True)
+        for name, default in defaults.items():
+            if name not in hints:
+                raise TypeError(f"{cls.__name__} inherits no field {name}")
+            cls.__annotations__[name] = hints[name]
+            setattr(cls, name, default)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have, in one sentence that names the flag."""
+        check_some(self, "methods")
+        check_ranges(self)
+
+    def plan_arguments(self, budget_env_steps: int | None = None) -> PlanArguments:
+        """Processes and lengths of a trial.
+
+        Args:
+            budget_env_steps: in place of the configuration's.
+        """
+        return PlanArguments(
+            workers=self.workers,
+            budget_env_steps=self.budget_env_steps if budget_env_steps is None else budget_env_steps,
+            validate_every_env_steps=self.validate_every_env_steps,
+            checkpoint_every_env_steps=self.checkpoint_every_env_steps,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentConfig(TrainingConfig):
+    """The same, with numbers of episodes, for experiments that play their games at random."""
+
+    valid_episodes: PositiveInt = 64
+    """Number of episodes in each validation."""
+    test_episodes: PositiveInt = 100
+    """Number of test episodes behind each number of the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedExperimentConfig(ExperimentConfig):
+    """The same for training in stages, of which the first has lengths of its own."""
+
+    first_stage_env_steps: PositiveInt = 100_000
+    """Number of env steps of training in the first of the stages."""
+    budget_env_steps: PositiveInt = 100_000
+    """Number of env steps of training in each stage after the first."""
