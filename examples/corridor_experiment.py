@@ -8,8 +8,8 @@
 Rows: `sync` draws the agents' actions from a mixture of three product policies by a shared random stream, `marginal`
 draws each agent's on its own, `marginal_agreement` is trained with the agreement loss beside PPO's.
 
-The configuration is a frozen dataclass: its fields are the flags, with the docstrings as help. Four methods say which
-rows the table has, how one is trained, how it is evaluated, and which tables come of the results. Everything else
+The configuration is a frozen dataclass: its fields are the flags, with the docstrings as help. Three methods say how
+a row is trained, how it is evaluated, and which tables come of the results. Everything else
 (curves, videos, checkpoints, continuing, search, commands) follows.
 """
 
@@ -98,17 +98,13 @@ def play(episodes: int, seed: int, policy: TeamPolicy) -> Episodes:
     return played | {"return": played["return"].sum(-1)}
 
 
-class CorridorExperiment(Experiment):
+class CorridorExperiment(Experiment[Config]):
     """SYNC, marginal policies, and marginal policies with a loss of our own."""
 
     name = "corridor"
     caption = "Two agents carry a sofa out of a corridor"
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
     main = MainComparison("sync", "marginal", "success")
-
-    def methods(self, config: Config) -> Sequence[str]:
-        """Rows of the table."""
-        return config.methods
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO on a team of our own in a world of our own."""

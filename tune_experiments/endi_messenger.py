@@ -73,7 +73,7 @@ DIVISION_WORLDS = {
 }
 
 
-class EndiMessenger(MessengerExperiment):
+class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
     """EnDi with its regularisers and ablations, and its backbone without a divider."""
 
     name = "endi_messenger"

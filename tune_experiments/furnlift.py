@@ -54,7 +54,7 @@ _COMPARED = (
 )
 
 
-class Furnlift(Experiment):
+class Furnlift(Experiment[LiftConfig]):
     """Four methods, a warm start and reinforcement learning."""
 
     name = "furnlift"
@@ -67,10 +67,6 @@ class Furnlift(Experiment):
         "imitation": "loss/imitation",
         "failed pickups": "episode/failed_pickups",
     }
-
-    def methods(self, config: LiftConfig) -> Sequence[str]:
-        """As configured."""
-        return config.methods
 
     def plan(self, config: LiftConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The warm start, then reinforcement learning."""

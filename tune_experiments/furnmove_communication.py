@@ -106,17 +106,13 @@ SMOKE = CommunicationConfig(
 PAPER = CommunicationConfig(training=dataclasses.replace(VISUAL.presets["paper"], methods=("sync_13_cordial",)))
 
 
-class FurnmoveCommunication(Experiment):
+class FurnmoveCommunication(Experiment[CommunicationConfig]):
     """A trained team and an untrained one."""
 
     name = "furnmove_communication"
     caption = "What talk and reply weights mean"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     columns = {"return": "episode/return", "success": "episode/success", "invalid": "policy/invalid_probability"}
-
-    def methods(self, config: CommunicationConfig) -> Sequence[str]:
-        """As configured."""
-        return config.methods
 
     def check(self, config: CommunicationConfig) -> None:
         """Refuse a team that is not FurnMove's, or says nothing."""

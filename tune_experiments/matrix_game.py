@@ -222,7 +222,7 @@ def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
     return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=device_of(policy))).policy
 
 
-class MatrixGameExperiment(Experiment):
+class MatrixGameExperiment(Experiment[Config]):
     """A mixture of three products by a shared random stream, and agents each on its own."""
 
     name = "matrix_game"
@@ -232,10 +232,6 @@ class MatrixGameExperiment(Experiment):
     split = "exact"
     main = MainComparison("sync", "marginal", METRICS[0])
     columns = {"reward": "episode/outcome", "value against adversary": "valid/value_against_adversary"}
-
-    def methods(self, config: Config) -> Sequence[str]:
-        """As configured."""
-        return config.methods
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """Policy gradient against an adversary who is told the joint policy."""

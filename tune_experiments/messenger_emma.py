@@ -76,7 +76,7 @@ PRESETS = {
 }
 
 
-class MessengerEmma(MessengerExperiment):
+class MessengerEmma(MessengerExperiment[MessengerConfig]):
     """A baseline that does not read, EMMA, and EMMA with a contrastive grounding loss."""
 
     name = "messenger_emma"

@@ -124,17 +124,13 @@ _VIDEO_STEPS = 160
 """Of an episode: several soups, and a file that still loads."""
 
 
-class OvercookedSelfplay(Experiment):
+class OvercookedSelfplay(Experiment[OvercookedConfig]):
     """Self-play with and without shaping, fictitious co-play and COLE."""
 
     name = "overcooked_selfplay"
     caption = "Overcooked, self-play"
     presets = PRESETS
     columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
-
-    def methods(self, config: OvercookedConfig) -> Sequence[str]:
-        """As configured."""
-        return config.methods
 
     def plan(self, config: OvercookedConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO on one chef's network."""

@@ -59,21 +59,13 @@ TOO_MANY = "too many joint actions"
 RANDOM = "random play in "
 
 
-class PettingzooTeams(Experiment):
+class PettingzooTeams(Experiment[Config]):
     """From agents on their own to agents that draw their actions together, in a game of others."""
 
     name = "pettingzoo_teams"
     caption = "Teams in a game of others"
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
     columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
-
-    def methods(self, config: Config) -> Sequence[str]:
-        """As configured."""
-        return config.methods
-
-    def imports(self, config: Config) -> Sequence[str]:
-        """The environment's module."""
-        return (config.env.partition(":")[0],)
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO, or QMIX."""

@@ -52,7 +52,7 @@ SMOKE = dataclasses.replace(
 )
 
 
-class RtfmMatching(ReadingExperiment):
+class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
     """The mention-matching reader, stage by stage."""
 
     name = "rtfm_matching"

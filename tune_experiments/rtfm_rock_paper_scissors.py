@@ -91,7 +91,7 @@ PAPER = LettersConfig(
 )
 
 
-class RtfmRockPaperScissors(ReadingExperiment):
+class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
     """Readers, baselines, and a row whose attention is supervised; teams that know seen games, and new ones."""
 
     name = "rtfm_rock_paper_scissors"

@@ -66,7 +66,7 @@ TABLE_1 = {
 """Win rates of the paper on training assignments, on unseen ones, and on unseen ones in a larger room."""
 
 
-class RtfmTxt2Pi(ReadingExperiment):
+class RtfmTxt2Pi(ReadingExperiment[RtfmConfig]):
     """txt2pi, its ablations and two baselines."""
 
     name = "rtfm_txt2pi"

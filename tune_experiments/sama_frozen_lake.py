@@ -48,17 +48,13 @@ PAPER = dataclasses.replace(LAPTOP, test_episodes=20)
 METRICS = ("success", "arrivals", "fell", "rounds", "undone_steps")
 
 
-class SamaFrozenLake(Experiment):
+class SamaFrozenLake(Experiment[LakeConfig]):
     """Planners without a map, the same with one, and a team that learns the game."""
 
     name = "sama_frozen_lake"
     caption = "Two-agent FrozenLake"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     columns = {"success": "episode/success", "reached": "valid/reached"}
-
-    def methods(self, config: LakeConfig) -> Sequence[str]:
-        """As configured."""
-        return config.methods
 
     def plan(self, config: LakeConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO."""

@@ -126,7 +126,7 @@ method weighs half of the squared value error with 0.5."""
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
 
-class VercoSalad(Experiment):
+class VercoSalad(Experiment[VercoConfig]):
     """Teams that write and teams that do not, on one language model; teams that see numbers; a chat model."""
 
     name = "verco_salad"
@@ -134,10 +134,6 @@ class VercoSalad(Experiment):
     presets = PRESETS
     seeds = (0, 1, 2, 3)
     columns = {"success": "episode/success", "return": "valid/return", "served": "valid/success"}
-
-    def methods(self, config: VercoConfig) -> Sequence[str]:
-        """As configured."""
-        return config.methods
 
     def plan(
         self, config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None

@@ -13,18 +13,21 @@ and its children; the thread count is one. BenchMARL and Stable-Baselines3 need 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import resource
+import secrets
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from mpe2 import simple_spread_v3
 
 COPIES, CYCLES, AGENTS, ACTIONS = 32, 25, 3, 5
-BATCH, EPOCHS, HIDDEN = COPIES * CYCLES, 8, (64, 64)
+BATCH, EPOCHS, MINIBATCHES, HIDDEN = COPIES * CYCLES, 8, 4, (64, 64)
 
 
 def cpu_seconds() -> float:
@@ -96,29 +99,48 @@ def train_concord(env_steps: int) -> None:
         learner.update([collector.collect()])
 
 
-def train_rllib(env_steps: int) -> None:
-    """RLlib's stock PPO with its own wrapper."""
+@contextlib.contextmanager
+def rllib_ppo(seed: int = 0, **training: Any) -> Iterator[Any]:
+    """RLlib's stock PPO with its own wrapper of PettingZoo, in a cluster that ends with it.
+
+    Args:
+        seed: of weights, environments and actions.
+        training: further settings of `PPOConfig.training`, in place of RLlib's defaults.
+    """
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
     from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
     from ray.tune.registry import register_env
 
-    register_env("spread", lambda _: ParallelPettingZooEnv(simple_spread_v3.parallel_env()))
-    ray.init(local_mode=False, include_dashboard=False, log_to_driver=False, num_cpus=1)
+    register_env("spread", lambda _: ParallelPettingZooEnv(simple_spread_v3.parallel_env(max_cycles=CYCLES)))
+    where: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "_temp_dir": tempfile.mkdtemp()}
+    ray.init(include_dashboard=False, log_to_driver=False, num_cpus=1, **where)
     config = (
         PPOConfig()
         .environment("spread")
         .env_runners(num_env_runners=0, num_envs_per_env_runner=COPIES)
         .multi_agent(policies={"shared"}, policy_mapping_fn=lambda *_, **__: "shared")
         .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=list(HIDDEN)))
-        .training(train_batch_size_per_learner=BATCH, minibatch_size=BATCH * AGENTS // 4, num_epochs=EPOCHS)
+        .training(train_batch_size_per_learner=BATCH, minibatch_size=BATCH * AGENTS // MINIBATCHES)
+        .training(num_epochs=EPOCHS, **training)
+        .debugging(seed=seed, log_level="ERROR")
     )
     algorithm = config.build_algo()
-    for _ in range(env_steps // BATCH):
-        algorithm.train()
-    algorithm.stop()
-    ray.shutdown()
+    try:
+        yield algorithm
+    finally:
+        algorithm.stop()
+        ray.shutdown()
+
+
+def train_rllib(env_steps: int) -> None:
+    """RLlib's stock PPO."""
+    with rllib_ppo() as algorithm:
+        for _ in range(env_steps // BATCH):
+            algorithm.train()
 
 
 def train_benchmarl(env_steps: int) -> None:
@@ -132,7 +154,7 @@ def train_benchmarl(env_steps: int) -> None:
     config.loggers, config.evaluation, config.render = [], False, False
     config.save_folder, config.max_n_frames = tempfile.mkdtemp(), env_steps
     config.on_policy_collected_frames_per_batch, config.on_policy_n_envs_per_worker = BATCH, COPIES
-    config.on_policy_n_minibatch_iters, config.on_policy_minibatch_size = EPOCHS, BATCH // 4
+    config.on_policy_n_minibatch_iters, config.on_policy_minibatch_size = EPOCHS, BATCH // MINIBATCHES
     model = MlpConfig.get_from_yaml()
     model.num_cells = list(HIDDEN)
     task = PettingZooTask.SIMPLE_SPREAD.get_from_yaml()
@@ -146,7 +168,7 @@ def train_sb3(env_steps: int) -> None:
     """Stable-Baselines3's PPO over SuperSuit, one policy for all agents."""
     from stable_baselines3 import PPO
 
-    sizes = {"n_steps": CYCLES, "batch_size": BATCH * AGENTS // 4, "n_epochs": EPOCHS}
+    sizes = {"n_steps": CYCLES, "batch_size": BATCH * AGENTS // MINIBATCHES, "n_epochs": EPOCHS}
     model = PPO("MlpPolicy", supersuit_envs(), policy_kwargs={"net_arch": list(HIDDEN)}, device="cpu", **sizes)
     model.learn(env_steps * AGENTS)
 

@@ -9,14 +9,23 @@ function that trains.
 
 from __future__ import annotations
 
-import secrets
 import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from benchmarks.trainers.spread_speed import AGENTS, BATCH, COPIES, CYCLES, EPOCHS, HIDDEN, supersuit_envs
+from benchmarks.trainers.spread_speed import (
+    AGENTS,
+    BATCH,
+    COPIES,
+    CYCLES,
+    EPOCHS,
+    HIDDEN,
+    MINIBATCHES,
+    rllib_ppo,
+    supersuit_envs,
+)
 
 Act = Callable[[np.ndarray], np.ndarray]
 """Observations [K, N, F] float32 -> sampled actions [K, N] int."""
@@ -24,7 +33,7 @@ Watch = Callable[[int, Act], None]
 """Called after each update with the env steps so far; it raises where training should end."""
 Train = Callable[[float, int, int, Watch], None]
 """Learning rate, seed, largest number of env steps, watch."""
-GAMMA, MINIBATCHES = 0.99, 4
+GAMMA = 0.99
 
 
 def concord() -> Train:
@@ -71,48 +80,20 @@ def concord() -> Train:
 
 def rllib() -> Train:
     """RLlib's stock PPO with its own wrapper of PettingZoo."""
-    import os
-
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
-    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    import ray
     import torch
-    from mpe2 import simple_spread_v3
-    from ray.rllib.algorithms.ppo import PPOConfig
-    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
-    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
-    from ray.tune.registry import register_env
 
     def train(learning_rate: float, seed: int, limit: int, watch: Watch) -> None:
-        register_env("spread", lambda _: ParallelPettingZooEnv(simple_spread_v3.parallel_env(max_cycles=CYCLES)))
-        where: dict[str, Any] = {"_node_ip_address": "127.0.0.1", "_temp_dir": tempfile.mkdtemp()}
-        ray.init(include_dashboard=False, log_to_driver=False, num_cpus=1, **where)
-        size = BATCH * AGENTS // MINIBATCHES
-        config = (
-            PPOConfig()
-            .environment("spread")
-            .env_runners(num_env_runners=0, num_envs_per_env_runner=COPIES)
-            .multi_agent(policies={"shared"}, policy_mapping_fn=lambda *_, **__: "shared")
-            .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=list(HIDDEN)))
-            .training(train_batch_size_per_learner=BATCH, minibatch_size=size, num_epochs=EPOCHS)
-            .training(lr=learning_rate, gamma=GAMMA)
-            .debugging(seed=seed, log_level="ERROR")
-        )
-        algorithm = config.build_algo()
+        with rllib_ppo(seed, lr=learning_rate, gamma=GAMMA) as algorithm:
 
-        @torch.inference_mode()
-        def act(observations: np.ndarray) -> np.ndarray:
-            flat = torch.from_numpy(observations.reshape(-1, observations.shape[-1]))
-            logits = algorithm.get_module("shared").forward_inference({"obs": flat})["action_dist_inputs"]
-            return torch.distributions.Categorical(logits=logits).sample().numpy().reshape(-1, AGENTS)
+            @torch.inference_mode()
+            def act(observations: np.ndarray) -> np.ndarray:
+                flat = torch.from_numpy(observations.reshape(-1, observations.shape[-1]))
+                logits = algorithm.get_module("shared").forward_inference({"obs": flat})["action_dist_inputs"]
+                return torch.distributions.Categorical(logits=logits).sample().numpy().reshape(-1, AGENTS)
 
-        try:
             for update in range(1, limit // BATCH + 1):
                 algorithm.train()
                 watch(update * BATCH, act)
-        finally:
-            algorithm.stop()
-            ray.shutdown()
 
     return train
 

@@ -77,7 +77,7 @@ COMPARED = {
 """Settings of which a run says where they differ from the paper's, and what there is to add."""
 
 
-class GridworldExperiment(Experiment):
+class GridworldExperiment(Experiment[Config]):
     """One table on Gridworld-FurnMove.
 
     Attributes:
@@ -103,10 +103,6 @@ class GridworldExperiment(Experiment):
         laptop = Config(methods=self.rows, num_agents=self.num_agents)
         smoke = dataclasses.replace(_smoke(laptop), methods=self.smoke_rows or self.rows)
         self.presets = {"smoke": smoke, "laptop": laptop, "authors": _authors(laptop), "paper": paper_preset(laptop)}
-
-    def methods(self, config: Config) -> Sequence[str]:
-        """As configured."""
-        return config.methods
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO or IMPALA in rooms of training."""

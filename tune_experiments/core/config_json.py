@@ -16,15 +16,28 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["config_from_json", "config_to_json", "describe_range", "describe_type", "first_differences", "reader_of"]
+__all__ = [
+    "IMPORTED",
+    "ModuleName",
+    "config_from_json",
+    "config_to_json",
+    "describe_range",
+    "describe_type",
+    "first_differences",
+    "reader_of",
+]
 
 Config = TypeVar("Config")
+IMPORTED = "imported"
+"""Marks the type of a text that names a module."""
+ModuleName: TypeAlias = Annotated[str, IMPORTED]
+"""`package.module` or `package.module:NAME`: building what the configuration describes imports it."""
 _BOUNDS = {"ge": "at least", "gt": "larger than", "le": "at most", "lt": "less than"}
 _SHORT = reprlib.Repr()
 """Writes what a stranger's file holds, however long and deep."""

@@ -39,7 +39,7 @@ MATCHING_COMPARED = ("endi_dis_matching", MATCHING)
 DIVISION_WORLDS = {f"stage_{stage}_{name}": f"S{stage}, {name}" for stage in range(1, 6) for name in ("train", "eval")}
 
 
-class EndiRtfmExperiment(Experiment):
+class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     """One table on multi-agent RTFM.
 
     Attributes:
@@ -51,10 +51,6 @@ class EndiRtfmExperiment(Experiment):
     compared = ("endi_dis", "txt2pi")
     is_greedy = True
     columns = {"win rate": "episode/win_rate", "greedy": "valid/win_rate", "overlap": "division/overlap"}
-
-    def methods(self, config: EndiRtfmConfig) -> Sequence[str]:
-        """As configured."""
-        return config.methods
 
     def plan(self, config: EndiRtfmConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by agents that learn for themselves, or by QMIX."""

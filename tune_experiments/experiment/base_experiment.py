@@ -1,8 +1,8 @@
-"""What runs, searches, tables and players need of an experiment: four methods, and hooks with defaults.
+"""What runs, searches, tables and players need of an experiment: three methods, and hooks with defaults.
 
-An experiment file subclasses `Experiment` (`experiment.py`), which adds `run` and the default figures and videos.
-Everything that crosses a process boundary is a name and JSON: a worker imports the experiment's module again and builds
-its own objects.
+An experiment file subclasses `Experiment` (`launch/experiment.py`), which adds `run` and the default figures and
+videos. Everything that crosses a process boundary is a name and JSON: a worker imports the experiment's module again
+and builds its own objects.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
+from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
@@ -28,8 +29,22 @@ from tune_experiments.results.tables import PaperTable
 PACKAGE = "tune_experiments"
 
 
-class BaseExperiment(ABC):
-    """One table of a paper. `methods`, `plan`, `evaluate` and `tables` are to be written; the rest has defaults.
+class HasMethods(Protocol):
+    """A configuration, a frozen dataclass."""
+
+    @property
+    def methods(self) -> Sequence[str]:
+        """Rows of the table, in order."""
+
+
+Config = TypeVar("Config", bound=HasMethods)
+"""Type of an experiment's configurations."""
+
+
+class BaseExperiment(ABC, Generic[Config]):
+    """One table of a paper, with configurations of one type.
+
+    `plan`, `evaluate` and `tables` are to be written; the rest has defaults.
 
     Attributes:
         name: short name, snake case, of folders and results; in this package that of the file.
@@ -44,7 +59,7 @@ class BaseExperiment(ABC):
 
     name: str
     caption: str
-    presets: Mapping[str, Any]
+    presets: Mapping[str, Config]
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
     is_greedy: bool = False
@@ -54,11 +69,7 @@ class BaseExperiment(ABC):
     # ------------------------------------------------------------------------------------------- to be written
 
     @abstractmethod
-    def methods(self, config: Any) -> Sequence[str]:
-        """Rows of the table for a configuration, in order."""
-
-    @abstractmethod
-    def plan(self, config: Any, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
         """How one method is trained with one seed: one plan, or a curriculum of several.
 
         Args:
@@ -70,7 +81,7 @@ class BaseExperiment(ABC):
         """
 
     @abstractmethod
-    def evaluate(self, config: Any, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """The final evaluation of a trained team.
 
         Args:
@@ -128,12 +139,12 @@ class BaseExperiment(ABC):
             trials: method -> seed -> trial folder.
         """
 
-    def imports(self, config: Any) -> Sequence[str]:
-        """Modules from outside that are imported where its worlds are built; a stored run must be allowed each."""
-        return ()
+    def methods(self, config: Config) -> Sequence[str]:
+        """Rows of the table, in order; by default those of the configuration."""
+        return config.methods
 
     def evaluate_trial(
-        self, config: Any, method: str, policy: TeamPolicy, trial_folder: Path | None
+        self, config: Config, method: str, policy: TeamPolicy, trial_folder: Path | None
     ) -> dict[str, Episodes]:
         """`evaluate`, for an experiment whose evaluation needs what a trial has left in its folder."""
         return self.evaluate(config, method, policy)
@@ -162,39 +173,39 @@ class BaseExperiment(ABC):
         """
         return {}
 
-    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
+    def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
         """The main comparison of each table; by default `main`. All other orderings are exploratory."""
         return () if self.main is None else (self.main,)
 
-    def deviations(self, config: Any) -> Sequence[str]:
+    def deviations(self, config: Config) -> Sequence[str]:
         """What a configuration shrinks or changes against the paper, one sentence each."""
         return ()
 
-    def test_world(self, config: Any, num_worlds: int) -> Any:
+    def test_world(self, config: Config, num_worlds: int) -> World:
         """Worlds in which play and render show a team; by default those in which the first method is trained."""
         plan = self.plan(config, self.methods(config)[0], 0, None).stages[-1].plan
         return plan.make_world(num_worlds=num_worlds, first_world=0)
 
-    def world_of(self, config: Any, method: str, num_worlds: int) -> Any:
+    def world_of(self, config: Config, method: str, num_worlds: int) -> World:
         """The same worlds for one method, where methods see them differently."""
         return self.test_world(config, num_worlds)
 
-    def valid_world(self, config: Any, num_worlds: int) -> Any:
+    def valid_world(self, config: Config, num_worlds: int) -> World | None:
         """Worlds of validation, where those can be wrong: they are built before a run starts. None: nothing to see."""
         return None
 
-    def draws_noise(self, config: Any) -> bool:
+    def draws_noise(self, config: Config) -> bool:
         """Whether networks that draw something themselves do so after training, or take what is most likely."""
         return True
 
-    def check(self, config: Any) -> None:  # noqa: B027 (nothing by default)
+    def check(self, config: Config) -> None:
         """Refuse, before a run starts, what it needs and has not got, such as an endpoint's key.
 
         Raises:
             UserError: what is missing.
         """
 
-    def prepare(self, config: Any, method: str, trial_folder: Path) -> None:  # noqa: B027 (nothing by default)
+    def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Leave beside a trial's checkpoints what its team needs elsewhere, too; called whenever the trial starts."""
 
     def export(self, loaded: Any, folder: Path) -> Sequence[Path]:
@@ -205,7 +216,7 @@ class BaseExperiment(ABC):
         """
         raise UserError(f"{self.name} trains no adapters; its teams are opened with load_policy")
 
-    def shared(self, config: Any) -> contextlib.AbstractContextManager[None]:
+    def shared(self, config: Config) -> contextlib.AbstractContextManager[None]:
         """What trials have in common, such as an endpoint: open while they train, in the process that leads the run."""
         return contextlib.nullcontext()
 
@@ -216,7 +227,7 @@ class BaseExperiment(ABC):
     # --------------------------------------------------------------------------------------------------- names
 
     @property
-    def config_class(self) -> type[Any]:
+    def config_class(self) -> type[Config]:
         """Type of the configurations."""
         return type(next(iter(self.presets.values())))
 

@@ -7,14 +7,16 @@ same module (`allow`).
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import re
+import typing
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment
 
@@ -44,7 +46,7 @@ def find_experiment(name: str) -> BaseExperiment:
         )
     experiment: BaseExperiment | None = getattr(importlib.import_module(f"{PACKAGE}.{name}"), "EXPERIMENT", None)
     if experiment is None:
-        raise UserError(f"{name} trains nothing: run it as python {PACKAGE}/{name}.py")
+        raise UserError(f"{name} trains nothing: run it as python -m {PACKAGE}.{name}")
     return experiment
 
 
@@ -76,17 +78,12 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
     if found is not None:
         _check_trust(found[1], allow, where)
     experiment = find_experiment(name)
-    own = {text for preset in experiment.presets.values() for text in _texts(config_to_json(preset))}
-    for text in _texts(data):
-        found = _ENTRY_POINT.fullmatch(text)
-        if found is not None and text not in own and _is_installed(found[1]):
-            _check_trust(found[1], allow, where)
-    config = read_configuration(experiment, data)
-    trusted = {module for preset in experiment.presets.values() for module in experiment.imports(preset)}
-    for module in experiment.imports(config):
-        if module not in trusted:
+    cls = experiment.config_class
+    own = {module for preset in experiment.presets.values() for module in _modules_in(config_to_json(preset), cls)}
+    for module in _modules_in(data, cls):
+        if module not in own:
             _check_trust(module, allow, where)
-    return experiment, config
+    return experiment, read_configuration(experiment, data)
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path) -> None:
@@ -97,13 +94,25 @@ def _check_trust(module: str, allow: Sequence[str], where: Path) -> None:
         )
 
 
-def _texts(data: Any) -> Iterator[str]:
-    """Every text in a JSON value."""
+def _modules_in(data: Any, hint: Any) -> Iterator[str]:
+    """Modules that a JSON value names: where its type is `ModuleName`, and in any text like `package.module:NAME`.
+
+    Args:
+        data: the value, which is not trusted.
+        hint: what its type should be.
+    """
     if isinstance(data, str):
-        yield data
-    elif isinstance(data, dict | list):
-        for value in data.values() if isinstance(data, dict) else data:
-            yield from _texts(value)
+        if IMPORTED in getattr(hint, "__metadata__", ()):
+            yield data.partition(":")[0]
+        elif (found := _ENTRY_POINT.fullmatch(data)) is not None and _is_installed(found[1]):
+            yield found[1]
+    elif isinstance(data, list):
+        for value in data:
+            yield from _modules_in(value, None)
+    elif isinstance(data, dict):
+        hints = typing.get_type_hints(hint, include_extras=True) if dataclasses.is_dataclass(hint) else {}
+        for name, value in data.items():
+            yield from _modules_in(value, hints.get(name))
 
 
 def _is_installed(module: str) -> bool:

@@ -14,6 +14,7 @@ from rl_models.algorithms.qmix import QmixLearnerConfig
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.config_json import ModuleName
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
 
@@ -85,7 +86,7 @@ class Config(
 ):
     """One run."""
 
-    env: str = "mpe2.simple_spread_v3"
+    env: ModuleName = "mpe2.simple_spread_v3"
     """Environment to play: a module with a PettingZoo parallel_env, or package.module:function of your own."""
     env_arguments: str = "{}"
     """Keyword arguments of the environment as a JSON object, such as '{"max_cycles": 50}'."""

@@ -1,9 +1,8 @@
 """`Experiment`, what an experiment file subclasses, with `run`; and `main`, the command line of its script.
 
-    class MyTable(Experiment):
+    class MyTable(Experiment[MyConfig]):
         name, caption, presets = "my_table", "What my table shows", {"smoke": ..., "laptop": ...}
 
-        def methods(self, config): ...
         def plan(self, config, method, seed, trial_folder): ...
         def evaluate(self, config, method, policy): ...
         def tables(self, results): ...
@@ -13,7 +12,7 @@
     if __name__ == "__main__":
         sys.exit(main(EXPERIMENT))
 
-The four methods and all hooks are described in `base_experiment.py`.
+The three methods and all hooks are described in `base_experiment.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import numpy as np
 from rl_models.device import DeviceChoice
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
 from tune_experiments.launch.callbacks import Callback
 from tune_experiments.launch.finished_run import Run
@@ -47,7 +46,7 @@ __all__ = ["Experiment", "main"]
 _OPTIONS = ("search", "search_by", "search_over", "search_objective", "search_seed")
 
 
-class Experiment(BaseExperiment):
+class Experiment(BaseExperiment[Config]):
     """One table of a paper; see `BaseExperiment` for what to write and what to override."""
 
     def run(
@@ -56,7 +55,7 @@ class Experiment(BaseExperiment):
         *,
         out: str | Path | None = None,
         seeds: Sequence[int] | None = None,
-        config: Any = None,
+        config: Config | None = None,
         device: DeviceChoice = "auto",
         callbacks: Sequence[Callback] = (),
         **overrides: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 from rl_envs.messenger.world import Messenger
 from tune_experiments.launch.experiment import Experiment
@@ -12,8 +12,10 @@ from tune_experiments.results.main_comparison import MainComparison
 
 __all__ = ["MessengerExperiment"]
 
+Run = TypeVar("Run", bound=MessengerRunConfig)
 
-class MessengerExperiment(Experiment):
+
+class MessengerExperiment(Experiment[Run]):
     """One table on MESSENGER.
 
     Attributes:
@@ -23,21 +25,16 @@ class MessengerExperiment(Experiment):
     is_greedy = True
     compared: tuple[str, str]
 
-    def methods(self, config: Any) -> Sequence[str]:
-        """As configured."""
-        rows: Sequence[str] = config.methods
-        return rows
-
-    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
+    def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
         """Both rows in test games of the last stage."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
         return (MainComparison(*self.compared, "win_rate", f"stage_{stage}_test", table=title),)
 
-    def test_world(self, config: MessengerRunConfig, num_worlds: int) -> Messenger:
+    def test_world(self, config: Run, num_worlds: int) -> Messenger:
         """New games of the last stage."""
         return make_world(config, config.last_stage, num_worlds, split="test")
 
-    def valid_world(self, config: MessengerRunConfig, num_worlds: int) -> Messenger:
+    def valid_world(self, config: Run, num_worlds: int) -> Messenger:
         """Games of validation of the last stage."""
         return make_world(config, config.last_stage, num_worlds, split="val")

@@ -5,18 +5,15 @@ The x axis of everything is the number of env steps. This file must not know whe
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2, types_pb2
 from tensorboard.plugins.text import metadata as text_plugin
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-__all__ = ["PATTERN", "UNFINISHED_PATTERN", "EventFile", "png_bytes"]
+__all__ = ["PATTERN", "UNFINISHED_PATTERN", "EventFile"]
 
 PATTERN = f"events.out.tfevents.{'[0-9]' * 10}.{'[0-9]' * 9}"
 """Of our files: TensorBoard's own writers add the machine's name and more."""
@@ -47,12 +44,6 @@ class EventFile:
         values = [summary_pb2.Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
         self._write_summary(values, env_steps, wall_time)
 
-    def add_png(self, tag: str, png: bytes, env_steps: int, wall_time: float) -> None:
-        """Write an image that is PNG already."""
-        width, height = Image.open(io.BytesIO(png)).size
-        image = summary_pb2.Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=png)
-        self._write_summary([summary_pb2.Summary.Value(tag=tag, image=image)], env_steps, wall_time)
-
     def add_text(self, tag: str, markdown: str, wall_time: float) -> None:
         """Write a text in Markdown, at step 0."""
         tensor = tensor_pb2.TensorProto(
@@ -78,10 +69,3 @@ class EventFile:
 
     def _write(self, event: event_pb2.Event) -> None:
         self._records.write(event.SerializeToString())
-
-
-def png_bytes(image: np.ndarray) -> bytes:
-    """Encode `[H, W, 3] uint8` as PNG."""
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG")
-    return buffer.getvalue()

@@ -1,7 +1,6 @@
 """What one trial measured while it trained: `metrics.jsonl` is the truth, the TensorBoard events are derived from it.
 
     folder/metrics.jsonl           one line per training iteration: env_steps, wall_time and flat scalar names
-    folder/images/<tag>/<n>.png    pictures, n in env steps
     folder/texts/<tag>.md          texts
     folder/events.out.tfevents.*   all of the above for TensorBoard, x axis = env steps
 
@@ -23,11 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile, png_bytes
+from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile
 
 __all__ = ["METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 
@@ -38,7 +35,6 @@ REFUSED = "refused"
 """Of a trial's last report: the sentence of the error of the user's that ended it."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
-_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 
@@ -100,15 +96,6 @@ class TrialLog:
         _add_curves(events, row)
         events.flush()
 
-    def add_image(self, tag: str, image: np.ndarray, env_steps: int) -> None:
-        """Add a picture, `[H, W, 3] uint8`."""
-        events, png = self._open_events(), png_bytes(image)
-        path = self.folder / "images" / _checked(tag) / f"{env_steps}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, png)
-        events.add_png(tag, png, env_steps, time.time())
-        events.flush()
-
     def add_text(self, tag: str, markdown: str) -> None:
         """Add a text such as the configuration; a text of the same tag is replaced."""
         events = self._open_events()
@@ -123,9 +110,6 @@ class TrialLog:
         self.close()
         kept = [pair for pair in _lines_and_rows(self._metrics) if pair[1]["env_steps"] <= to_env_steps]
         write_atomically(self._metrics, b"".join(line + b"\n" for line, _ in kept))
-        for path in self._images():
-            if int(path.stem) > to_env_steps:
-                path.unlink()
         self._last_env_steps = int(kept[-1][1]["env_steps"]) if kept else -1
         self._events = self._derive_events([row for _, row in kept])
 
@@ -158,9 +142,6 @@ class TrialLog:
         events = EventFile(self.folder)
         for row in rows:
             _add_curves(events, row)
-        for path in self._images():
-            tag = path.parent.relative_to(self.folder / "images").as_posix()
-            events.add_png(tag, path.read_bytes(), int(path.stem), path.stat().st_mtime)
         for path in sorted((self.folder / "texts").rglob("*.md")):
             tag = path.relative_to(self.folder / "texts").with_suffix("").as_posix()
             events.add_text(tag, path.read_text(errors="replace"), path.stat().st_mtime)
@@ -171,10 +152,6 @@ class TrialLog:
             # Emptied, not removed: a TensorBoard that is reading a file which vanishes never gets to the next one.
             os.truncate(path, 0)
         return events
-
-    def _images(self) -> list[Path]:
-        found = (self.folder / "images").rglob("*.png")
-        return sorted((path for path in found if _NUMBER.fullmatch(path.stem)), key=lambda path: int(path.stem))
 
 
 def _lines_and_rows(path: Path) -> list[tuple[bytes, dict[str, float]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm import figures, stages
-from tune_experiments.rtfm.config import RunConfig, make_world
+from tune_experiments.rtfm.config import CurriculumConfig, RunConfig, make_world
 from tune_experiments.rtfm.evaluation import TEST, UNSEEN, column, evaluate, split_of
 from tune_experiments.rtfm.tables import of_last_games, transfer_table, win_rate_table
 from tune_experiments.rtfm.trials import plan
 
 COLUMNS = {"return": "episode/return", "win rate": "episode/win_rate", "greedy": "valid/win_rate"}
+Run = TypeVar("Run", bound=RunConfig)
 RATE_OF_TEXT = 0.005
 _COMPARED = {
     "task.size": "training room",
@@ -51,7 +52,7 @@ _COMPARED = {
 }
 
 
-class ReadingExperiment(Experiment):
+class ReadingExperiment(Experiment[Run]):
     """One table on RTFM or rock-paper-scissors.
 
     Attributes:
@@ -64,16 +65,11 @@ class ReadingExperiment(Experiment):
     is_greedy = True
     columns = COLUMNS
 
-    def methods(self, config: Any) -> Sequence[str]:
-        """As configured."""
-        rows: Sequence[str] = config.methods
-        return rows
-
-    def plan(self, config: Any, method: Any, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+    def plan(self, config: Run, method: Any, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
         """Each row is a network, trained on one game."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: Any, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: Run, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Assignments of training and unseen ones, in several rooms, and with wrong documents; beside references."""
         return evaluate(config, policy)
 
@@ -83,15 +79,15 @@ class ReadingExperiment(Experiment):
         is_of_a_simpler_game = bool(results) and not ends
         return [] if is_of_a_simpler_game else [win_rate_table(ends, self.caption, self.paper)]
 
-    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
+    def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
         """Both rows on unseen assignments in the largest room."""
         return (MainComparison(*self.compared, "win_rate", column(UNSEEN, max(config.test_sizes))),)
 
-    def deviations(self, config: Any) -> list[str]:
+    def deviations(self, config: Run) -> list[str]:
         """Against the preset `paper`."""
         return deviations(config, self.presets["paper"])
 
-    def test_world(self, config: Any, num_worlds: int) -> World:
+    def test_world(self, config: Run, num_worlds: int) -> World:
         """Unseen assignments."""
         return make_world(config.task, num_worlds, split=TEST)
 
@@ -108,7 +104,7 @@ class ReadingExperiment(Experiment):
         return figures.video(loaded, seed)
 
 
-class ReadingInStages(ReadingExperiment):
+class ReadingInStages(ReadingExperiment[CurriculumConfig]):
     """One table on the full game, to which teams come by way of simpler ones.
 
     Attributes:
@@ -117,7 +113,7 @@ class ReadingInStages(ReadingExperiment):
 
     transfers: PaperNumbers
 
-    def plan(self, config: Any, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
+    def plan(self, config: CurriculumConfig, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """Each row is a way through games."""
         return stages.plan(config, method, seed)
 

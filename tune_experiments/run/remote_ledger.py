@@ -12,7 +12,7 @@ from tune_experiments.core.errors import UserError
 __all__ = ["HiddenFile", "Ledger"]
 
 LEDGER_FILE = ".concord.sent.json"
-_DELETED_BY_TRIALS = re.compile(r"checkpoints/checkpoint_\d+/[^/]+|events\.out\.tfevents\.\d+\.\d+|images/.+/\d+\.png")
+_DELETED_BY_TRIALS = re.compile(r"checkpoints/checkpoint_\d+/[^/]+|events\.out\.tfevents\.\d+\.\d+")
 
 
 class HiddenFile:

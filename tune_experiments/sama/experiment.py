@@ -33,7 +33,7 @@ from tune_experiments.sama.watching import record_planned
 __all__ = ["SamaExperiment"]
 
 
-class SamaExperiment(Experiment):
+class SamaExperiment(Experiment[SamaConfig]):
     """One table of SAMA's."""
 
     def methods(self, config: SamaConfig) -> Sequence[str]:

@@ -160,7 +160,7 @@ def show_ranking(
 ) -> None:
     """Rank what has finished, write it down and say for each method which setting won."""
     objective = search.space.objective
-    script: str | None = _script(experiment)
+    script: str | None = f"-m tune_experiments {experiment.entry_point}"
     trials, remarks = folder.path / "trials", scheduler.remarks() if scheduler is not None else ()
     if search.by == "pbt" and scheduler is not None:
         populations = [one for one in scheduler.schedulers if isinstance(one, Population)]
@@ -177,12 +177,6 @@ def show_ranking(
         for line in _verdict(method, ranked, objective, script, trials):
             console.print(line, highlight=False, markup=False)
     console.print(f"wrote {folder.path / 'search.md'}", highlight=False)
-
-
-def _script(experiment: BaseExperiment) -> str:
-    """What follows `python` in a command that trains it."""
-    name = experiment.entry_point
-    return f"-m tune_experiments {name}" if ":" in name else f"tune_experiments/{name}.py"
 
 
 def _validated(experiment: BaseExperiment, ranking: Mapping[str, Sequence[Ranked]], objective: str) -> list[Result]:

@@ -18,7 +18,7 @@ def row(env_steps: int) -> dict:
 
 def curves(folder) -> dict:
     """What TensorBoard itself reads: tag -> [(env steps, value)]."""
-    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "images": 0, "tensors": 0}).Reload()
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0}).Reload()
     return {
         tag: [(event.step, round(event.value, 5)) for event in events.Scalars(tag)] for tag in events.Tags()["scalars"]
     }
@@ -36,29 +36,25 @@ def test_rewind_cuts_the_future_and_nothing_else(tmp_path):
     log = TrialLog(tmp_path)
     for step in (10, 20, 30):
         log.append(row(step))
-        log.add_image("policy/joint", np.full((4, 5, 3), step, np.uint8), step)
     log.add_text("config", "| a | b |")
     before = (tmp_path / "metrics.jsonl").read_bytes()
     log.rewind(20)
     assert before.startswith((tmp_path / "metrics.jsonl").read_bytes())
     assert curves(tmp_path)["episode/success"] == [(10, 0.1), (20, 0.2)]
-    events = EventAccumulator(str(tmp_path), size_guidance={"images": 0, "tensors": 0}).Reload()
-    assert [image.step for image in events.Images("policy/joint")] == [10, 20]
+    events = EventAccumulator(str(tmp_path), size_guidance={"tensors": 0}).Reload()
     assert events.Tensors("config")[0].tensor_proto.string_val == [b"| a | b |"]
     log.append({**row(30), "episode/success": 0.9})
     assert curves(tmp_path)["episode/success"] == [(10, 0.1), (20, 0.2), (30, 0.9)]
 
 
-def test_rewind_leaves_events_and_pictures_of_others_alone(tmp_path):
+def test_rewind_leaves_events_and_files_of_others_alone(tmp_path):
     log = TrialLog(tmp_path)
     log.append(row(10))
-    log.add_image("policy/joint", np.zeros((2, 2, 3), np.uint8), 10)
-    others = [tmp_path / "events.out.tfevents.1700000000.host.7.0", tmp_path / "images" / "policy" / "paper.png"]
+    others = [tmp_path / "events.out.tfevents.1700000000.host.7.0", tmp_path / "notes.txt"]
     for path in others:
         path.write_bytes(b"mine")
     log.rewind(0)
     assert [path.read_bytes() for path in others] == [b"mine", b"mine"]
-    assert not (tmp_path / "images" / "policy" / "joint" / "10.png").exists()
 
 
 @pytest.mark.processes
@@ -140,7 +136,7 @@ def test_env_steps_must_rise_and_values_be_numbers(tmp_path):
     with pytest.raises(ValueError, match="'name'"):
         log.append({"env_steps": 20, "name": "sync"})
     with pytest.raises(ValueError, match="tag"):
-        log.add_image("../escape", np.zeros((2, 2, 3), np.uint8), 20)
+        log.add_text("../escape", "| a | b |")
 
 
 def test_numbers_of_every_kind_survive_and_the_file_stays_json(tmp_path):

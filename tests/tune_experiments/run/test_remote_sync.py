@@ -52,7 +52,6 @@ def run_in(store, begin, end=lambda: None, config=CONFIG):
             log.rewind(begin)
             for env_steps in range(begin + 1, begin + 4):
                 log.append({"env_steps": env_steps})
-                log.add_image("valid/room", np.zeros((2, 2, 3), np.uint8), env_steps)
                 save_checkpoint(folder / "checkpoints", env_steps, {"weights": {"a": np.zeros(2)}}, {})
                 prune(folder / "checkpoints", keep=2)
                 trial_copy.push()
@@ -306,7 +305,7 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
 
 PLACES = ["", ".git/", "data/", "plots/", "trials/", "tune/"]
 CHECKPOINTS = [f"checkpoints/{inner}" for inner in ("", "checkpoint_000002/", "checkpoint_000099/")]
-PLACES += [f"{TRIAL}/{inner}" for inner in ("", *CHECKPOINTS, "images/valid/room/", "images/x/")]
+PLACES += [f"{TRIAL}/{inner}" for inner in ("", *CHECKPOINTS, "texts/")]
 NAMES = ["key", ".env", "notes.txt", "events.out.tfevents.1700000000.host.7.0", "picture.png", "state.json.bak"]
 NAMES += ["99.png", "events.out.tfevents.1700000000.99", "other.safetensors", "shard.json"]  # as trials name theirs
 STRANGERS = st.dictionaries(
@@ -316,7 +315,7 @@ STRANGERS = st.dictionaries(
 
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STRANGERS, st.sampled_from(["new", "fails", "continued", "rewound", "refused", "fails, continued"]))
-@example({f"{TRIAL}/images/x/99.png": b"picture"}, "rewound")
+@example({f"{TRIAL}/checkpoints/checkpoint_000099/shard.json": b"weights"}, "rewound")
 def test_whatever_lay_in_the_store_before_is_there_afterwards(files, how):
     with tempfile.TemporaryDirectory() as name:
         store = Path(name)
@@ -350,17 +349,16 @@ def test_a_run_deletes_what_it_has_sent_from_another_machine(tmp_path):
     assert {name.split("/")[3] for name in found if "checkpoint_" in name} == {"checkpoint_000005", "checkpoint_000006"}
     events = [len(content) for name, content in found.items() if "events.out" in name]
     assert len([size for size in events if size]) == 1, "those of the session before are replaced"
-    assert {name.rsplit("/")[-1] for name in found if "images/" in name} == {f"{n}.png" for n in range(1, 7)}
     assert HIDDEN.items() <= found.items()
 
 
 def test_a_name_that_the_run_did_not_send_is_not_deleted_and_stays_unknown_to_it(tmp_path):
     run_in(tmp_path, 0)
-    strangers = f"{TRIAL}/images/valid/room/99.png"
-    put(tmp_path, {strangers: b"picture"})
+    strangers = f"{TRIAL}/checkpoints/checkpoint_000099/shard.json"
+    put(tmp_path, {strangers: b"weights"})
     run_in(tmp_path, 1)
     sent = json.loads(contents(tmp_path)[f"{TRIAL}/.concord.sent.json"])["sent"]
-    assert contents(tmp_path)[strangers] == b"picture"
+    assert contents(tmp_path)[strangers] == b"weights"
     assert f"{TRIAL}/{sent[0]}" in contents(tmp_path)
     assert not strangers.endswith(tuple(sent))
 
