@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from rl_envs import World, make
@@ -123,7 +124,7 @@ def _trial(
     config: LiftConfig,
     method: LiftMethod,
     seed: int,
-    make_world: Any,
+    make_world: Callable[..., World],
     objective: Objective,
     learning_rate: float,
     budget_env_steps: int,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rl_envs import World, make
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
-from rl_models.losses.cordial import CoordinationLoss
+from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.networks.tbone import TboneConfig
 from rl_models.networks.visual import VisualConfig
 from rl_models.policy import TeamPolicy
@@ -93,7 +93,7 @@ def _objective(config: Config, method: Method) -> Objective:
     return make_objective(learner, Schedule.constant(entropy_coef), (coordination,))
 
 
-def _coordination(config: Config) -> Any:
+def _coordination(config: Config) -> CoordinationSet:
     return coordination_set(_any_world(config), config.cordial.form)
 
 

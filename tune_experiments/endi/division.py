@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import NonNegativeFloat, PositiveFloat
 
+from rl_envs import World
 from rl_models.losses.division import division_probe
 from rl_models.networks.film2_stack import check_channels
 from rl_models.policy import TeamPolicy
@@ -75,7 +76,7 @@ def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
     )
 
 
-def evaluation_of(settings: DivisionSettings, way: type[Way], world: Any, policy: TeamPolicy, **options: Any) -> Way:
+def evaluation_of(settings: DivisionSettings, way: type[Way], world: World, policy: TeamPolicy, **options: Any) -> Way:
     """An evaluation with the run's choice of masks, which measures divisions where there are any."""
     probe = division_probe if divides(policy) else None
     return way(world, policy, probe=probe, draws_noise=settings.draws_masks, **options)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from PIL import Image, ImageDraw
 
+from rl_envs import World
 from rl_envs.messenger import render as messenger_render
 from rl_envs.messenger.symbols import SIDE
 from rl_envs.rtfm import render as rtfm_render
@@ -120,7 +121,7 @@ class DivisionSpectator(Spectator):
 def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray]:
     """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
     index = chosen_episode(policy, seed)
-    world = candidate_worlds(policy)
+    world: Any = candidate_worlds(policy)  # of RTFM or MESSENGER, both of which have scenes
     steps = steps_of_episode(policy, world, seed, index)
     scene, seen, frames, reward = world.scene(index), _seen(world, index), [], np.zeros(world.num_agents)
     for number, (actions, rewards, *_) in enumerate(steps, start=1):
@@ -132,7 +133,7 @@ def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray
     return [*frames, look.draw(scene, f"{policy.method}, the end: rewards {said}")]
 
 
-def _seen(world: Any, index: int) -> dict[str, np.ndarray]:
+def _seen(world: World, index: int) -> dict[str, np.ndarray]:
     """What the first agent of a world sees; entities have the same places in all agents' masks."""
     return {name: value[index, 0] for name, value in world.observe().items()}
 

@@ -13,7 +13,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from rl_envs import World
 from rl_models.policy import TeamPolicy
@@ -184,7 +184,7 @@ class BaseExperiment(ABC, Generic[Config]):
     def test_world(self, config: Config, num_worlds: int) -> World:
         """Worlds in which play and render show a team; by default those in which the first method is trained."""
         plan = self.plan(config, self.methods(config)[0], 0, None).stages[-1].plan
-        return plan.make_world(num_worlds=num_worlds, first_world=0)
+        return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
 
     def world_of(self, config: Config, method: str, num_worlds: int) -> World:
         """The same worlds for one method, where methods see them differently."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from rl_envs.messenger.corpus import TEXT_SPLITS
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.render import Scene
 from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY, MOVEMENTS, ROLES
+from rl_envs.messenger.world import Messenger
 from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
@@ -123,11 +123,13 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
 def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[tuple[Scene, str]]:
     """What is shown before each choice with what was attended to then, and after the last; and a caption for each."""
     index = chosen_episode(policy, seed)
+    world = candidate_worlds(policy)
+    assert isinstance(world, Messenger)
     with policy.showing_attention():
-        return list(_moments(policy, candidate_worlds(policy), seed, index))
+        return list(_moments(policy, world, seed, index))
 
 
-def _moments(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[tuple[Scene, str]]:
+def _moments(policy: LoadedPolicy, world: Messenger, seed: int, index: int) -> Iterator[tuple[Scene, str]]:
     steps = steps_of_episode(policy, world, seed, index)
     seen, reward = world.scene(index), 0.0
     for number, (actions, rewards, *_) in enumerate(steps, start=1):

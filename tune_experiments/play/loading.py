@@ -13,11 +13,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
+from rl_envs import World
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
 from rl_models.device import DeviceChoice, built_on, device_of, to_device
@@ -85,11 +86,11 @@ class LoadedPolicy:
         self._texts: TextEncodings | None = None
         self._watch = WeightChangeDetector()
 
-    def make_world(self, num_worlds: int) -> Any:
+    def make_world(self, num_worlds: int) -> World:
         """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
         if self.curriculum.is_in_last_stage:
             return self.experiment.world_of(self.config, self.method, num_worlds)
-        return self.curriculum.plan.make_world(num_worlds=num_worlds, first_world=0)
+        return cast(World, self.curriculum.plan.make_world(num_worlds=num_worlds, first_world=0))
 
     def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:
         """Forget everything and begin a new random stream; the next `act` fixes the number of worlds.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rl_envs import World
 from rl_models.device import DeviceChoice, to_device
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from tune_experiments.core.errors import UserError
@@ -71,7 +72,7 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
     return f"each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"
 
 
-def _in_words(world: Any, steps: Iterator[tuple[Any, Any, Any, Any]], index: int) -> Iterator[str]:
+def _in_words(world: World, steps: Iterator[tuple[Any, Any, Any, Any]], index: int) -> Iterator[str]:
     names = getattr(world, "action_names", None)
     info: dict[str, Any] = {}
     for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
@@ -83,7 +84,7 @@ def _in_words(world: Any, steps: Iterator[tuple[Any, Any, Any, Any]], index: int
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())
 
 
-def candidate_worlds(policy: LoadedPolicy) -> Any:
+def candidate_worlds(policy: LoadedPolicy) -> World:
     """The worlds whose first episodes can be chosen."""
     return policy.make_world(_CANDIDATES)
 
@@ -95,7 +96,7 @@ def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
     return int(wins[np.argsort(length[wins])[len(wins) // 2]]) if wins.size else 0
 
 
-def _play(policy: LoadedPolicy, world: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _play(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Length and success of each world's first episode."""
     length, solved = np.zeros(world.num_worlds), np.full(world.num_worlds, False)
     obs, first = world.reset(seed), None
@@ -123,7 +124,7 @@ def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]
         yield world.render(index)
 
 
-def steps_of_episode(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+def steps_of_episode(policy: LoadedPolicy, world: World, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Play until world `index` ends; the world is reset at the call, before the first step is asked for."""
     world.auto_resets = False
     obs = world.reset(seed)
@@ -131,7 +132,7 @@ def steps_of_episode(policy: LoadedPolicy, world: Any, seed: int, index: int) ->
     return _continue(policy.act, world, obs, index)
 
 
-def _continue(act: Callable[[Any], Any], world: Any, obs: Any, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     while True:
         actions = act(obs)
         obs, reward, terminated, truncated, info = world.step(actions)
@@ -143,7 +144,7 @@ def _continue(act: Callable[[Any], Any], world: Any, obs: Any, index: int) -> It
             obs = world.next_episode(np.flatnonzero(ended))
 
 
-def record_states(policy: LoadedPolicy, world: Any, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
+def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
     """The first episode of world 0, move by move.
 
     Returns:
@@ -159,5 +160,5 @@ def record_states(policy: LoadedPolicy, world: Any, seed: int) -> tuple[list[dic
     return states, {name: values[place] for name, values in info["episode"].items()}
 
 
-def _state_of_first(world: Any) -> dict[str, np.ndarray]:
+def _state_of_first(world: World) -> dict[str, np.ndarray]:
     return {name: values[0].copy() for name, values in world.state.items()}

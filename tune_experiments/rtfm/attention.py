@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rl_envs.rtfm.arena import Arena
 from rl_models.networks.matching import CELLS
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
@@ -75,11 +76,12 @@ def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[Moment]:
     """One episode of a team's first agent: T choices, and the end."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
+    assert isinstance(world, Arena)
     with policy.showing_attention():
         return list(_moments(policy, world, seed, index))
 
 
-def _moments(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterator[Moment]:
+def _moments(policy: LoadedPolicy, world: Arena, seed: int, index: int) -> Iterator[Moment]:
     steps = steps_of_episode(policy, world, seed, index)
     seen, things, reward = _seen(world, index), things_in(world, index), 0.0
     for actions, rewards, *_ in steps:
@@ -91,7 +93,7 @@ def _moments(policy: LoadedPolicy, world: Any, seed: int, index: int) -> Iterato
     yield replace(seen, reward=reward)
 
 
-def _seen(world: Any, index: int) -> Moment:
+def _seen(world: Arena, index: int) -> Moment:
     """What there is to see and to read in a world."""
     state = {name: value[index] for name, value in world.state.items()}
     texts = {key: world.lexicon.decode(world.texts[key].look_up(state[key])) for key in ("document", "goal")}
@@ -115,7 +117,7 @@ Things: TypeAlias = dict[int, Mention]
 HELD = -1
 
 
-def things_in(world: Any, index: int) -> Things:
+def things_in(world: Arena, index: int) -> Things:
     """Items on the floor of a world, its living monsters, which hide items, and what its first agent holds."""
     state = {name: value[index] for name, value in world.state.items()}
     names, size = world.lexicon.names, world.observation_spec["grid"].shape[1]

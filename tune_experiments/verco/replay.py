@@ -16,6 +16,7 @@ import numpy as np
 from rl_envs.salad import render
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, STEP_REWARD
+from rl_envs.salad.world import Salad
 from rl_models.llm.messages import message_of
 from rl_models.networks.speech import MESSAGES
 from tune_experiments.play.loading import LoadedPolicy
@@ -74,6 +75,7 @@ def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
     """A solved episode of middle length, if the team solves any."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
+    assert isinstance(world, Salad)
     steps = steps_of_episode(policy, world, seed, index)
     narrator, moments, info = Narrator(world), [], dict[str, Any]()
     said = ("",) * world.num_agents
@@ -90,7 +92,7 @@ def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
     return Episode(tuple(moments), render.draw(dataclasses.replace(scene, messages=said)), metrics)
 
 
-def _seen(world: Any, index: int) -> dict[str, np.ndarray]:
+def _seen(world: Salad, index: int) -> dict[str, np.ndarray]:
     """Observations of one world."""
     return {key: value[index] for key, value in world.observe().items()}
 
