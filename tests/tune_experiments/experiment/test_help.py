@@ -15,12 +15,13 @@ from tune_experiments.__main__ import Command
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.overcooked_crossplay import CrossPlay
+from tune_experiments.overcooked_returns import Returns
 from tune_experiments.sama_retest import Retest
 
 FEWEST_WORDS = 5
 FRAGMENTS = ("Of ", "In ", "At ", "For ", "On ", "After ", "The same ", "Played ")
 MOST_NAMED_CHOICES = 5
-UNTRAINED = {"overcooked_crossplay", "sama_retest"}
+UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 """These scripts train nothing, so they have no configuration."""
 
 
@@ -54,7 +55,7 @@ def test_every_flag_of_an_experiment_has_a_full_sentence(name: str) -> None:
     assert sorted(set(_faults(find_experiment(name).config_class))) == []
 
 
-@pytest.mark.parametrize("options", [RunOptions, CrossPlay, Retest, *typing.get_args(Command)])
+@pytest.mark.parametrize("options", [RunOptions, CrossPlay, Returns, Retest, *typing.get_args(Command)])
 def test_every_flag_of_a_command_has_a_full_sentence(options: type) -> None:
     assert list(_faults(options)) == []
 

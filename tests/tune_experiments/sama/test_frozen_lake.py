@@ -6,13 +6,15 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from rl_envs.frozen_lake_spread.maps import lake_of
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.testing import check_world
 from rl_models.planners.domain import StateTextError
 from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from rl_models.training.evaluation import Evaluation
+from rl_models.training.loop import Learner, train
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.lake.config import LakeConfig
@@ -22,7 +24,7 @@ from tune_experiments.sama.lake.trials import PLANNERS, plan, planned
 from tune_experiments.sama.lake.worlds import CommandedLake, SubgoalLake
 
 EXPERIMENT = find_experiment("sama_frozen_lake")
-SMOKE = EXPERIMENT.presets["smoke"]
+SMOKE, LAPTOP = (EXPERIMENT.presets[name] for name in ("smoke", "laptop"))
 LAKE = lake_of("4x4")
 START = describe(LAKE, LAKE.starts, np.zeros(2, int), 0)
 
@@ -178,3 +180,16 @@ def test_both_rows_learn_from_what_they_should_see():
 def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         LakeConfig(**changes)
+
+
+@pytest.mark.slow
+def test_the_game_can_be_learned_without_a_planner():
+    """The control of the figure: a team without a planner solves the small lake."""
+    budget = 200_000
+    trial = plan(dataclasses.replace(LAPTOP, budget_env_steps=budget), "mappo", 0)
+    torch.manual_seed(0)
+    one = Collector(trial.make_world(num_worlds=128, first_world=0), trial.build_policy(), 16)
+    one.reset(0)
+    train(one, Learner(one.policy, trial.objective, trial.optimiser), budget)
+    found = Evaluation(trial.make_world(num_worlds=200), one.policy).run(7)
+    assert found["success"].mean() > 0.95

@@ -1,0 +1,69 @@
+"""ROMA, LDSA and MASER learn what QMIX learns, and small games that need a role or a sub-goal."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs import make
+from rl_models.batch import forward, to_batch
+from rl_models.networks.role_q_network import MEAN
+from rl_models.networks.subtask_q_network import LOGITS
+from rl_models.schedule import Schedule
+from rl_models.training.collector import Collector
+from tests.rl_models.algorithms.role_worlds import METHODS, SMALL, Corridor, Kinds, greedy_return, train
+
+FORMS = [(method, SMALL) for method in METHODS]
+FORMS.append(("maser", dataclasses.replace(SMALL, maser=dataclasses.replace(SMALL.maser, form="released"))))
+IDS = [*METHODS, "maser-released"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "config"), FORMS, ids=IDS)
+def test_each_method_solves_the_two_step_game(method, config):
+    world, always = make("two_step_game-v0", 32), Schedule.constant(1.0)
+    policy, _ = train(world, method, 2, 12_800, config, key="state", epsilon=always, buffer_size=512, gradient_steps=2)
+    assert greedy_return(make("two_step_game-v0", 2), policy) == 8.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "config"), FORMS, ids=IDS)
+def test_each_method_finds_the_end_of_a_short_corridor(method, config):
+    policy, statistics = train(Corridor(8), method, 12, 38_400, config, gradient_steps=2)
+    assert greedy_return(Corridor(2), policy) == 1.0
+    assert np.isfinite(float(statistics["loss/total"]))
+
+
+@torch.enable_grad()
+def kinds_seen(policy, name):
+    """Extras of greedy steps of 64 games, [K, F], and the kinds of their agents, [K]."""
+    one = Collector(Kinds(64), policy, 6, needs_values=False)
+    one.reset(7)
+    batch = to_batch(one.collect())
+    batch = {key: value for key, value in batch.items() if key != "obs/noise"}
+    seen = forward(policy, batch).extras[name][:, :-1].detach().flatten(0, 2)
+    return seen, batch["obs/seen"][:, :-1, :, :2].argmax(-1).flatten()
+
+
+@pytest.mark.slow
+def test_roles_of_two_kinds_lie_apart():
+    policy, _ = train(Kinds(8), "roma", 6, 24_000, gradient_steps=2)
+    roles, kinds = kinds_seen(policy, MEAN)
+    means = [roles[kinds == kind].mean(0) for kind in (0, 1)]
+    spread = np.mean([float(roles[kinds == kind].std(0).norm()) for kind in (0, 1)])
+    assert float((means[0] - means[1]).norm()) > spread
+    assert greedy_return(Kinds(32), policy) > 1.5  # uniform play is paid 6 / 256
+
+
+@pytest.mark.slow
+def test_subtasks_are_chosen_by_kind():
+    policy, statistics = train(Kinds(8), "ldsa", 6, 24_000, gradient_steps=2)
+    logits, kinds = kinds_seen(policy, LOGITS)
+    chosen = logits.argmax(-1)
+    shares = torch.stack(
+        [torch.bincount(chosen[kinds == kind], minlength=4) / (kinds == kind).sum() for kind in (0, 1)]
+    )
+    assert float((shares[0] - shares[1]).abs().sum()) / 2 > 0.25  # total variation
+    assert greedy_return(Kinds(32), policy) > 1.5
+    assert 0 <= float(statistics["subtask/usage_entropy"]) <= np.log(4)
