@@ -12,6 +12,7 @@ and documents (`launch/kept.py`). No Ray is started for these. A run of an exper
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from tune_experiments.experiment.finding import find_experiment, find_stored, kn
 from tune_experiments.launch import kept
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.launch import show_results
+from tune_experiments.play.game.playing import play_in_browser
 from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.match import match_file, write_match
 from tune_experiments.play.pretrained import pack, size_of
@@ -81,6 +83,12 @@ class Play(Acting):
     """Seed of the episode that is played."""
     decentralised: bool = False
     """Whether one process plays each agent, and they exchange nothing but messages: the same episode."""
+    human: str = ""
+    """Name of an agent that a person plays in the browser, such as agent_0; the team plays the others."""
+    port: int = 0
+    """Port on this machine that the game is served at, 0 to 65535; 0 takes any free one."""
+    record: Path = Path("human_episodes")
+    """Folder for the episodes that the person plays."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +195,10 @@ def play(command: Play, console: Console) -> None:
     """Print an episode step by step."""
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
+    if command.human:
+        say = functools.partial(console.print, highlight=False, markup=False)
+        play_in_browser(loaded, command.human, command.seed, command.record, command.port, say)
+        return
     apart = command.decentralised
     lines = play_decentralised(loaded, checkpoint, command.seed) if apart else describe_episode(loaded, command.seed)
     with contextlib.closing(lines):

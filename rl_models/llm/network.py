@@ -86,6 +86,11 @@ class LanguageNetwork(nn.Module):
         """What a message says, of its row [L] int32 of token ids."""
         return self.writer.text(message_of(row))
 
+    def message_row(self, text: str) -> Array:
+        """A given text as a message, [L] int32 of token ids: what somebody else writes in an agent's place."""
+        row: Array = self.writer.from_texts([text])[0]
+        return row
+
     def speech(self) -> Narration:
         """Adapter from a world's observations to this network's inputs."""
         return Narration(self.narrator, self.writer, self.language.tokens, self.settings)

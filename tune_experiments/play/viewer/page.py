@@ -58,11 +58,18 @@ def page_of(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool
     return filled(FOLDER / "viewer", data)
 
 
-def filled(template: Path, data: Any) -> str:
-    """A template `NAME.html` with `NAME.css`, `NAME.js` and data inside, and the policy that allows exactly these."""
+def filled(template: Path, data: Any, more_policy: str = "") -> str:
+    """A template `NAME.html` with `NAME.css`, `NAME.js` and data inside, and the policy that allows exactly these.
+
+    Args:
+        template: path of the template without its suffix.
+        data: for the program.
+        more_policy: a further directive, such as whom the program may connect to.
+    """
     style, program = (template.with_suffix(end).read_text(encoding="utf-8") for end in (".css", ".js"))
     allowed = f"script-src {_hash(program)}; style-src {_hash(style)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    policy += f"; {more_policy}" if more_policy else ""
     text = template.with_suffix(".html").read_text(encoding="utf-8")
     # The data come last, so that nothing in them is taken for a mark.
     for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", json_of(data))):

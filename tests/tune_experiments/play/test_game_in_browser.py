@@ -1,0 +1,135 @@
+"""A game with a person in a real browser: load, keys, an episode to its end, and who is kept out."""
+
+import asyncio
+import contextlib
+import threading
+
+import pytest
+
+from cluster.testing.local_cluster import wait_until
+from tests.browser import chromium, tab  # noqa: F401 (fixtures)
+from tests.patience import PATIENCE_SECONDS
+from tests.tune_experiments.play.teams import untrained
+from tune_experiments import load_policy
+from tune_experiments.play.game.human_data import load_episode
+from tune_experiments.play.game.human_game import HumanGame
+from tune_experiments.play.game.server import GameServer
+
+pytestmark = pytest.mark.browser
+
+
+@contextlib.contextmanager
+def serving(game):
+    """A server of the game in a thread of its own."""
+    loop, server = asyncio.new_event_loop(), GameServer(game)
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(PATIENCE_SECONDS)
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(PATIENCE_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(PATIENCE_SECONDS)
+        loop.close()
+
+
+@pytest.fixture
+def kitchen(tmp_path):
+    with serving(HumanGame(load_policy("pretrained/overcooked_selfplay"), "chef_0", 3, tmp_path)) as server:
+        yield server
+
+
+def until_step(page, step):
+    wait_until(lambda: page.get_attribute("body", "data-step") == str(step), 60, f"step {step} is not shown")
+
+
+def test_the_page_shows_the_world_and_every_key_is_written_on_its_action(kitchen, tab):  # noqa: F811
+    tab.goto(kitchen.address)
+    until_step(tab, 0)
+    assert "You are agent_0" in tab.inner_text("#who")
+    said = [button.replace("\n", " ") for button in tab.locator("#actions button").all_inner_texts()]
+    assert "north\u2191" in said and "stayspace" in said and "interacte" in said
+    wait_until(lambda: tab.evaluate("document.getElementById('world').width") > 100, 60, "there is no picture")
+    assert tab.complaints == []
+
+
+def test_a_key_is_an_action_and_the_score_stands_there(kitchen, tab):  # noqa: F811
+    tab.goto(kitchen.address)
+    until_step(tab, 0)
+    for step, key in enumerate(("ArrowUp", "ArrowLeft", " ", "e"), start=1):
+        tab.keyboard.press(key)
+        until_step(tab, step)
+    assert "agent_0: interact" in tab.inner_text("#last") and tab.inner_text("#score") == "0"
+    tab.keyboard.press("q")
+    tab.locator("#actions button").first.click()
+    until_step(tab, 5)
+    assert tab.complaints == []
+
+
+def test_an_episode_is_played_to_its_end_and_another_begins(tmp_path, tab):  # noqa: F811
+    game = HumanGame(untrained("endi_messenger", "emma"), "agent_0", 3, tmp_path)
+    with serving(game) as server:
+        tab.goto(server.address)
+        until_step(tab, 0)
+        for step in range(1, 200):
+            tab.keyboard.press("ArrowDown")
+            until_step(tab, step)
+            if tab.is_visible("#end"):
+                break
+        assert "length" in tab.inner_text("#metrics")
+        assert len(load_episode(game.saved[0]).actions) == step
+        tab.keyboard.press("Backspace")
+        until_step(tab, 0)
+        assert not tab.is_visible("#end")
+
+
+def test_a_clock_goes_on_without_the_person(kitchen, tab):  # noqa: F811
+    tab.goto(kitchen.address)
+    until_step(tab, 0)
+    tab.select_option("#clock", "400")
+    wait_until(lambda: int(tab.get_attribute("body", "data-step")) >= 3, 60, "the clock stands")
+    assert "agent_0: stay" in tab.inner_text("#last")
+
+
+def test_a_second_tab_is_refused_and_told_so(kitchen, tab):  # noqa: F811
+    tab.goto(kitchen.address)
+    until_step(tab, 0)
+    second = tab.context.new_page()
+    second.goto(kitchen.address)
+    wait_until(lambda: "Somebody plays this game already" in second.inner_text("#trouble"), 60, "it is not refused")
+    tab.keyboard.press("ArrowUp")
+    until_step(tab, 1)
+
+
+def test_a_closed_tab_leaves_the_game_as_it_was_for_the_next(kitchen, tab):  # noqa: F811
+    first = tab.context.new_page()
+    first.goto(kitchen.address)
+    until_step(first, 0)
+    first.keyboard.press("ArrowUp")
+    until_step(first, 1)
+    first.close()
+    wait_until(lambda: kitchen._player is None, 60, "the closed tab still plays")
+    tab.goto(kitchen.address)
+    until_step(tab, 1)
+
+
+def test_a_wrong_token_shows_no_game(kitchen, tab):  # noqa: F811
+    answer = tab.goto(f"http://127.0.0.1:{kitchen.port}/{'x' * 43}/")
+    assert answer.status == 404 and tab.locator("canvas").count() == 0
+    assert "open the whole address" in tab.inner_text("body")
+
+
+def test_the_page_of_another_origin_cannot_play(kitchen, tab):  # noqa: F811
+    tab.goto("data:text/html,<p>elsewhere</p>")
+    address = kitchen.address.replace("http", "ws") + "socket"
+    code = "(address) => new Promise((done) => { const socket = new WebSocket(address); "
+    code += "socket.onopen = () => done('open'); socket.onerror = () => done('refused'); })"
+    assert tab.evaluate(code, address) == "refused"
+
+
+def test_the_end_of_the_command_is_told(tmp_path, tab):  # noqa: F811
+    with serving(HumanGame(load_policy("pretrained/overcooked_selfplay"), "chef_0", 3, tmp_path)) as server:
+        tab.goto(server.address)
+        until_step(tab, 0)
+    wait_until(lambda: "cannot be reached" in tab.inner_text("#trouble"), 60, "nothing is told")

@@ -1,0 +1,117 @@
+"use strict";
+// The player's side of a game: it shows what the server says and sends which action a key stands for. Texts enter as text only.
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const KEYS = {" ": "space", ArrowUp: "\u2191", ArrowDown: "\u2193", ArrowLeft: "\u2190", ArrowRight: "\u2192"};
+const CARRY_ON_MILLISECONDS = 120;
+const socket = new WebSocket(`${location.origin.replace("http", "ws")}${location.pathname}socket`);
+let view = null, isWaiting = true, timer = null;
+
+function make(tag, name, ...children) {
+  const element = document.createElement(tag);
+  element.className = name;
+  element.append(...children);
+  return element;
+}
+
+function send(request) {
+  if (isWaiting || socket.readyState !== WebSocket.OPEN) return;
+  isWaiting = true;
+  clearTimeout(timer);
+  byId("trouble").textContent = "";
+  socket.send(JSON.stringify(request));
+}
+
+function act(number) {
+  if (!view || view.ended || !view.decides || !view.actions[number].legal) return;
+  const message = byId("message").value;
+  byId("message").value = "";
+  send({action: number, message});
+}
+
+function again() { if (view && (view.ended || view.step)) send({again: true}); }
+
+function pass() {
+  const waiting = view.actions.findIndex((action) => action.key === " " && action.legal);
+  if (document.activeElement !== byId("message") && waiting >= 0) act(waiting);
+  else timer = setTimeout(pass, CARRY_ON_MILLISECONDS);
+}
+
+function draw(png) {
+  const image = new Image();
+  image.src = `data:image/png;base64,${png}`;
+  image.decode().then(() => {
+    const canvas = byId("world");
+    canvas.width = image.width;
+    canvas.height = image.height;
+    canvas.getContext("2d").drawImage(image, 0, 0);
+  }).catch(() => null);
+}
+
+function button(action, number) {
+  const key = action.key ? [make("kbd", "", KEYS[action.key] ?? action.key)] : [];
+  const element = make("button", "", action.name, ...key);
+  element.disabled = !action.legal || !view.decides || Boolean(view.ended);
+  element.addEventListener("click", () => act(number));
+  return element;
+}
+
+function show() {
+  document.querySelector("main").hidden = false;
+  document.title = `Concord: ${view.caption}`;
+  byId("caption").textContent = view.caption;
+  byId("who").textContent = `You are ${view.you}; the others are the team ${view.team}.`;
+  byId("score").textContent = view.score;
+  byId("reward").textContent = view.reward;
+  byId("step").textContent = `${view.step} of ${view.limit}`;
+  byId("last").textContent = Object.entries(view.done).map(([name, done]) => `${name}: ${done || "carries on"}`).join(" \u00b7 ");
+  byId("heard").replaceChildren(...Object.entries(view.heard).filter(([, text]) => text).map(([name, text]) => make("p", "said", `${name}: ${text}`)));
+  byId("talk").hidden = !view.reads;
+  byId("actions").replaceChildren(...view.actions.map(button));
+  byId("end").hidden = !view.ended;
+  if (view.ended) {
+    byId("metrics").textContent = Object.entries(view.ended).map(([name, value]) => `${name} ${value}`).join(" \u00b7 ");
+    byId("saved").textContent = view.saved;
+  }
+  if (view.picture) draw(view.picture);
+  byId("world").hidden = !view.picture;
+  document.body.dataset.step = view.step;
+  if (view.ended) return;
+  const clock = Number(byId("clock").value);
+  if (!view.decides) timer = setTimeout(() => send({action: 0}), CARRY_ON_MILLISECONDS);
+  else if (clock) timer = setTimeout(pass, clock);
+}
+
+socket.addEventListener("message", (event) => {
+  const said = JSON.parse(event.data);
+  if (said.refused) { byId("trouble").textContent = said.refused; return; }
+  view = said.view;
+  isWaiting = false;
+  show();
+});
+
+socket.addEventListener("close", (event) => {
+  isWaiting = true;
+  clearTimeout(timer);
+  const lost = "The game cannot be reached any more; load the page again while its command runs.";
+  byId("trouble").textContent = event.code === data.occupied ? "Somebody plays this game already: close the other tab and load this page again." : lost;
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
+  const input = byId("message");
+  if (event.key === "Enter" && view && view.reads && event.target.tagName !== "BUTTON") {
+    if (event.target === input) input.blur(); else input.focus();
+    event.preventDefault();
+    return;
+  }
+  if (event.target === input || !view) return;
+  if (event.key === "Backspace") { again(); event.preventDefault(); return; }
+  const number = view.actions.findIndex((action) => action.key === event.key);
+  if (number < 0) return;
+  event.preventDefault();
+  act(number);
+});
+
+byId("again").addEventListener("click", again);
+byId("clock").addEventListener("change", () => { clearTimeout(timer); if (view) show(); });

@@ -1,0 +1,93 @@
+"""Episodes that people played, as data: what the team saw, did and was paid, and the start to replay it from.
+
+    NAME.html           the page of the episode, as every other
+    NAME.safetensors    start/KEY snapshot of the world; obs/KEY [T, N, ...]; actions [T, N]; rewards [T, N]
+    NAME.json           experiment, configuration, method, seed, which agent the person was, and what was written
+
+This file must not know a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+from rl_envs.core.spec import Array, Arrays
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json, write_atomically, write_json
+from tune_experiments.play.loading import LoadedPolicy
+
+
+@dataclass(frozen=True)
+class HumanEpisode:
+    """What was kept.
+
+    Attributes:
+        about: as in the JSON file.
+        start: snapshot of the world, name -> [1, ...].
+        obs: name -> [T, N, ...].
+        actions: [T, N] int64, the person's own among them.
+        rewards: [T, N] float64.
+    """
+
+    about: dict[str, Any]
+    start: Arrays
+    obs: Arrays
+    actions: Array
+    rewards: Array
+
+
+def about(loaded: LoadedPolicy, agent: int, seed: int, messages: Sequence[str], metrics: dict[str, float]) -> Any:
+    """What the JSON file says.
+
+    Args:
+        loaded: the team.
+        agent: number of the person's agent.
+        seed: of the world.
+        messages: what the person wrote at each step.
+        metrics: of the episode; empty if it was left before its end.
+    """
+    return {
+        "experiment": loaded.experiment.entry_point,
+        "config": config_to_json(loaded.config),
+        "method": loaded.method,
+        "team_seed": loaded.seed,
+        "human_agent": agent,
+        "seed": seed,
+        "messages": list(messages),
+        "metrics": metrics,
+    }
+
+
+def save_episode(episode: HumanEpisode, path: Path) -> None:
+    """Write `path` with .safetensors and .json behind it."""
+    arrays = {"actions": episode.actions, "rewards": episode.rewards}
+    arrays |= {f"start/{name}": value for name, value in episode.start.items()}
+    arrays |= {f"obs/{name}": value for name, value in episode.obs.items()}
+    whole = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    write_atomically(path.with_suffix(".safetensors"), safetensors.numpy.save(whole))
+    write_json(path.with_suffix(".json"), episode.about)
+
+
+def load_episode(path: Path) -> HumanEpisode:
+    """Read what `save_episode` wrote.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    try:
+        arrays = safetensors.numpy.load_file(path.with_suffix(".safetensors"))
+        parts = {
+            group: {name.removeprefix(f"{group}/"): value for name, value in arrays.items() if name.startswith(group)}
+            for group in ("start", "obs")
+        }
+        found = read_json(path.with_suffix(".json"))
+        return HumanEpisode(found, parts["start"], parts["obs"], arrays["actions"], arrays["rewards"])
+    except (OSError, KeyError, safetensors.SafetensorError) as error:
+        raise UserError(f"{path} holds no episode of a person ({error}); name the file without its suffix") from error

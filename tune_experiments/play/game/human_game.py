@@ -1,0 +1,230 @@
+"""A game in which a person is one agent of a trained team, step by step and without a server.
+
+The team chooses for all its agents; what the person chooses replaces its agent's action, and what the person writes its
+agent's message. This file must not know a world or a browser.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from rl_envs.core.spec import Arrays, deciding
+from rl_models.device import to_device
+from rl_models.networks.speech import MESSAGES, speech_of
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
+from tune_experiments.experiment.finding import trial_name
+from tune_experiments.play.episode import Episode, EpisodeRecorder, metrics_of
+from tune_experiments.play.game.human_data import HumanEpisode, about, save_episode
+from tune_experiments.play.game.keys import keys_of
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.viewer.page import ShownTeam, page_of
+
+LONGEST_MESSAGE = 500
+"""Characters of a message that a person writes."""
+MOST_STEPS = 5_000
+"""Env steps of an episode; a longer one ends there."""
+
+
+class RefusedError(ValueError):
+    """Something that a person cannot do now: one sentence."""
+
+
+class HumanGame:
+    """One team, one person, episode after episode.
+
+    Attributes:
+        agent: number of the person's agent.
+        saved: paths of the episodes that were kept, without suffix.
+    """
+
+    def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
+        """Begin the first episode.
+
+        Args:
+            loaded: the team.
+            name: of the person's agent; `NAME_0` also names the first agent whatever a world calls it.
+            seed: of the world.
+            folder: where episodes are kept; it is made with the first one.
+
+        Raises:
+            UserError: no such agent, or actions that no key can choose.
+        """
+        self._world = loaded.make_world(1)
+        if isinstance(self._world.action_spec, dict):
+            raise UserError(f"{loaded.experiment.name} has actions of several parts, which no key can choose")
+        self.agent = _number_of(name, self._world.agents)
+        self._loaded, self._seed, self._folder = loaded, seed, folder
+        names = tuple(getattr(self._world, "action_names", ())) or tuple(map(str, range(self._world.action_spec)))
+        self._names, self._keys = names, keys_of(names)
+        self._stack = contextlib.ExitStack()
+        self._stack.enter_context(contextlib.closing(self._world))
+        self._stack.enter_context(loaded.showing_attention())
+        self._spectator = self._stack.enter_context(loaded.experiment.spectator(loaded))
+        self.saved: list[Path] = []
+        self._world.auto_resets = False
+        loaded.reset(seed, self._world.texts)
+        self._begin(self._world.reset(seed), None)
+
+    # ------------------------------------------------------------------------------------------------------ playing
+
+    def choose(self, action: int, message: str = "") -> None:
+        """Do an action, and write a message to the others; a person who carries on may name any action.
+
+        Raises:
+            RefusedError: the episode is over, or that cannot be done now.
+        """
+        if self._ended is not None:
+            raise RefusedError("The episode is over.")
+        if not 0 <= action < len(self._names):
+            raise RefusedError(f"There is no action {action}.")
+        if self._decides() and not self._legal()[action]:
+            raise RefusedError(f"{self._names[action]} is not possible now.")
+        obs, message = self._with_message(message[:LONGEST_MESSAGE])
+        actions = np.array(self._loaded.act(obs, self._first))
+        actions[0, self.agent] = action
+        self._recorder.choose(obs, actions)
+        self._obs_rows.append({key: value[0] for key, value in obs.items()})
+        self._actions.append(actions[0].copy())
+        self._messages.append(message)
+        self._obs, reward, terminated, truncated, info = self._world.step(actions)
+        self._rewards.append(reward[0])
+        self._recorder.reward(reward[0])
+        self._first = terminated | truncated
+        if self._first[0]:
+            self._finish(metrics_of(info, 0))
+        elif len(self._actions) >= MOST_STEPS:
+            self._finish({})
+        else:
+            self._listen()
+
+    def again(self) -> None:
+        """Begin the next episode; one that is not over is kept as far as it went."""
+        if self._ended is None and self._actions:
+            self._finish({})
+        self._begin(self._world.next_episode(np.array([0])), np.ones(1, bool))
+
+    def leave(self) -> None:
+        """Keep an episode that is not over as far as it went, and let go of the world."""
+        if self._ended is None and self._actions:
+            self._finish({})
+        self._stack.close()
+
+    def view(self) -> dict[str, Any]:
+        """What a page shows now: plain JSON."""
+        agents, legal = self._world.agents, self._legal()
+        rows = zip(self._names, self._keys, legal, strict=True)
+        step = self._recorder.episode.steps[-1] if self._actions else None
+        done = {} if step is None else {name: one.action for name, one in zip(agents, step.agents, strict=True)}
+        picture = self._spectator.last_picture(self._world, 0)
+        return {
+            "team": trial_name(self._loaded.method, self._loaded.seed),
+            "caption": self._loaded.experiment.caption,
+            "you": agents[self.agent],
+            "agents": list(agents),
+            "step": len(self._actions),
+            "limit": self._world.max_episode_steps,
+            "score": round(float(np.sum([row[self.agent] for row in self._rewards])), 3),
+            "reward": round(float(self._rewards[-1][self.agent]), 3) if self._rewards else 0.0,
+            "decides": self._decides(),
+            "reads": self._said is not None,
+            "heard": self._heard(),
+            "done": done,
+            "actions": [{"name": name, "key": key, "legal": bool(can)} for name, key, can in rows],
+            "picture": None if picture is None else _png(picture),
+            "ended": self._ended,
+            "saved": None if self._ended is None else self.saved[-1].name,
+        }
+
+    # ------------------------------------------------------------------------------------------------------ private
+
+    def _begin(self, obs: Arrays, first: Any) -> None:
+        number = int(self._world.chance.episode[0])
+        title = f"seed {self._seed}, episode {number + 1}, with a person as {self._world.agents[self.agent]}"
+        self._obs, self._first, self._ended = obs, first, None
+        self._start = self._world.snapshot()
+        self._obs_rows: list[Arrays] = []
+        self._actions: list[Any] = []
+        self._rewards: list[Any] = []
+        self._messages: list[str] = []
+        self._recorder = EpisodeRecorder(self._loaded, self._world, 0, title, self._spectator)
+        self._listen()
+
+    def _finish(self, metrics: dict[str, float]) -> None:
+        episode = self._recorder.end(metrics)
+        self._ended = {name: round(value, 3) for name, value in metrics.items()}
+        self.saved.append(self._keep(episode))
+
+    def _keep(self, episode: Episode) -> Path:
+        """Write page and data under the first free number."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        name, number = self._loaded.experiment.name, 1
+        while (path := self._folder / f"{name}_{number:04d}").with_suffix(".json").exists():
+            number += 1
+        told = about(self._loaded, self.agent, self._seed, self._messages, episode.metrics)
+        obs = {key: np.stack([row[key] for row in self._obs_rows]) for key in self._obs_rows[0]}
+        rewards = np.stack(self._rewards)
+        save_episode(HumanEpisode(told, self._start, obs, np.stack(self._actions).astype(np.int64), rewards), path)
+        team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a person in it", [episode])
+        write_atomically(path.with_suffix(".html"), page_of(self._loaded.experiment.caption, [team]))
+        return path
+
+    def _decides(self) -> bool:
+        decides = deciding(self._obs)
+        return decides is None or bool(decides[0, self.agent])
+
+    def _legal(self) -> Any:
+        legal = self._obs.get("legal")
+        return np.ones(len(self._names), bool) if legal is None else legal[0, self.agent].astype(bool)
+
+    def _listen(self) -> None:
+        """Let the team write its messages of this moment, if it writes; [1, N, L] token ids."""
+        self._said = None
+        speech = speech_of(self._loaded.policy.network)
+        if speech is not None and hasattr(self._loaded.policy.network, "message_row"):
+            tensors = to_device({key: value[:, None] for key, value in self._obs.items()}, self._loaded.device)
+            said = speech.narrate(tensors)[MESSAGES][:, 0].cpu().numpy()
+            self._said = said if said.shape[-1] else None
+
+    def _heard(self) -> dict[str, str]:
+        """What the other agents say at this moment."""
+        if self._said is None or self._ended is not None:
+            return {}
+        text, agents = self._loaded.policy.network.message_text, self._world.agents  # type: ignore[attr-defined]
+        return {name: text(self._said[0, n]) for n, name in enumerate(agents) if n != self.agent}
+
+    def _with_message(self, message: str) -> tuple[Arrays, str]:
+        """Observations in which the person's message stands for what the policy would have written."""
+        if self._said is None:
+            return self._obs, message
+        network: Any = self._loaded.policy.network
+        said = self._said.copy()
+        said[0, self.agent] = network.message_row(message)
+        return self._obs | {MESSAGES: said}, message
+
+
+def _number_of(name: str, agents: tuple[str, ...]) -> int:
+    """The number of an agent.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    if name in agents:
+        return agents.index(name)
+    _, _, number = name.rpartition("_")
+    if number.isascii() and number.isdigit() and int(number) < len(agents):
+        return int(number)
+    raise UserError(f"this team has no agent {name!r}; --human can be {', '.join(agents)}")
+
+
+def _png(picture: Any) -> str:
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()

@@ -1,0 +1,166 @@
+"""The server of a game with a person: this machine alone, one address that nobody can guess, one player at a time.
+
+It binds to loopback. Every request must name this server as its Host, so a foreign name that points here is refused; a
+socket must come from this page, by its Origin; and the address holds a token of 32 random bytes. A player who closes
+the tab may come back to the same address; meanwhile the game waits. aiohttp is imported here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from tune_experiments.core.errors import UserError
+from tune_experiments.play.game.human_game import HumanGame, RefusedError
+from tune_experiments.play.viewer.page import filled
+
+_LARGEST_REQUEST = 16_384
+"""Bytes that a player may send at once."""
+_HEARTBEAT_SECONDS = 20.0
+_TEMPLATE = Path(__file__).parent / "game"
+OCCUPIED = 4409
+"""Close code of a socket that comes while somebody else plays."""
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class GameServer:
+    """Serves one game.
+
+    Attributes:
+        port: where it listens; set by `start`.
+        token: part of its address.
+    """
+
+    def __init__(self, game: HumanGame) -> None:
+        self.game, self.token, self.port = game, secrets.token_urlsafe(32), 0
+        self._lock = asyncio.Lock()
+        self._player: web.WebSocketResponse | None = None
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def address(self) -> str:
+        """What a person opens."""
+        return f"http://127.0.0.1:{self.port}/{self.token}/"
+
+    async def start(self, port: int = 0) -> None:
+        """Listen.
+
+        Args:
+            port: 0 for any free one.
+
+        Raises:
+            UserError: the port cannot be had.
+        """
+        app = web.Application(middlewares=[self._guard])
+        app.router.add_get("/{token}/", self._page)
+        app.router.add_get("/{token}/socket", self._socket)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise UserError(f"port {port} cannot be had ({error.strerror}); name another with --port") from error
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Send the player away, keep what was played, and listen no more."""
+        if self._player is not None:
+            await self._player.close(code=WSCloseCode.GOING_AWAY, message=b"the game has ended")
+        if self._runner is not None:
+            await self._runner.cleanup()
+        async with self._lock:
+            await asyncio.to_thread(self.game.leave)
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Refuse whoever does not know the token, or comes by another name."""
+        own = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+        if request.host not in own:
+            raise web.HTTPForbidden(text="This game answers to 127.0.0.1 alone.")
+        origin = request.headers.get("Origin")
+        if origin is not None and origin not in {f"http://{host}" for host in own}:
+            raise web.HTTPForbidden(text="Another page may not play this game.")
+        token = request.match_info.get("token", "")
+        if not secrets.compare_digest(token.encode(), self.token.encode()):
+            raise web.HTTPNotFound(text="There is no game here: open the whole address that the command printed.")
+        return await handler(request)
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        connect = f"connect-src ws://127.0.0.1:{self.port} ws://localhost:{self.port}"
+        text = filled(_TEMPLATE, {"occupied": OCCUPIED}, connect)
+        headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+        headers["Content-Security-Policy"] = "frame-ancestors 'none'"
+        return web.Response(text=text, content_type="text/html", headers=headers)
+
+    async def _socket(self, request: web.Request) -> web.StreamResponse:
+        if request.headers.get("Origin") is None:
+            raise web.HTTPForbidden(text="A socket must come from this game's page.")
+        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECONDS, max_msg_size=_LARGEST_REQUEST)
+        await socket.prepare(request)
+        if self._player is not None:
+            await socket.close(code=OCCUPIED, message=b"somebody plays this game already")
+            return socket
+        self._player = socket
+        try:
+            await self._talk(socket)
+        finally:
+            self._player = None
+        return socket
+
+    async def _talk(self, socket: web.WebSocketResponse) -> None:
+        """Show the game, and do what the player asks until the tab is closed."""
+        await self._show(socket)
+        async for message in socket:
+            if message.type != WSMsgType.TEXT:
+                continue
+            try:
+                act = _act_of(message.data)
+                async with self._lock:
+                    await asyncio.to_thread(act, self.game)
+            except RefusedError as error:
+                await socket.send_json({"refused": str(error)})
+            await self._show(socket)
+
+    async def _show(self, socket: web.WebSocketResponse) -> None:
+        async with self._lock:
+            view = await asyncio.to_thread(self.game.view)
+        if not socket.closed:
+            await socket.send_json({"view": view})
+
+
+def _act_of(text: str) -> Callable[[HumanGame], None]:
+    """What a player asks for.
+
+    Raises:
+        RefusedError: nothing that can be understood.
+    """
+    try:
+        asked: Any = json.loads(text)
+        if asked == {"again": True}:
+            return HumanGame.again
+        action, message = asked["action"], asked.get("message", "")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise RefusedError("That was not understood.") from error
+    if type(action) is not int or type(message) is not str:
+        raise RefusedError("That was not understood.")
+    return lambda game: game.choose(action, message)
+
+
+async def serve(game: HumanGame, port: int, say: Callable[[str], None]) -> None:
+    """Serve a game until the command is stopped."""
+    server = GameServer(game)
+    try:
+        await server.start(port)
+        say(f"open {server.address} in a browser of this machine; Control-C ends the game")
+        await asyncio.Event().wait()
+    finally:
+        await server.stop()
+        for path in game.saved:
+            say(f"wrote {path}.html, {path.name}.safetensors and {path.name}.json")
