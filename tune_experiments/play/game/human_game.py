@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from rl_envs.core.spec import Arrays, deciding
+from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.device import to_device
 from rl_models.networks.speech import MESSAGES, speech_of
 from tune_experiments.core.errors import UserError
@@ -69,6 +69,9 @@ class HumanGame:
         self._stack.enter_context(loaded.showing_attention())
         self._spectator = self._stack.enter_context(loaded.experiment.spectator(loaded))
         self.saved: list[Path] = []
+        self._ended: dict[str, float] | None = None
+        self._said: Array | None = None
+        self._first: Array | None = None
         self._world.auto_resets = False
         loaded.reset(seed, self._world.texts)
         self._begin(self._world.reset(seed), None)
@@ -97,8 +100,8 @@ class HumanGame:
         self._obs, reward, terminated, truncated, info = self._world.step(actions)
         self._rewards.append(reward[0])
         self._recorder.reward(reward[0])
-        self._first = terminated | truncated
-        if self._first[0]:
+        over = self._first = terminated | truncated
+        if over[0]:
             self._finish(metrics_of(info, 0))
         elif len(self._actions) >= MOST_STEPS:
             self._finish({})
@@ -145,16 +148,17 @@ class HumanGame:
 
     # ------------------------------------------------------------------------------------------------------ private
 
-    def _begin(self, obs: Arrays, first: Any) -> None:
+    def _begin(self, obs: Arrays, first: Array | None) -> None:
         number = int(self._world.chance.episode[0])
         title = f"seed {self._seed}, episode {number + 1}, with a person as {self._world.agents[self.agent]}"
-        self._obs, self._first, self._ended = obs, first, None
-        self._start = self._world.snapshot()
+        self._obs, self._ended = obs, None
+        self._first = first
+        self._start: Arrays = self._world.snapshot()
         self._obs_rows: list[Arrays] = []
         self._actions: list[Any] = []
         self._rewards: list[Any] = []
         self._messages: list[str] = []
-        self._recorder = EpisodeRecorder(self._loaded, self._world, 0, title, self._spectator)
+        self._recorder: EpisodeRecorder = EpisodeRecorder(self._loaded, self._world, 0, title, self._spectator)
         self._listen()
 
     def _finish(self, metrics: dict[str, float]) -> None:

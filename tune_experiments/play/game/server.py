@@ -8,6 +8,7 @@ the tab may come back to the same address; meanwhile the game waits. aiohttp is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 from collections.abc import Awaitable, Callable
@@ -125,14 +126,19 @@ class GameServer:
                 async with self._lock:
                     await asyncio.to_thread(act, self.game)
             except RefusedError as error:
-                await socket.send_json({"refused": str(error)})
+                await _send(socket, {"refused": str(error)})
             await self._show(socket)
 
     async def _show(self, socket: web.WebSocketResponse) -> None:
         async with self._lock:
             view = await asyncio.to_thread(self.game.view)
-        if not socket.closed:
-            await socket.send_json({"view": view})
+        await _send(socket, {"view": view})
+
+
+async def _send(socket: web.WebSocketResponse, said: Any) -> None:
+    """Tell a player something; one who closes the tab at this moment does not hear it."""
+    with contextlib.suppress(ConnectionResetError):
+        await socket.send_json(said)
 
 
 def _act_of(text: str) -> Callable[[HumanGame], None]:
