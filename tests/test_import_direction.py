@@ -107,6 +107,16 @@ def test_no_folder_of_the_experiments_imports_itself_by_way_of_others():
     graphlib.TopologicalSorter(ARROWS_OF_EXPERIMENTS).prepare()
 
 
+PARTS_OF_A_PAPER = ("config", "deviations", "domain", "evaluation", "figures", "methods", "tables", "trials")
+"""What several papers have a file for, which is called so in each."""
+
+
+def test_no_two_files_of_the_experiments_have_the_same_name_but_parts_of_papers():
+    known = {"__init__", *PARTS_OF_A_PAPER}
+    names = [path.stem for path in FILES if path.parts[0] == "tune_experiments" and path.stem not in known]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 def test_no_two_files_of_the_models_have_the_same_name():
     names = [path.name for path in FILES if path.parts[0] == "rl_models" and path.name != "__init__.py"]
     assert sorted({name for name in names if names.count(name) > 1}) == []

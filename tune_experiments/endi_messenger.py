@@ -38,7 +38,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import tables as messenger
 from tune_experiments.messenger.config import GROUNDED
 from tune_experiments.messenger.deviations import deviations as of_messenger
-from tune_experiments.messenger.experiment import MessengerExperiment
+from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED

@@ -32,11 +32,10 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import figures
 from tune_experiments.messenger.config import MessengerConfig, MessengerLearnerConfig
 from tune_experiments.messenger.deviations import deviations
-from tune_experiments.messenger.endings_table import endings_table
 from tune_experiments.messenger.evaluation import evaluate
-from tune_experiments.messenger.experiment import MessengerExperiment
+from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
-from tune_experiments.messenger.tables import tables
+from tune_experiments.messenger.tables import endings_table, tables
 from tune_experiments.messenger.trials import plan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED

@@ -28,7 +28,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.sama.conditions import evaluate
 from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
-from tune_experiments.sama.experiment import SamaExperiment
+from tune_experiments.sama.kitchen_experiment import SamaExperiment
 from tune_experiments.sama.tables import CONDITION
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 

@@ -1,6 +1,8 @@
 """Win rates, a table a stage: rows as methods and random play, columns as what was played.
 
 A result's world is `stage_S_COLUMN`, or `stage_S_random_play_on_COLUMN` (after an earlier stage with its name behind).
+
+`endings_table` says what tested games were lost to, so that failures of reading stand apart from those of control.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
+from rl_envs.messenger.endings import ENDINGS
 from tune_experiments.messenger.config import GROUNDED
 from tune_experiments.messenger.evaluation import COLUMNS, RANDOM
 from tune_experiments.results.rows import Result
@@ -24,6 +27,13 @@ CHOSEN = (
 )
 RANDOM_ROW = "random play"
 _WORLD = re.compile(rf"stage_(\d)_({RANDOM})?(\w+)")
+_ENDINGS_EXPLAINED = (
+    "Shares of all test episodes; with the win rate they add up to 1. A decoy has the symbol of the message or goal, "
+    "and only its movement tells them apart; lost_to_goal: touched without the message; has_message: share of agents "
+    "that have it at the end."
+)
+_OF_ENDINGS = ("win_rate", *ENDINGS, "has_message")
+_GAMES = re.compile(r"stage_(\d)_(train|test)(?: after .*)?$")
 
 
 def tables(
@@ -79,3 +89,21 @@ def _cell(line: Result, caption: str) -> Result | None:
 
 def _title(caption: str, stage: int) -> str:
     return f"{caption}, stage {stage}"
+
+
+def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """One table of training and test games of all stages, or none for results from before there were endings.
+
+    Args:
+        results: lines of a run.
+        caption: title of its tables in results.jsonl.
+    """
+    title = f"{caption}: what games are lost to"
+    found = [
+        (line, _GAMES.match(line.world)) for line in results if line.table == caption and line.metric in _OF_ENDINGS
+    ]
+    cells = [dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}") for line, match in found if match]
+    if not {cell.metric for cell in cells} & set(ENDINGS):
+        return []
+    table = make_table(cells, title, _OF_ENDINGS)
+    return [dataclasses.replace(table, caption=f"{table.caption} {_ENDINGS_EXPLAINED}")]

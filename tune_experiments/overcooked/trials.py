@@ -26,7 +26,7 @@ from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, m
 from tune_experiments.overcooked.crossplay import play_pair
 from tune_experiments.overcooked.evaluation import validate
 from tune_experiments.overcooked.partners import KitchenWithMixture, KitchenWithPartners, Mixture
-from tune_experiments.overcooked.population import load_population
+from tune_experiments.overcooked.trained_partners import load_population
 
 
 def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:

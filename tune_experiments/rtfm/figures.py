@@ -1,4 +1,9 @@
-"""What a run on RTFM leaves to look at: curves, attention (RTFM, figure 5), and an episode of each method."""
+"""What a run on RTFM leaves to look at: curves, attention (RTFM, figure 5), and an episode of each method.
+
+Frames show the world's own picture and beside it what is attended to: each word of the document has a line, and each
+thing that attends a column of squares, the darker, the more attention. Shades are square roots of weights, so that
+attention which is spread over many words can be seen.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
+from rl_envs.rtfm.render import CELL_PIXELS
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.rtfm.attention import draw_attention, watch_reading
-from tune_experiments.rtfm.episode_video import frames_of
+from tune_experiments.rtfm.attention import Moment, draw_attention, watch_reading
+from tune_experiments.rtfm.mention_lines import frames_with_lines
 
 CURVES = {
     "episode/win_rate": "win rate",
@@ -22,6 +29,12 @@ CURVES = {
 }
 BINS = 40
 _FRAME_SECONDS = 0.6
+PAPER, INK, EDGE = (252, 251, 248), (52, 56, 66), (226, 218, 203)
+DARKEST = np.array([8, 48, 107])
+_NARROWEST = 380
+_LINE, _SQUARE, _WORD, _MARGIN, _TEXT = 15, 14, 92, 14, 11
+_HEAD_LINES = 3
+"""Above the words: what is done, and what the columns are."""
 
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
@@ -41,3 +54,54 @@ def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[
         yield write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS)
         if moments[0].attention:
             yield draw_attention(moments, out / f"plots/attention_{method}.png", method)
+
+
+def frames_of(moments: Sequence[Moment]) -> list[np.ndarray]:
+    """One frame a moment, [H, W, 3] uint8, all of one size; for a mention-matching reader with lines."""
+    if moments[0].mentions:
+        return frames_with_lines(moments, CELL_PIXELS)
+    heads = [_short(name) for name in moments[0].attention]
+    if not heads:
+        return [moment.picture for moment in moments]
+    height = moments[0].picture.shape[0]
+    lines = height // _LINE - _HEAD_LINES
+    columns = max(-(-len(moment.words) // lines) for moment in moments)
+    width = max(columns * _column_width(heads) + _MARGIN, _NARROWEST)
+    return [
+        np.concatenate([moment.picture, _panel(moment, heads, (width, height), lines)], axis=1) for moment in moments
+    ]
+
+
+def _panel(moment: Moment, heads: list[str], size: tuple[int, int], lines: int) -> np.ndarray:
+    image = Image.new("RGB", size, PAPER)
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT)
+    end = f"the end, reward {moment.reward:+.2f}"
+    said = f"chooses {moment.action}; attention of the goal (g) and the layers" if moment.action else end
+    pen.text((_MARGIN, 6), said, fill=INK, font=font)
+    for number, word in enumerate(moment.words):
+        column, line = divmod(number, lines)
+        left, top = _MARGIN + column * _column_width(heads), (line + _HEAD_LINES) * _LINE - 4
+        pen.text((left, top), word, fill=INK, font=font)
+        for place, weights in enumerate(moment.attention.values()):
+            x = left + _WORD + place * _SQUARE
+            if not line:
+                pen.text((x + _SQUARE / 2 - 1, top - _LINE / 2), heads[place], fill=INK, font=font, anchor="mm")
+            shade = _shade(float(weights[number]))
+            pen.rectangle((x, top, x + _SQUARE - 3, top + _LINE - 4), fill=shade, outline=EDGE)
+    return np.asarray(image)
+
+
+def _column_width(heads: list[str]) -> int:
+    return _WORD + len(heads) * _SQUARE + _MARGIN
+
+
+def _short(name: str) -> str:
+    """`goal` -> g, `layer 3` -> 3."""
+    return "g" if name == "goal" else name.removeprefix("layer ")
+
+
+def _shade(weight: float) -> tuple[int, int, int]:
+    """Paper for no attention, the darkest colour for all of it."""
+    share = weight**0.5
+    red, green, blue = (np.array(PAPER) * (1 - share) + DARKEST * share).round().astype(int).tolist()
+    return red, green, blue

@@ -82,18 +82,8 @@ class MatchingSettings:
 
     def network(self) -> MatchingConfig:
         """The network with these widths."""
-        return MatchingConfig(
-            word_features=self.word_features,
-            node_features=self.node_features,
-            features=self.features,
-            window=self.window,
-            sharpness=self.sharpness,
-            sees_names=self.sees_names,
-            learns_words=self.learns_words,
-            has_two_tables=self.has_two_tables,
-            reads=self.reads,
-            contrasts=self.contrastive_weight > 0,
-        )
+        names = {one.name for one in dataclasses.fields(MatchingConfig)} & vars(self).keys()
+        return MatchingConfig(**{name: getattr(self, name) for name in names}, contrasts=self.contrastive_weight > 0)
 
 
 SMOKE_MATCHING = MatchingSettings(

@@ -20,8 +20,8 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.sama.config import RULES, SamaConfig
 from tune_experiments.sama.executors import Executor, ScriptedExecutor, learned_executor
 from tune_experiments.sama.kitchens import CommandedKitchen
+from tune_experiments.sama.planned_play import PlannedPlay, Watch
 from tune_experiments.sama.planning import loop_of
-from tune_experiments.sama.play import PlannedPlay, Watch
 from tune_experiments.sama.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
 
 EVALUATION_SEED = 400

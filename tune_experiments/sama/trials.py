@@ -13,9 +13,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.symbols import SYMBOLS
+from rl_models.networks.sama import SamaSizes
 from rl_models.planners.rewards import DesignedReward, RewardSource
 from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
+from rl_models.teams.sama_team import sama_team
+from rl_models.text.choice import text_encoder
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
@@ -23,12 +29,12 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan, make_rllib_alg
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
 from tune_experiments.overcooked.evaluation import episodes_of
-from tune_experiments.sama.commands import domain_of
+from tune_experiments.sama.commands import command_texts, domain_of, manual_sentences
 from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.kitchens import SubgoalKitchen, SymbolKitchen
+from tune_experiments.sama.kitchens import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
+from tune_experiments.sama.manuals import manual_of
 from tune_experiments.sama.planning import check_planner, offline_planner, planner_of
 from tune_experiments.sama.preparation import prepare_training_data
-from tune_experiments.sama.teams import commanded_team
 
 SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
@@ -175,3 +181,13 @@ def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> Overcooke
     """The settings that both kinds of rows have."""
     shared: dict[str, Any] = {**config.plan_arguments(), "test_episodes": config.test_episodes}
     return OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps, **shared | changes)
+
+
+def commanded_team(
+    config: SamaConfig, layout: str, seed: int, trial_folder: Path | None = None, manual: str | None = None
+) -> TeamPolicy:
+    """Chefs who read their commands and a manual: the trial's own, unless it is handed to them."""
+    commands, kitchen = command_texts(layout), Kitchen(LAYOUTS[layout])
+    sizes = SamaSizes(NUM_CHEFS, len(SYMBOLS), kitchen.height, kitchen.width, len(commands))
+    sentences = (*commands, *manual_sentences(manual or manual_of(config, layout, trial_folder)))
+    return sama_team(config.network, sizes, lambda: text_encoder(config.encoder, sentences, sentences), seed)

@@ -17,10 +17,9 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan, make_rllib_algorithm
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.evaluation import evaluate_stage, validate
-from tune_experiments.verco.imitation import Imitation
 from tune_experiments.verco.lookup import lookup_team
 from tune_experiments.verco.prompted import NoTraining, check_endpoint, prompted_team
-from tune_experiments.verco.stage import MessageWarmStart
+from tune_experiments.verco.supervised_stages import Imitation, MessageWarmStart
 from tune_experiments.verco.taught import make_taught_world
 from tune_experiments.verco.teams import language_policy, symbolic_policy
 

@@ -12,7 +12,7 @@ from rl_models.losses.imitation import Imitation
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import lifting
-from tune_experiments.cordial_sync.guided import GuidedFurnLift
+from tune_experiments.cordial_sync.lifting import GuidedFurnLift
 from tune_experiments.cordial_sync.lifting_config import LIFT_METHODS, PAPER, SMOKE, ExpertWarmStart
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment

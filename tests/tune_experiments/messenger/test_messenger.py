@@ -19,9 +19,8 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import MessengerConfig, make_world
 from tune_experiments.messenger.deviations import deviations
-from tune_experiments.messenger.endings_table import endings_table
 from tune_experiments.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, evaluate, random_play, validate
-from tune_experiments.messenger.tables import NOT_IN_THE_PAPER, tables
+from tune_experiments.messenger.tables import NOT_IN_THE_PAPER, endings_table, tables
 from tune_experiments.messenger.trials import ATTENTION, plan, training_sentences
 from tune_experiments.results.rows import Result
 

@@ -9,7 +9,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.rtfm.attention import HELD, Mention, draw_attention, things_in, watch_reading
-from tune_experiments.rtfm.episode_video import frames_of
+from tune_experiments.rtfm.figures import frames_of
 from tune_experiments.rtfm.mention_lines import GOAL_COLOUR, MONSTER_COLOURS, NEITHER
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")

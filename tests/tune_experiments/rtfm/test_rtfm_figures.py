@@ -12,7 +12,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode
 from tune_experiments.rtfm.attention import draw_attention, watch_reading
 from tune_experiments.rtfm.config import make_world
-from tune_experiments.rtfm.episode_video import frames_of
+from tune_experiments.rtfm.figures import frames_of
 
 EXPERIMENT = find_experiment("rtfm_txt2pi")
 SMOKE = EXPERIMENT.presets["smoke"]

@@ -15,7 +15,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.verco import imitation, prompted
+from tune_experiments.verco import prompted, supervised_stages
 from tune_experiments.verco.config import CorpusSettings, ImitationSettings, make_world
 from tune_experiments.verco.evaluation import SILENT, TAUGHT, _looked_up, evaluate
 from tune_experiments.verco.lookup import Answers, LookupNetwork, distances_to_corpus, lookup_team
@@ -81,12 +81,12 @@ def test_imitation_learns_the_corpus_decisions_and_its_env_steps_count_in_the_bu
     assert first.budget_env_steps == IMITATING.corpus_env_steps == 960
     assert first.budget_env_steps + second.budget_env_steps == IMITATING.budget_env_steps
     algorithm = first.make_algorithm(first)
-    vectors, legal, chosen = imitation._decisions(IMITATING)
+    vectors, legal, chosen = supervised_stages._decisions(IMITATING)
     assert legal[torch.arange(len(chosen)), chosen].all()
-    before = imitation.cross_entropy(algorithm.policy(), vectors, legal, chosen).item()
+    before = supervised_stages.cross_entropy(algorithm.policy(), vectors, legal, chosen).item()
     algorithm.train()
     assert algorithm.progress().env_steps == first.budget_env_steps
-    after = imitation.cross_entropy(algorithm.policy(), vectors, legal, chosen).item()
+    after = supervised_stages.cross_entropy(algorithm.policy(), vectors, legal, chosen).item()
     assert after < before - 0.05
 
 
@@ -106,7 +106,7 @@ def test_a_budget_that_the_corpus_alone_spends_is_refused():
 
 
 def test_the_vectors_of_the_corpus_never_show_a_salad_of_tomato_alone():
-    vectors, _, _ = imitation._decisions(IMITATING)
+    vectors, _, _ = supervised_stages._decisions(IMITATING)
     orders = vectors[:, -len(RECIPES) :]
     assert orders.any() and not orders[:, RECIPES.index("tomato")].any()
 

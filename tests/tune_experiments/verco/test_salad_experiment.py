@@ -24,8 +24,8 @@ from tune_experiments.verco import prompted
 from tune_experiments.verco.config import make_world
 from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, episodes_of, evaluate, hearing, writes
 from tune_experiments.verco.replay import Episode, Moment, replay, transcript
-from tune_experiments.verco.stage import MessageWarmStart
 from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
+from tune_experiments.verco.supervised_stages import MessageWarmStart
 from tune_experiments.verco.taught import make_taught_world, writer_of
 from tune_experiments.verco.trials import ROWS, plan
 

@@ -20,8 +20,8 @@ from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import to_numpy
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.sama.lake.commanded_lake import CommandedLake
 from tune_experiments.sama.lake.domain import LakeDomain
-from tune_experiments.sama.lake.worlds import CommandedLake
 from tune_experiments.sama.round_starts import RoundStarts
 
 Executor: TypeAlias = Callable[[CommandedLake], Array]

@@ -17,12 +17,12 @@ from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
+from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama import evaluation, figures
-from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.deviations import deviations
+from tune_experiments.sama.config import RULES, SamaConfig
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.fine_tuning import plan
 from tune_experiments.sama.kitchens import SubgoalKitchen
@@ -30,7 +30,18 @@ from tune_experiments.sama.tables import of_training, tables
 from tune_experiments.sama.trials import UNPLANNED, check, make_test_rounds, methods_of, parts_of
 from tune_experiments.sama.watching import record_planned
 
-__all__ = ["SamaExperiment"]
+__all__ = ["SamaExperiment", "deviations"]
+
+_COMPARED = {
+    "learner.learning_rate": "learning rate",
+    "learner.gamma": "discount",
+    "network.features": "width of symbols and words",
+    "max_episode_steps": "env steps of an episode",
+    "test_episodes": "episodes of a test",
+    "reward_source": "rewards written by",
+    "encoder.name": "text encoder",
+    "is_greedy": "most likely actions in tests",
+}
 
 
 class SamaExperiment(Experiment[SamaConfig]):
@@ -104,3 +115,23 @@ class SamaExperiment(Experiment[SamaConfig]):
     def test_world(self, config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
         """Rounds in the run's first kitchen."""
         return make_test_rounds(config, num_worlds)
+
+
+def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
+    """Compare with the preset that has the paper's constants."""
+    notes = ["the paper gives no numbers for its figures, and neither budget nor network sizes"]
+    planned = [f"planner: {planner_in_words(config)}"] if set(config.methods) - set(UNPLANNED) else []
+    counting = ["soups within the env steps of all rounds, undone ones too; the paper leaves undone ones out"]
+    return [*planned, *notes, *(counting if planned else []), *differences(config, published, _COMPARED).values()]
+
+
+def planner_in_words(config: SamaConfig) -> str:
+    """Who plans in a run."""
+    if config.planner not in RULES:
+        how = "recorded answers of" * (config.planner == "replay")
+        return f"{how} the language model {config.model.name}, the paper names GPT-3.5 and GPT-4".strip()
+    errs = f", which err on purpose ({config.noise})" if config.planner == "noisy" else ""
+    return (
+        f"rules, written by hand (tuned worths, exhaustive search over structured state){errs}; prompts, manual and "
+        "shots do not reach them; the paper has a language model"
+    )

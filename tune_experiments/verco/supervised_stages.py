@@ -1,0 +1,153 @@
+"""Supervised stages before PPO: messages for a team that writes, decisions for a team that sees numbers.
+
+Each replaces RLlib's algorithm in its stage. This file must not know PPO.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rl_models.device import device_of
+from rl_models.llm.distillation import MessageDistillation
+from rl_models.llm.network import LanguageNetwork
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
+from rl_models.training.algorithm import Tensors
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.verco.config import VercoConfig, make_world
+from tune_experiments.verco.prompted import endpoint_teacher
+from tune_experiments.verco.supervised_data import expert_decisions, message_pairs, message_pairs_of_policy
+
+
+class SupervisedStage(ABC):
+    """What both have in common: a team, and the `Algorithm` interface around it."""
+
+    def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
+        """Build the team; nothing is learned yet."""
+        self._config, self._seed, self._policy = config, plan.seed, plan.new_policy()
+
+    @abstractmethod
+    def progress(self) -> Progress:
+        """How far it is."""
+
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
+        return self._policy.eval()
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """All weights of the team."""
+        weights = {name: value.detach().cpu().clone() for name, value in self._policy.state_dict().items()}
+        return {"weights": weights}, self.progress()
+
+    def close(self) -> None:  # noqa: B027 (nothing by default)
+        """Nothing runs anywhere else."""
+
+
+class MessageWarmStart(SupervisedStage):
+    """Rounds of supervised training of a message adapter (Verco, algorithm 1).
+
+    A round is a function of seed and number, so a stage that continues after a kill repeats the rounds before and comes
+    to the same weights.
+    """
+
+    def __init__(self, config: VercoConfig, trial_folder: Path | None, plan: TrialPlan) -> None:
+        """Build the team; nothing is learned yet.
+
+        Args:
+            config: of the warm start and distillation.
+            trial_folder: where what is asked of a chat model is kept.
+            plan: of this stage.
+        """
+        super().__init__(config, plan)
+        network = self._policy.network
+        assert isinstance(network, LanguageNetwork)
+        self._distillation = MessageDistillation(network.language, network.writer, config.distillation)
+        self._teacher = endpoint_teacher(config, trial_folder) if config.teacher == "endpoint" else None
+
+    def train(self) -> dict[str, float]:
+        """One round; what it came to."""
+        number = len(self._distillation.reports)
+        teacher = None if self._teacher is None else self._teacher.messages
+        if self._config.warm_start_by == "policy":
+            pairs = message_pairs_of_policy(self._config, self.policy(), self._seed, number, teacher)
+        else:
+            pairs = message_pairs(self._config, self._seed, number, teacher)
+        report = self._distillation.learn(pairs)
+        metrics = {f"distillation/{name}": float(value) for name, value in vars(report).items()}
+        return metrics if self._teacher is None else metrics | self._teacher.metrics()
+
+    def progress(self) -> Progress:
+        """How far it is: joint steps of the play that was talked about."""
+        rounds, settings = len(self._distillation.reports), self._config.warm_start
+        return Progress(env_steps=rounds * settings.worlds * settings.env_steps, updates=rounds)
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Repeat the rounds until `progress`; they give the weights in `tensors`, and the optimiser's state."""
+        while self.progress().env_steps < progress.env_steps:
+            self.train()
+
+
+class Imitation(SupervisedStage):
+    """Behaviour cloning of scripted decisions by a team that sees numbers; one call of `train` does all of it.
+
+    The decisions are those of the small model's corpus, in the same generated kitchens, with as many random ones among
+    them. Those whose macro action the run's kitchen lacks are left out. Its env steps are those of the corpus, which
+    count in the row's budget.
+    """
+
+    def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
+        """Build the team; nothing is learned yet."""
+        super().__init__(config, plan)
+        self._progress = Progress()
+
+    def train(self) -> dict[str, float]:
+        """All epochs; the mean cross-entropy of the last one."""
+        settings = self._config.imitation
+        vectors, legal, chosen = (one.to(device_of(self._policy)) for one in _decisions(self._config))
+        generator = torch.Generator().manual_seed(self._seed)
+        optimiser = torch.optim.Adam(self._policy.parameters(), lr=settings.learning_rate)
+        losses: list[Tensor] = []
+        for _ in range(settings.num_epochs):
+            losses = []
+            shuffled = torch.randperm(len(chosen), generator=generator).to(chosen.device)
+            for rows in shuffled.split(settings.batch_size):
+                loss = cross_entropy(self._policy, vectors[rows], legal[rows], chosen[rows])
+                optimiser.zero_grad(set_to_none=True)
+                loss.backward()
+                optimiser.step()
+                losses.append(loss.detach())
+        self._progress = Progress(env_steps=self._config.corpus_env_steps, updates=1)
+        return {"imitation/decisions": float(len(chosen)), "imitation/loss": float(torch.stack(losses).double().mean())}
+
+    def progress(self) -> Progress:
+        """Nothing, or everything."""
+        return self._progress
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Take the weights."""
+        self._policy.load_state_dict({name: torch.as_tensor(value) for name, value in tensors["weights"].items()})
+        self._progress = progress
+
+
+def cross_entropy(policy: TeamPolicy, vectors: Tensor, legal: Tensor, chosen: Tensor) -> Tensor:
+    """Mean of -log P(chosen) over K decisions: vectors [K, 30], legal [K, A] bool, chosen [K]; each a team of one."""
+    obs = {"vector": vectors[:, None, None], "legal": legal[:, None, None]}
+    features = policy.network(obs, {}, torch.ones(len(chosen), 1, dtype=torch.bool, device=chosen.device))
+    marginals = policy.policy_head(features).marginals()[:, 0, 0]
+    return -marginals.gather(-1, chosen[:, None]).clamp(min=1e-9).log().mean()
+
+
+def _decisions(config: VercoConfig) -> tuple[Tensor, Tensor, Tensor]:
+    """Vectors [K, 30], legal actions [K, A] and chosen actions [K] in the numbers of the run's kitchen."""
+    found, macros = expert_decisions(config.corpus), make_world(config).macros
+    number = np.full(found.legal.shape[1], -1)
+    number[macros] = np.arange(len(macros))
+    is_known = number[found.chosen] >= 0
+    vectors, legal = found.vectors[is_known], found.legal[is_known][:, macros]
+    return torch.from_numpy(vectors), torch.from_numpy(legal), torch.from_numpy(number[found.chosen[is_known]])
