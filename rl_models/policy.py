@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import JointPolicy
-from rl_models.layers.renamed_weights import with_present_names
+from rl_models.renamed_weights import with_present_names
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 State: TypeAlias = dict[str, Tensor]
