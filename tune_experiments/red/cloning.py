@@ -1,0 +1,129 @@
+"""Behaviour cloning and distillation as stages of a trial, in place of RLlib's algorithm (RED, section 4).
+
+The first stage clones scripts. A distillation clones the same decisions again, and as many of games that the team has
+won by itself without commands, so that it keeps both. A call of `train` is one pass; its env steps are its decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rl_models.device import device_of
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
+from rl_models.training.algorithm import Tensors
+from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.red.config import RedConfig
+from tune_experiments.red.decisions import Decisions, decisions_of_scripts, own_won_decisions
+
+_START = "start"
+"""Group of a checkpoint: the weights with which the stage began, so that it goes on with the same won games."""
+
+
+class Cloning:
+    """Supervised learning of decisions with the `Algorithm` interface."""
+
+    def __init__(self, config: RedConfig, is_distillation: bool, plan: TrialPlan) -> None:
+        """Build the team; nothing is learned yet.
+
+        Args:
+            config: of the run.
+            is_distillation: whether half of the decisions are of own won games.
+            plan: of this stage.
+        """
+        self._config, self._is_distillation, self._plan = config, is_distillation, plan
+        self._policy, self._progress = plan.new_policy(), Progress()
+        self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=config.cloning.learning_rate)
+        self._start = self._weights()
+        self._decisions: Decisions | None = None
+        self._won = 0
+
+    def train(self) -> dict[str, float]:
+        """One pass over all decisions; the mean of -log P(decision), in nats."""
+        decisions = self._gathered()
+        number = self._progress.updates
+        generator = torch.Generator().manual_seed(self._plan.seed + number)
+        losses, known = [], 0
+        for rows in torch.randperm(len(decisions), generator=generator).split(self._config.cloning.batch_size):
+            log_prob = log_prob_of(self._policy, decisions.rows(rows.numpy()))
+            loss = -log_prob.mean()
+            self._optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self._policy.parameters(), self._config.learner.max_grad_norm)
+            self._optimiser.step()
+            losses.append(loss.detach() * len(rows))
+            known += len(rows)
+        self._progress = Progress(env_steps=self._progress.env_steps + known, updates=number + 1)
+        return {
+            "cloning/loss": float(torch.stack(losses).double().sum()) / known,
+            "cloning/decisions": float(known),
+            "cloning/own_won_decisions": float(self._won),
+        }
+
+    def progress(self) -> Progress:
+        """Decisions learned from, and passes."""
+        return self._progress
+
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
+        return self._policy
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """Weights now and at the stage's start, and the optimiser's state."""
+        optimiser = optimiser_tensors(self._optimiser)
+        return {"weights": self._weights(), "optimizer": optimiser, _START: self._start}, self._progress
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Continue a stage where it stood, or begin one with the weights of the stage before."""
+        self._policy.load_state_dict(_tensors(tensors["weights"]))
+        self._start = _tensors(tensors[_START]) if progress.env_steps else self._weights()
+        if progress.env_steps:
+            load_optimiser(self._optimiser, _tensors(tensors["optimizer"]))
+        self._progress = progress
+
+    def close(self) -> None:
+        """Nothing runs anywhere else."""
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: value.detach().cpu().clone() for name, value in self._policy.state_dict().items()}
+
+    def _gathered(self) -> Decisions:
+        """The scripts' decisions; in a distillation as many of won games, which repeat if there are fewer."""
+        if self._decisions is None:
+            decisions = decisions_of_scripts(self._config, self._plan.seed)
+            if self._is_distillation:
+                team = self._plan.new_policy()
+                team.load_state_dict(self._start)
+                own = own_won_decisions(self._config, team.eval(), self._plan.seed)
+                if own is not None:
+                    self._won = len(own)
+                    drawn = np.random.default_rng(self._plan.seed).integers(len(own), size=len(decisions))
+                    decisions = Decisions.join([decisions, own.rows(drawn)])
+            self._decisions = decisions
+        return self._decisions
+
+
+def budget_of(config: RedConfig, is_distillation: bool) -> int:
+    """Env steps of a stage of cloning; a distillation without won games passes over the scripts' once more instead."""
+    settings = config.cloning
+    return settings.frames * (2 * settings.distillation_epochs if is_distillation else settings.num_epochs)
+
+
+def _tensors(values: Mapping[str, Any]) -> dict[str, Tensor]:
+    return {name: torch.as_tensor(value) for name, value in values.items()}
+
+
+def log_prob_of(policy: TeamPolicy, decisions: Decisions) -> Tensor:
+    """Joint log-probabilities of K decisions, [K] float32."""
+    device = device_of(policy)
+    obs = {name: torch.from_numpy(value).to(device)[:, None] for name, value in decisions.obs.items()}
+    actions = {name: torch.from_numpy(value).to(device)[:, None] for name, value in decisions.actions.items()}
+    is_first = torch.ones(len(decisions), 1, dtype=torch.bool, device=device)
+    log_prob: Tensor = policy(obs, {}, is_first).policy.log_prob(actions)
+    return log_prob.squeeze(1)

@@ -1,0 +1,120 @@
+"""Commanders: rules that tell an agent in one of 17 phrases what to do (RED, section 5; its evaluation scripts).
+
+`oracle` knows which types the enemy trains, and names what beats them: first mine, then peasants while there are few,
+then the factory, then five units. `adversarial` names what loses, `fair` guesses the enemy from what is seen and
+remembered through the fog, `none` says nothing and `random` says any phrase. The adversarial chain against archers asks
+for dragons while there are fewer than five *archers*, for ever, as the released code does. Against catapults the
+released oracle is silent; its adversarial command is not in the release, and here all peasants are sent to mine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.minirts.phrases import MADE, PHRASES
+from rl_envs.minirts.symbols import (
+    ARCHER,
+    ARMY,
+    BARRACK,
+    BLACKSMITH,
+    CATAPULT,
+    CAVALRY,
+    DRAGON,
+    FACTORY,
+    PEASANT,
+    SPEARMAN,
+    STABLE,
+    SWORDMAN,
+    WORKSHOP,
+)
+
+COMMANDERS = ("oracle", "fair", "none", "random", "adversarial")
+SILENCE = ""
+Moment = Mapping[str, Array]
+"""What an agent observes now, name -> [...], keys of the world."""
+_OPENING, _FEW_OBJECTS, _FEW_PEASANTS, _ENOUGH = 2, 7, 6, 5
+MINE, MINE_ALL, SCOUT = PHRASES[1], PHRASES[2], "send one peasant to scout"
+ASKING = {kind: phrase for phrase, kind in MADE.items()}
+"""Type -> the phrase that asks for it."""
+COUNTER = {SPEARMAN: SWORDMAN, SWORDMAN: CAVALRY, CAVALRY: SPEARMAN, DRAGON: ARCHER}
+"""Enemy type -> the type that beats it; any foot type beats archers."""
+_FOOT = (SWORDMAN, CAVALRY, SPEARMAN)
+_EXISTING = (CAVALRY, SWORDMAN, SPEARMAN)
+"""Foot types in the order in which an existing factory decides against archers."""
+_LOSING = {DRAGON: CAVALRY, SPEARMAN: CAVALRY, SWORDMAN: SPEARMAN, CAVALRY: SWORDMAN, ARCHER: DRAGON}
+_TRAINED_IN = {BARRACK: SPEARMAN, BLACKSMITH: SWORDMAN, STABLE: CAVALRY, WORKSHOP: DRAGON}
+
+
+def say(
+    commander: str, seen: Moment, decision: int, enemies: Sequence[int], agent: int, uniforms: Array, share: float
+) -> str:
+    """What a commander says to an agent.
+
+    Args:
+        commander: one of COMMANDERS.
+        seen: what the agent observes.
+        decision: number of decisions before this one.
+        enemies: types that the enemy trains, which only `oracle` and `adversarial` use.
+        agent: its number; agents follow different chains where the enemy trains several types.
+        uniforms: [2] in [0, 1), for `random`.
+        share: of decisions at which `random` says something.
+
+    Returns:
+        one of PHRASES, or "".
+    """
+    if commander == "none":
+        return SILENCE
+    if commander == "random":
+        return PHRASES[int(uniforms[1] * len(PHRASES))] if uniforms[0] < share else SILENCE
+    if decision < _OPENING:
+        return MINE
+    known = _guess(seen) if commander == "fair" else list(enemies)
+    enemy = known[agent % len(known)] if known else None
+    if enemy != CATAPULT and int(seen["num_own"]) < _FEW_OBJECTS and _count(seen, PEASANT) < _FEW_PEASANTS:
+        return ASKING[PEASANT]
+    if enemy is None:
+        return SCOUT if commander == "fair" else SILENCE
+    return _against(seen, enemy, agent) if commander != "adversarial" else _losing(seen, enemy)
+
+
+def _against(seen: Moment, enemy: int, agent: int) -> str:
+    """The next wish of the chain that beats an enemy type."""
+    if enemy == CATAPULT:
+        return SILENCE
+    if enemy != ARCHER:
+        return _chain(seen, COUNTER[enemy])
+    for kind in _EXISTING:
+        if _count(seen, FACTORY[kind]) and _count(seen, kind) < _ENOUGH:
+            return _chain(seen, kind)
+    return _chain(seen, _FOOT[agent % len(_FOOT)])
+
+
+def _losing(seen: Moment, enemy: int) -> str:
+    """The next wish of the chain that loses to an enemy type."""
+    if enemy == CATAPULT:
+        return MINE_ALL
+    return _chain(seen, _LOSING[enemy], ARCHER if enemy == ARCHER else None)
+
+
+def _chain(seen: Moment, kind: int, counted: int | None = None) -> str:
+    """A factory, then its units until there are five."""
+    if not _count(seen, FACTORY[kind]):
+        return ASKING[FACTORY[kind]]
+    return ASKING[kind] if _count(seen, kind if counted is None else counted) < _ENOUGH else SILENCE
+
+
+def _count(seen: Moment, kind: int) -> int:
+    """Own objects of a type, those in production included."""
+    own = seen["own_type"][: int(seen["num_own"])]
+    return int((own == kind).sum()) + int(seen["in_production"][kind])
+
+
+def _guess(seen: Moment) -> list[int]:
+    """Types that the enemy seems to train, the commonest first: units seen lately, else by the factories known."""
+    lately = np.asarray(seen["enemy_average"])
+    armies = sorted((kind for kind in ARMY if lately[kind] > 0), key=lambda kind: -lately[kind])
+    known = set(seen["enemy_type"][: int(seen["num_enemy"])].tolist())
+    return armies or [kind for factory, kind in _TRAINED_IN.items() if factory in known]

@@ -1,0 +1,155 @@
+"""Every setting of a run of RED on MiniRTS, with the laptop's values as defaults; `paper` has the published ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+
+from rl_envs.minirts.opponents import opponent_of
+from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.networks.commanded_units import CommandedUnitsConfig
+from rl_models.rllib.workers import Workers
+from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.errors import UserError
+from tune_experiments.red.worlds import CommandedRts
+
+RedRow = Literal["red", "rl", "scratch"]
+Commander = Literal["oracle", "fair", "none", "random", "adversarial"]
+OPPONENTS = tuple(f"medium_{name}" for name in ("spearman", "swordman", "cavalry", "dragon", "archer", "catapult"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloningSettings:
+    """Behaviour cloning of scripts whose aims are told in template commands; no human data."""
+
+    frames: PositiveInt = 4_000
+    """Number of decisions of the scripts that are cloned, and of own won games in a distillation."""
+    silent_share: UnitInterval = 1 / 3
+    """Share of the aims, from 0 to 1, that are not told."""
+    worlds: PositiveInt = 8
+    """Number of games that are played at once to gather decisions."""
+    num_epochs: PositiveInt = 6
+    """Number of passes over the decisions before reinforcement learning."""
+    distillation_epochs: PositiveInt = 1
+    """Number of passes over the decisions in a distillation, half of them of own won games."""
+    batch_size: PositiveInt = 64
+    """Number of decisions in a minibatch."""
+    learning_rate: PositiveFloat = 1e-3
+    """Learning rate of Adam, constant, above 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedLearnerConfig(ActorCriticConfig):
+    """PPO as in RED and SAMA; the learning rate rises linearly from 0, then falls linearly to 0."""
+
+    gamma: UnitInterval = 0.999
+    """Discount of a decision, from 0 to 1."""
+    value_coef: float = 0.5
+    """Weight of the squared value error in the loss, at least 0."""
+    value_clip_range: float = 0.2
+    """How far a value may move in an update before its error stops falling, at least 0; 0 sets no limit (PPO)."""
+    max_grad_norm: float = 0.5
+    """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
+    gradient_accumulation_steps: PositiveInt = 4
+    """Number of parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
+    peak_learning_rate: PositiveFloat = 2e-4
+    """Learning rate after the warm-up, above 0."""
+    warm_up_share: UnitInterval = 0.2
+    """Share of all updates, from 0 to 1, in which the learning rate rises."""
+    value_learning_rate: PositiveFloat = 1e-3
+    """Learning rate of the value head while it learns alone, above 0."""
+    entropy_coef: UnitInterval = 0.01
+    """Weight of the entropy bonus, from 0 to 1."""
+    used_heads_only: bool = True
+    """Whether only factors of an action that have an effect count in its probability; the released code counts all."""
+
+
+@dataclass(frozen=True)
+class RedConfig:
+    """One run of RED."""
+
+    methods: tuple[RedRow, ...] = ("red", "rl")
+    """Rows of the table: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
+    alone."""
+    agents: PositiveInt = 1
+    """Number of agents that share the side, 1, 2 or 3."""
+    opponents: tuple[str, ...] = OPPONENTS
+    """Names of the opponents, of which each game draws one: simple, medium, strong, medium_TYPE, medium_two,
+    medium_three."""
+    network: CommandedUnitsConfig = field(default_factory=lambda: CommandedUnitsConfig().quarter())
+    """Widths of the network; a quarter of the published ones on a laptop."""
+    cloning: CloningSettings = CloningSettings()
+    """How scripts and own won games are cloned."""
+    learner: RedLearnerConfig = RedLearnerConfig()
+    """How all rows learn by PPO."""
+    rl_commander: Commander = "none"
+    """Commander in reinforcement learning: none as in RED; oracle, fair, random or adversarial."""
+    iterations: PositiveInt = 2
+    """Number of rounds of reinforcement learning, each followed by a distillation in the row red."""
+    updates: PositiveInt = 100
+    """Number of PPO updates in a round."""
+    value_updates: PositiveInt = 10
+    """Number of PPO updates in which the value head learns alone, before the first round."""
+    random_share: UnitInterval = 1.0
+    """Share of decisions, from 0 to 1, at which the random commander says something."""
+    workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=100))
+    """Processes and worlds of a trial."""
+    max_episode_steps: PositiveInt = 256
+    """Number of decisions after which a game is a draw."""
+    validate_every_env_steps: PositiveInt = 64_000
+    """Number of env steps (decisions) between validations."""
+    valid_episodes: PositiveInt = 24
+    """Number of games in each validation, under the oracle and again without commands."""
+    checkpoint_every_env_steps: PositiveInt = 16_000
+    """Number of env steps between checkpoints; at most this much is lost when something dies."""
+    test_episodes: PositiveInt = 120
+    """Number of test games under each commander."""
+    test_seed: NonNegativeInt = 42
+    """Seed of the test games."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        check_some(self, "methods")
+        check_ranges(self)
+        if self.agents > 3:
+            raise UserError(f"--agents must be 1, 2 or 3, not {self.agents}")
+        if not self.opponents:
+            raise UserError("--opponents must name at least one opponent, such as medium_spearman")
+        for name in self.opponents:
+            try:
+                opponent_of(name)
+            except ValueError as error:
+                raise UserError(f"--opponents: {error}") from error
+
+    @property
+    def env_steps_of_update(self) -> int:
+        """Env steps of one PPO update."""
+        return self.workers.worlds * self.workers.fragment_length
+
+    @property
+    def game(self) -> dict[str, Any]:
+        """Arguments of all worlds of the run."""
+        return {
+            "agents_per_side": self.agents,
+            "opponents": self.opponents,
+            "max_episode_steps": self.max_episode_steps,
+        }
+
+
+def make_world(
+    config: RedConfig, num_worlds: int = 1, first_world: int = 0, commander: str | None = None, **changes: Any
+) -> CommandedRts:
+    """Worlds of a run.
+
+    Args:
+        config: of the run.
+        num_worlds: B.
+        first_world: number of the first world.
+        commander: who speaks; by default that of reinforcement learning.
+        changes: further arguments of the world.
+    """
+    said = config.rl_commander if commander is None else commander
+    return CommandedRts(num_worlds, first_world, commander=said, share=config.random_share, **config.game | changes)

@@ -1,0 +1,201 @@
+"""Decisions to clone: of scripts, whose aims are told in template commands, and of own won games.
+
+A medium script plays the agents' side with its own form of action. At each decision it gives different commands to
+different units, of which a collective action holds one. That one is the commonest (RED's rule for labels), or one that
+a draw picks, which is then told to the agent as an aim: `build archer`, `attack`, `keep scouting`. A share of the aims
+is not told. No human data stands behind any of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.minirts.actions import CONTINUE
+from rl_envs.minirts.factored import (
+    C_ATTACK,
+    C_BUILDING,
+    C_CONTINUE,
+    C_GATHER,
+    C_MOVE,
+    C_UNIT,
+    MAX_LISTED,
+    UNIT_FACTORS,
+)
+from rl_envs.minirts.phrases import PHRASES, collective_action
+from rl_envs.minirts.symbols import PEASANT
+from rl_envs.minirts.teacher import ScriptTeacher
+from rl_envs.minirts.twister import THREAD_BITS
+from rl_models.policy import TeamPolicy
+from rl_models.training.collector import Collector
+from tune_experiments.red.commanders import ASKING
+from tune_experiments.red.config import RedConfig, make_world
+from tune_experiments.red.worlds import NARRATED, CommandedRts
+
+FIRST_SCRIPT_WORLD, FIRST_OWN_WORLD = 20_000, 30_000
+"""Scripts and own games to clone are played in other worlds than training."""
+_ATTACK, _MINE, _SCOUT, _SCOUT_WITH_PEASANT = PHRASES[0], PHRASES[1], PHRASES[-2], PHRASES[-1]
+_SCRIPT = "medium"
+_FRAGMENT = 64
+_TRIES = 6
+"""Own games are played until there are enough won decisions, or for so many times as many decisions."""
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions of a team.
+
+    Attributes:
+        obs: name -> [D, N, ...].
+        actions: factor -> [D, N] int64.
+    """
+
+    obs: Arrays
+    actions: Arrays
+
+    def __len__(self) -> int:
+        """D."""
+        return len(self.actions[CONTINUE])
+
+    def rows(self, rows: Array) -> Decisions:
+        """Some of them, [K]; a row may occur more than once."""
+        return Decisions(_cut(self.obs, rows), _cut(self.actions, rows))
+
+    @staticmethod
+    def join(parts: list[Decisions]) -> Decisions:
+        """All of them, in order."""
+        return Decisions(_joined([part.obs for part in parts]), _joined([part.actions for part in parts]))
+
+
+def decisions_of_scripts(config: RedConfig, seed: int) -> Decisions:
+    """Decisions of medium scripts of every type, with what was told.
+
+    Args:
+        config: of the run.
+        seed: of games, aims and silence.
+    """
+    settings = config.cloning
+    world = make_world(config, settings.worlds, FIRST_SCRIPT_WORLD, NARRATED, actions="per_unit")
+    world.reset(seed)
+    teacher, generator = ScriptTeacher(settings.worlds, _SCRIPT), np.random.default_rng(seed)
+    _begin(teacher, np.arange(settings.worlds), generator)
+    found: list[Decisions] = []
+    for _ in range(-(-settings.frames // settings.worlds)):
+        tables = teacher.commands(world.games)
+        actions = _narrate(world, tables, settings.silent_share, generator)
+        found.append(Decisions(world.observe(), actions))
+        *_, terminated, truncated, _ = world.step(_per_unit(tables, world.num_agents))
+        ended = np.flatnonzero(terminated | truncated)
+        if len(ended):
+            _begin(teacher, ended, generator)
+    return Decisions.join(found).rows(np.arange(settings.frames))
+
+
+def own_won_decisions(config: RedConfig, policy: TeamPolicy, seed: int) -> Decisions | None:
+    """Decisions of games that a team wins without commands; None if it wins none.
+
+    Args:
+        config: of the run.
+        policy: the team.
+        seed: of the games.
+    """
+    settings, played, won = config.cloning, 0, 0
+    world = make_world(config, settings.worlds, FIRST_OWN_WORLD, "none")
+    collector = Collector(world, policy, _FRAGMENT, needs_values=False)
+    collector.reset(seed)
+    running: list[list[Decisions]] = [[] for _ in range(settings.worlds)]
+    kept: list[Decisions] = []
+    while won < settings.frames and played < _TRIES * settings.frames:
+        fragment = collector.collect()
+        played += fragment.env_steps()
+        actions = {name[8:]: value for name, value in fragment.steps.items() if name.startswith("actions/")}
+        over = fragment.steps["terminated"] | fragment.steps["truncated"]
+        for row in range(settings.worlds):
+            start = 0
+            for end in [*(np.flatnonzero(over[row]) + 1), _FRAGMENT]:
+                steps = slice(start, int(end))
+                running[row].append(
+                    Decisions(
+                        {name: value[row, :-1][steps] for name, value in fragment.obs.items()},
+                        {name: value[row, steps] for name, value in actions.items()},
+                    )
+                )
+                if end > start and over[row, end - 1]:
+                    if fragment.steps["reward"][row, end - 1, 0] > 0:
+                        kept += running[row]
+                        won += sum(map(len, running[row]))
+                    running[row] = []
+                start = int(end)
+    return Decisions.join(kept) if won else None
+
+
+# ----------------------------------------------------------------------------------------------------------- scripts
+
+
+def _begin(teacher: ScriptTeacher, worlds: Array, generator: np.random.Generator) -> None:
+    seeds = generator.integers(1 << THREAD_BITS, size=len(worlds))
+    teacher.begin(worlds, seeds, generator.random((len(worlds), 6)))
+
+
+def _per_unit(tables: Array, agents: int) -> Arrays:
+    """Commands [B, 50, 7] as actions of the form `per_unit`, [B, N] each; agents have no say over others' units."""
+    rows = {f"{name}_{k:02}": tables[:, k, j] for k in range(MAX_LISTED) for j, name in enumerate(UNIT_FACTORS)}
+    actions = {CONTINUE: np.zeros(len(tables), np.int32)} | rows
+    return {name: np.repeat(value[:, None], agents, axis=1) for name, value in actions.items()}
+
+
+def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator: np.random.Generator) -> Arrays:
+    """Tell every agent what its script aims at, and give the aim as a collective action, factor -> [B, N] int64."""
+    seen, chosen = world.see_all(), []
+    for row, agent in np.ndindex(world.num_worlds, world.num_agents):
+        view = {name: value[row, agent] for name, value in seen.items()}
+        table, silent, drawn = _legal(tables[row], view), generator.random() < silent_share, generator.random()
+        groups = np.unique(table[table[:, 0] != C_CONTINUE], axis=0)
+        if len(groups) and not silent:
+            aim = groups[int(drawn * len(groups))]
+            table[(table != aim).any(-1), 0] = C_CONTINUE
+        if len(groups):
+            world.tell(row, agent, "" if silent else aim_in_words(aim, _selects_peasant(table, view)))
+        chosen.append(collective_action(table))
+    shape = world.num_worlds, world.num_agents
+    return {name: np.array([one[name] for one in chosen], np.int64).reshape(shape) for name in chosen[0]}
+
+
+def aim_in_words(command: Array, is_peasant: bool) -> str:
+    """The template for a command; "" if there is none.
+
+    Args:
+        command: [7] int, numbers of `UNIT_FACTORS`.
+        is_peasant: whether a peasant gets it.
+    """
+    kind = int(command[0])
+    if kind in (C_UNIT, C_BUILDING):
+        return ASKING.get(int(command[3 if kind == C_UNIT else 4]), "")
+    scout = _SCOUT_WITH_PEASANT if is_peasant else _SCOUT
+    return {C_GATHER: _MINE, C_ATTACK: _ATTACK, C_MOVE: scout}.get(kind, "")
+
+
+def _selects_peasant(table: Array, view: Arrays) -> bool:
+    return bool((view["own_type"][table[:, 0] != C_CONTINUE] == PEASANT).any())
+
+
+def _legal(table: Array, view: Arrays) -> Array:
+    """A script's commands [50, 7] to an agent's own units, without those that the world would drop."""
+    table = table.copy()
+    rows, kind = np.arange(MAX_LISTED), table[:, 0]
+    legal = view["owned"] & view["legal_command"][rows, kind]
+    legal &= (kind != C_UNIT) | view["legal_unit_type"][rows, table[:, 3]]
+    legal &= (kind != C_BUILDING) | view["legal_building_type"][table[:, 4]]
+    table[~legal] = 0
+    table[~legal, 0] = C_CONTINUE
+    return table
+
+
+def _cut(arrays: Arrays, rows: Array) -> Arrays:
+    return {name: value[rows] for name, value in arrays.items()}
+
+
+def _joined(parts: list[Arrays]) -> Arrays:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,132 @@
+"""From settings to the stages of one training run of RED, and to its tests under every commander.
+
+The row `red` clones scripts, lets the value head learn alone, and then plays and distils in turns. Reinforcement
+learning hears no command: a team that learns under commands it cannot use learns to ignore them (RED, section 4). This
+file must not know how results are shown.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
+from tune_experiments.red.cloning import Cloning, budget_of
+from tune_experiments.red.commanders import COMMANDERS
+from tune_experiments.red.config import RedConfig, make_world
+from tune_experiments.red.game import red_team
+
+RED, RL, SCRATCH = "red", "rl", "scratch"
+VALIDATION_SEED = 101
+ORACLE, SILENT, ADVERSARIAL = "oracle", "none", "adversarial"
+
+
+def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
+    """One row with one seed, in stages."""
+    first: list[Stage] = []
+    if method != SCRATCH:
+        first = [_cloning(config, seed, "cloning", is_distillation=False), _value_stage(config, seed)]
+    rounds: list[Stage] = []
+    for number in range(config.iterations):
+        rounds.append(_round(config, seed, number))
+        if method == RED:
+            rounds.append(_cloning(config, seed, f"distillation_{number + 1}", is_distillation=True))
+    return Curriculum((*first, *rounds))
+
+
+def build_policy(config: RedConfig, seed: int) -> TeamPolicy:
+    """The team with its initial weights."""
+    return red_team(config.network, config.agents, config.learner.used_heads_only, seed)
+
+
+def validate(config: RedConfig, policy: TeamPolicy) -> Episodes:
+    """Wins under the oracle, and without commands."""
+    told, silent = (play(config, policy, one, config.valid_episodes, VALIDATION_SEED) for one in (ORACLE, SILENT))
+    return {"win": told["win"], "win_without_commands": silent["win"], "length": told["length"]}
+
+
+def evaluate(config: RedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The same test games under every commander; actions are sampled, and a draw is no win."""
+    return {one: play(config, policy, one, config.test_episodes, config.test_seed) for one in COMMANDERS}
+
+
+def play(config: RedConfig, policy: TeamPolicy, commander: str, episodes: int, seed: int) -> Episodes:
+    """Whole games under a commander: `win`, `loss`, `ticks` and `length`, [K] each."""
+    with closing(make_world(config, episodes, commander=commander)) as world:
+        found = Evaluation(world, policy).run(seed)
+    return {name: found[name] for name in ("win", "loss", "ticks", "length")}
+
+
+def learning_rate(config: RedConfig, first_update: int) -> Schedule:
+    """Learning rate of a round that begins after so many updates: up in the warm-up, then down to 0.
+
+    Args:
+        config: of the run.
+        first_update: updates of the rounds before.
+    """
+    total = config.iterations * config.updates
+    top = config.learner.warm_up_share * total
+    knots, rates = [0.0, top, float(total)], [0.0, config.learner.peak_learning_rate, 0.0]
+    if not 0 < top < total:
+        knots, rates = ([0.0, float(total)], rates[1:]) if top <= 0 else ([0.0, float(total)], rates[:2])
+    last = first_update + config.updates
+    moments = sorted({float(first_update), float(last), *(one for one in knots if first_update < one < last)})
+    steps = config.env_steps_of_update
+    points = [((one - first_update) * steps, float(np.interp(one, knots, rates))) for one in moments]
+    return Schedule(tuple(points))
+
+
+def _round(config: RedConfig, seed: int, number: int) -> Stage:
+    """PPO."""
+    rate = learning_rate(config, number * config.updates)
+    budget = config.updates * config.env_steps_of_update
+    return Stage(name=f"rl_{number + 1}", plan=_plan(config, seed, budget, rate))
+
+
+def _value_stage(config: RedConfig, seed: int) -> Stage:
+    """The value head alone."""
+    budget = config.value_updates * config.env_steps_of_update
+    rate = Schedule.constant(config.learner.value_learning_rate)
+    return Stage(name="value", plan=_plan(config, seed, budget, rate), frozen=("network.*", "policy_head.*"))
+
+
+def _cloning(config: RedConfig, seed: int, name: str, is_distillation: bool) -> Stage:
+    """Supervised learning; what it comes to is tested, too."""
+    rate = Schedule.constant(config.cloning.learning_rate)
+    make = functools.partial(Cloning, config, is_distillation)
+    trial = _plan(config, seed, budget_of(config, is_distillation), rate, make_algorithm=make)
+    return Stage(name=name, plan=trial, evaluate=None if is_distillation else functools.partial(evaluate, config))
+
+
+def _plan(config: RedConfig, seed: int, budget: int, rate: Schedule, **changes: Any) -> TrialPlan:
+    learner = config.learner
+    return TrialPlan(
+        make_world=functools.partial(make_world, config),
+        build_policy=functools.partial(build_policy, config, seed),
+        objective=make_objective(learner, Schedule.constant(learner.entropy_coef)),
+        optimiser=OptimiserSettings(
+            optimiser=learner.optimiser,
+            learning_rate=rate,
+            optimiser_epsilon=learner.optimiser_epsilon,
+            amsgrad=learner.amsgrad,
+            max_grad_norm=learner.max_grad_norm,
+            grad_clip_by=learner.grad_clip_by,
+            precision=learner.precision,
+        ),
+        workers=config.workers,
+        seed=seed,
+        budget_env_steps=budget,
+        validate_every_env_steps=min(config.validate_every_env_steps, budget),
+        checkpoint_every_env_steps=min(config.checkpoint_every_env_steps, budget),
+        validate=functools.partial(validate, config),
+        **changes,
+    )

@@ -1,0 +1,137 @@
+"""MiniRTS with a commander: each agent observes the last five phrases that it was told, and the network's keys.
+
+A commander speaks at every decision; what differs from its last word is a new instruction, silence too. Ages count in
+units of five decisions, up to ten (reference sheet of MiniRTS, section 1.8). State beyond the game's: `told` [N, 5],
+rows of `tables["phrases"]`, newest first, and `told_at` [N, 5], the decisions at which it was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.minirts.phrases import PHRASES
+from rl_envs.minirts.symbols import SIDE
+from rl_envs.minirts.world import MiniRts
+from rl_models.unit_spec import AGES, ROWS
+from tune_experiments.red.commanders import COMMANDERS, say
+from tune_experiments.red.game import GROUND, KEYS, read_by_network
+
+HEARD = 5
+"""Instructions that an agent remembers."""
+NARRATED = "narrated"
+"""A commander that is not here: instructions come from `tell`."""
+_AGE, _OLDEST = 5, 10
+_FIRST_DRAW = 1_000
+"""Of the commander's own random numbers; the world's come before."""
+TEXTS = ("", *PHRASES)
+
+
+class CommandedRts(MiniRts):
+    """B games of MiniRTS whose agents are told what to do."""
+
+    def __init__(
+        self, num_worlds: int = 1, first_world: int = 0, *, commander: str = "none", share: float = 1.0, **game: Any
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            commander: one of `COMMANDERS`, or `NARRATED`.
+            share: of decisions at which the commander `random` says something.
+            game: further arguments of `MiniRts`.
+
+        Raises:
+            ValueError: no such commander, or an argument of the game out of range.
+        """
+        if commander not in (*COMMANDERS, NARRATED):
+            raise ValueError(f"commander must be one of {', '.join(COMMANDERS)}, got {commander!r}")
+        self.commander, self._share = commander, share
+        super().__init__(num_worlds, first_world, **game)
+        own = {
+            GROUND: ArraySpec((SIDE, SIDE), "uint8", 0, 17, "sight * 6 + terrain"),
+            ROWS: ArraySpec((HEARD,), "uint8", 0, len(PHRASES), "rows of the table of phrases, newest first"),
+            AGES: ArraySpec((HEARD,), "uint8", 0, _OLDEST, "five decisions each since it was said"),
+        }
+        self.observation_spec = {name: self.observation_spec[name] for name in KEYS} | own
+        self.text_tables = {ROWS: "phrases"}
+
+    def tell(self, world: int, agent: int, phrase: str, decision: int | None = None) -> None:
+        """Tell an agent something; nothing happens if it was the last word anyway.
+
+        Args:
+            world: number of the world.
+            agent: number of the agent.
+            phrase: one of `PHRASES`, or "".
+            decision: at which it is said; by default the present one.
+        """
+        told, at = self.state["told"][world, agent], self.state["told_at"][world, agent]
+        row = TEXTS.index(phrase)
+        if told[0] != row:
+            told[1:], at[1:] = told[:-1].copy(), at[:-1].copy()
+            told[0] = row
+            at[0] = self.state["episode_length"][world] if decision is None else decision
+
+    def last_words(self, world: int) -> list[str]:
+        """What each agent was told last, one of `PHRASES` or ""."""
+        return [TEXTS[row] for row in self.state["told"][world, :, 0]]
+
+    def see_all(self) -> Arrays:
+        """The game's own observations, name -> [B, N, ...], as phrases and commanders need them."""
+        return super()._observe(np.arange(self.num_worlds))
+
+    def render(self, index: int = 0) -> Array:
+        """The game from above with the last words above it, [H, W, 3] uint8."""
+        from tune_experiments.red.video import with_words  # draws with Pillow, which training does not need
+
+        return with_words(super().render(index), self.last_words(index))
+
+    # --------------------------------------------------------------------------------------------------- hooks
+
+    def _begin(self, rows: Array) -> None:
+        super()._begin(rows)
+        self._speak(rows, np.zeros(len(rows), np.int64))
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        result = super()._advance(actions, recorded)
+        rows = np.arange(self.num_worlds)
+        self._speak(rows, self.state["episode_length"] + 1)
+        return result
+
+    def _observe(self, rows: Array) -> Arrays:
+        seen = read_by_network(super()._observe(rows))
+        told, at = self.state["told"][rows], self.state["told_at"][rows]
+        since = self.state["episode_length"][rows][:, None, None] - at
+        return seen | {ROWS: told.copy(), AGES: np.clip(since // _AGE, 0, _OLDEST).astype(np.uint8)}
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        state, each = super()._blank_state(num_worlds), (num_worlds, self.num_agents, HEARD)
+        state.update(told=np.zeros(each, np.uint8), told_at=np.zeros(each, np.int32))
+        return state
+
+    def _check_state(self, state: Arrays) -> None:
+        super()._check_state(state)
+        if "told" in state and state["told"].max(initial=0) >= len(TEXTS):
+            raise ValueError(f"restore: told must lie in 0 .. {len(TEXTS) - 1}")
+
+    def _speak(self, rows: Array, decisions: Array) -> None:
+        """Let the commander speak to all agents of some worlds."""
+        if self.commander in ("none", NARRATED):
+            return
+        seen = super()._observe(rows)
+        drawn = self.chance.uniforms(2 * self.num_agents, rows, _FIRST_DRAW).reshape(len(rows), self.num_agents, 2)
+        for place, world in enumerate(rows):
+            enemies = self._enemies(int(world))
+            for agent in range(self.num_agents):
+                view = {name: value[place, agent] for name, value in seen.items()}
+                decision = int(decisions[place])
+                phrase = say(self.commander, view, decision, enemies, agent, drawn[place, agent], self._share)
+                self.tell(int(world), agent, phrase, decision)
+
+    def _enemies(self, world: int) -> Sequence[int]:
+        """Types that the enemy's script trains; none known of a script that decides as it goes."""
+        return [int(kind) for kind in self.games["script_types"][world, 1] if kind > 0]
