@@ -1,0 +1,162 @@
+"""RED on MiniRTS: worlds with commanders, decisions to clone, stages and settings."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.minirts.factored import C_BUILDING, C_CONTINUE, C_GATHER, C_MOVE, C_UNIT
+from rl_envs.minirts.phrases import PHRASES
+from rl_envs.minirts.symbols import ARCHER, STABLE
+from rl_models.schedule import Progress
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.red.cloning import Cloning, log_prob_of
+from tune_experiments.red.config import RedConfig, make_world
+from tune_experiments.red.decisions import aim_in_words, decisions_of_scripts
+from tune_experiments.red.trials import build_policy, learning_rate, plan
+from tune_experiments.red.worlds import TEXTS
+
+EXPERIMENT = find_experiment("red_minirts")
+SMOKE = EXPERIMENT.presets["smoke"]
+LAPTOP = EXPERIMENT.presets["laptop"]
+
+
+@functools.cache
+def decisions(agents=1):
+    return decisions_of_scripts(dataclasses.replace(SMOKE, agents=agents), 3)
+
+
+# -------------------------------------------------------------------------------------------------- worlds
+
+
+def test_the_network_draws_the_worlds_own_map():
+    world = make_world(SMOKE, 2, commander="oracle", max_episode_steps=30)
+    seen = world.reset(0)
+    for _ in range(6):
+        drawn = build_policy(SMOKE, 0).network.map.planes({k: torch.from_numpy(v[:, 0]) for k, v in seen.items()})
+        planes = torch.from_numpy(world.see_all()["map"][:, 0]).float()
+        planes[:, :2] /= 32
+        torch.testing.assert_close(drawn, planes, rtol=0, atol=0)
+        seen = world.step({name: np.zeros((2, 1), int) for name in world.action_spec})[0]
+
+
+def test_an_agent_hears_the_last_five_phrases_newest_first_with_their_ages():
+    world = make_world(SMOKE, 1, commander="narrated")
+    world.reset(0)
+    for decision, phrase in enumerate(("attack", "attack", "build stable", "")):
+        world.tell(0, 0, phrase, decision)
+    world.state["episode_length"][0] = 12
+    seen = world.observe()
+    assert [TEXTS[row] for row in seen["instruction"][0, 0]] == ["", "build stable", "attack", "", ""]
+    assert seen["instruction_age"][0, 0].tolist()[:3] == [1, 2, 2]
+    assert world.last_words(0) == [""]
+
+
+def test_commands_survive_a_snapshot():
+    world, other = (make_world(SMOKE, 2, commander="random") for _ in range(2))
+    world.reset(1)
+    action = {name: np.zeros((2, 1), int) for name in world.action_spec}
+    for _ in range(3):
+        world.step(action)
+    here, there = world.observe(), other.restore(world.snapshot())
+    for name, value in here.items():
+        np.testing.assert_array_equal(there[name], value, err_msg=name)
+    np.testing.assert_array_equal(world.step(action)[0]["instruction"], other.step(action)[0]["instruction"])
+
+
+def test_a_frame_shows_what_each_agent_is_told():
+    world = make_world(dataclasses.replace(SMOKE, agents=2), 1, commander="narrated")
+    world.reset(0)
+    silent = world.render(0)
+    world.tell(0, 1, "attack")
+    told = world.render(0)
+    assert told.shape == silent.shape and (told[:24] == silent[:24]).all() and (told[24:48] != silent[24:48]).any()
+
+
+# ----------------------------------------------------------------------------------------------- decisions
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_every_cloned_decision_is_legal_and_its_words_say_what_is_done(agents):
+    found = decisions(agents)
+    assert len(found) == SMOKE.cloning.frames and found.actions["command"].shape == (16, agents)
+    team = build_policy(dataclasses.replace(SMOKE, agents=agents), 0)
+    assert (log_prob_of(team, found) > -1e4).all()
+    acts = found.actions["continue_all"] == 0
+    assert acts.any() and not (found.actions["command"] == C_CONTINUE)[acts].any()
+    flags = np.stack([found.actions[f"unit_{k:02}"] for k in range(50)], -1).astype(bool)
+    assert not (flags & ~found.obs["owned"]).any()
+
+
+def test_aims_are_told_in_phrases():
+    assert aim_in_words(np.array([C_UNIT, 0, 0, ARCHER, 0, 0, 0]), False) == "build archer"
+    assert aim_in_words(np.array([C_BUILDING, 0, 0, 0, STABLE, 0, 0]), True) == "build stable"
+    assert aim_in_words(np.array([C_GATHER, 0, 0, 0, 0, 0, 0]), True) in PHRASES
+    assert aim_in_words(np.array([C_MOVE, 0, 0, 0, 0, 0, 7]), True) == "send one peasant to scout"
+
+
+def test_a_killed_cloning_goes_on_as_if_it_had_not_been():
+    trial = plan(SMOKE, "red", 0).stages[0].plan
+    whole, first = Cloning(SMOKE, False, trial), Cloning(SMOKE, False, trial)
+    losses = [whole.train()["cloning/loss"] for _ in range(2)]
+    assert losses[1] < losses[0]
+    first.train()
+    second = Cloning(SMOKE, False, trial)
+    second.restore(*first.checkpoint())
+    assert second.train()["cloning/loss"] == losses[1] and second.progress() == whole.progress()
+    for name, value in whole.policy().state_dict().items():
+        assert torch.equal(value, second.policy().state_dict()[name]), name
+
+
+def test_a_distillation_clones_won_games_of_the_team_that_began_it():
+    config = dataclasses.replace(SMOKE, opponents=("passive",), max_episode_steps=4)
+    stage = Cloning(config, True, plan(config, "red", 0).stages[3].plan)
+    weights = build_policy(config, 5).state_dict()
+    stage.restore({"weights": weights}, Progress())
+    found = stage.train()
+    assert found["cloning/own_won_decisions"] == 0  # a game of four decisions is a draw
+    assert found["cloning/decisions"] == config.cloning.frames
+    assert torch.equal(
+        stage.checkpoint()[0]["start"]["network.reader.words.weight"], weights["network.reader.words.weight"]
+    )
+
+
+# ------------------------------------------------------------------------------------------------- stages
+
+
+def test_rows_have_the_stages_that_their_names_say():
+    names = {row: [stage.name for stage in plan(LAPTOP, row, 0).stages] for row in ("red", "rl", "scratch")}
+    assert names["red"] == ["cloning", "value", "rl_1", "distillation_1", "rl_2", "distillation_2"]
+    assert names["rl"] == ["cloning", "value", "rl_1", "rl_2"] and names["scratch"] == ["rl_1", "rl_2"]
+    value = plan(LAPTOP, "red", 0).stages[1].plan_at(1).build_policy()
+    learned = [name for name, weight in value.named_parameters() if weight.requires_grad]
+    assert learned == ["value_head.value.weight", "value_head.value.bias"]
+
+
+def test_the_papers_schedule_rises_for_300_updates_and_falls_to_0_at_1500():
+    paper = EXPERIMENT.presets["paper"]
+    step = paper.env_steps_of_update
+    rates = {}
+    for number in range(paper.iterations):
+        schedule = learning_rate(paper, number * paper.updates)
+        rates |= {number * 100 + k: schedule.at(Progress(env_steps=k * step)) for k in (0, 50, 100)}
+    expected = {0: 0, 150: 2.5e-5, 300: 5e-5, 900: 2.5e-5, 1500: 0}
+    assert {k: rates[k] for k in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"agents": 4}, "--agents must be 1, 2 or 3, not 4"),
+        ({"opponents": ("medum",)}, "--opponents: no opponent is called 'medum'"),
+        ({"opponents": ()}, "--opponents must name at least one"),
+        ({"methods": ()}, "--methods"),
+        ({"updates": 0}, "--updates"),
+    ],
+)
+def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        RedConfig(**changes)
