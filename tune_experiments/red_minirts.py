@@ -63,7 +63,7 @@ PAPER = dataclasses.replace(
     test_episodes=1_200,
 )
 """SAMA's schedule: 300 updates of warm-up to 5e-5, then down to 0 at 1500; 15 rounds of 100 updates (RED)."""
-METRICS = ("win", "loss", "length")
+METRICS = ("win", "loss", "episode_length")
 
 
 class RedMinirts(Experiment):
