@@ -1,6 +1,7 @@
 """Trained teams that the package brings: `load_policy("pretrained/NAME")`, and how one is made from a run.
 
     pretrained/NAME/checkpoints/checkpoint_NUMBER/   weights.safetensors and state.json, as training left them
+    pretrained/NAME/language_model/                  of a team that has one
     pretrained/NAME/card.json                        what made it, what it was given, what it reached, how it plays
     pretrained/NAME/README.md                        the same for people
 
@@ -10,6 +11,7 @@ A card holds the first joint actions of one episode, so that a test sees at once
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,8 @@ MOST_BYTES = 12 * 2**20
 """Of all teams of the package together."""
 _KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "validated_at", "curriculum", "choice")
 """Of a checkpoint's state; the rest is for training that goes on."""
+_OF_TRAINING = (CHECKPOINTS, "stages", "texts", "images")
+"""Folders of a trial that a team does without."""
 _ACTION_SEED, _ACTION_STEPS = 7, 24
 
 
@@ -90,6 +94,7 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
     whole = load_checkpoint(checkpoint)
     state = {key: whole.state[key] for key in _KEPT if key in whole.state}
     save_checkpoint(out / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
+    _copy_beside(trial, out)
     card = {
         "name": name,
         "experiment": loaded.experiment.name,
@@ -130,6 +135,13 @@ def card_for_people(card: dict[str, Any]) -> str:
         ends = "" if row["ci_low"] is None else f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
         lines.append(f"| {row['world']} | {row['metric']} | {row['value']:.3f} | {ends} | {row['n_episodes']:,} |")
     return "\n".join([*lines, "", "Intervals are over the episodes of this one seed.", ""])
+
+
+def _copy_beside(trial: Path, out: Path) -> None:
+    """Copy what the team needs beside its checkpoints, such as its small language model (`Experiment.prepare`)."""
+    for folder in trial.iterdir():
+        if folder.is_dir() and folder.name not in _OF_TRAINING:
+            shutil.copytree(folder, out / folder.name)
 
 
 def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:
