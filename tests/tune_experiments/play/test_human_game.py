@@ -284,3 +284,28 @@ def test_the_game_names_no_folder_to_the_player(game, tmp_path):
     game.choose(0)
     game._finish({})
     assert str(Path(tmp_path)) not in json.dumps(game.view())
+
+
+# -------------------------------------------------------------------------------------------------------- messages
+
+
+def test_the_team_does_what_a_typed_message_asks_for_and_the_message_is_kept(tmp_path):
+    game = HumanGame(load_policy("pretrained/verco_secret_order"), "agent_0", SEED, tmp_path)
+    likely = {}
+    for food in ("tomato", "lettuce"):
+        heard = game.view()["heard"]
+        game.choose(0, f"Bob, please bring the {food}.")
+        game.again()
+        kept = load_episode(game.saved[-1])
+        assert kept.about["messages"] == [f"Bob, please bring the {food}."] and kept.obs["messages"].shape[:2] == (1, 2)
+        (episode,) = data_of(game.saved[-1].with_suffix(".html").read_text())["teams"][0]["episodes"]
+        said = [episode["texts"][agent["message"]] for agent in episode["steps"][0]["agents"]]
+        assert said == [f"Bob, please bring the {food}.", heard["agent_1"]]
+        likely[food] = dict(map(tuple, episode["steps"][0]["agents"][1]["likely"]))
+    game.leave()
+    for food, other in (("tomato", "lettuce"), ("lettuce", "tomato")):
+        assert likely[food][f"get_{food}"] > likely[other].get(f"get_{food}", 0)
+
+
+def test_a_team_that_does_not_write_asks_for_no_message(game):
+    assert game.view()["reads"] is False and game.view()["heard"] == {}
