@@ -10,7 +10,8 @@ team first clones scripts whose aims are told in template commands (the paper ha
 learns by PPO without commands, and after each round clones the scripts again beside games that it has won itself. Each
 row is tested under five commanders: `oracle` knows what the enemy trains and names what beats it, `fair` guesses it
 through the fog, `none` is silent, `random` says any of 17 phrases, `adversarial` names what loses. A team that follows
-commands wins under the oracle and loses under its adversary.
+commands wins under the oracle and loses under its adversary. A scripted executor that learns nothing plays the same
+games.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
-from tune_experiments.red.trials import ADVERSARIAL, ORACLE, RED, evaluate, plan
+from tune_experiments.red.trials import ADVERSARIAL, ORACLE, RED, SCRIPTED, evaluate, evaluate_scripted, plan
 from tune_experiments.red.worlds import CommandedRts
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -63,7 +64,7 @@ PAPER = dataclasses.replace(
     test_episodes=1_200,
 )
 """SAMA's schedule: 300 updates of warm-up to 5e-5, then down to 0 at 1500; 15 rounds of 100 updates (RED)."""
-METRICS = ("win", "loss", "episode_length")
+METRICS = ("win_rate", "episode_length")
 
 
 class RedMinirts(Experiment):
@@ -72,7 +73,11 @@ class RedMinirts(Experiment):
     name = "red_minirts"
     caption = "RED on MiniRTS"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
-    columns = {"win, told": "valid/win", "win, silent": "valid/win_without_commands", "cloning": "cloning/loss"}
+    columns = {
+        "win, told": "valid/win_rate",
+        "win, silent": "valid/win_rate_without_commands",
+        "cloning": "cloning/loss",
+    }
 
     def methods(self, config: RedConfig) -> Sequence[str]:
         """As configured."""
@@ -83,21 +88,19 @@ class RedMinirts(Experiment):
         return plan(config, method, seed)
 
     def evaluate(self, config: RedConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-        """Whole games under every commander."""
-        return evaluate(config, policy)
+        """Whole games under every commander; beside the first row those of a scripted executor."""
+        scripted = evaluate_scripted(config) if method == config.methods[0] else {}
+        return evaluate(config, policy) | scripted
 
     def main_comparisons(self, config: RedConfig) -> Sequence[MainComparison]:
         """Whether the team does what it is told."""
         if RED not in config.methods:
             return ()
-        return (MainComparison(RED, RED, "win", ORACLE, ADVERSARIAL),)
+        return (MainComparison(RED, RED, "win_rate", ORACLE, ADVERSARIAL),)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One row a method, stage and commander."""
-        rows = [
-            dataclasses.replace(one, method=f"{one.method}, {one.world}", world=self.name, table=self.caption)
-            for one in results
-        ]
+        rows = [dataclasses.replace(one, method=_label(one), world=self.name, table=self.caption) for one in results]
         return [make_table(rows, self.caption, METRICS)]
 
     def deviations(self, config: RedConfig) -> Sequence[str]:
@@ -112,6 +115,13 @@ class RedMinirts(Experiment):
     def test_world(self, config: RedConfig, num_worlds: int) -> CommandedRts:
         """Games under the oracle."""
         return make_world(config, num_worlds, commander=ORACLE)
+
+
+def _label(result: Result) -> str:
+    """Name of a table's row: who plays under whom."""
+    if result.world.endswith(SCRIPTED):
+        return f"{SCRIPTED.removeprefix(', ')}, {result.world.removesuffix(SCRIPTED)}"
+    return f"{result.method}, {result.world}"
 
 
 def _shrunk(config: RedConfig) -> Sequence[str]:

@@ -86,7 +86,9 @@ def decisions_of_scripts(config: RedConfig, seed: int) -> Decisions:
         tables = teacher.commands(world.games)
         actions = _narrate(world, tables, settings.silent_share, generator)
         found.append(Decisions(world.observe(), actions))
-        *_, terminated, truncated, _ = world.step(_per_unit(tables, world.num_agents))
+        *_, terminated, truncated, _ = world.step(
+            per_unit_actions(np.repeat(tables[:, None], world.num_agents, axis=1))
+        )
         ended = np.flatnonzero(terminated | truncated)
         if len(ended):
             _begin(teacher, ended, generator)
@@ -139,11 +141,10 @@ def _begin(teacher: ScriptTeacher, worlds: Array, generator: np.random.Generator
     teacher.begin(worlds, seeds, generator.random((len(worlds), 6)))
 
 
-def _per_unit(tables: Array, agents: int) -> Arrays:
-    """Commands [B, 50, 7] as actions of the form `per_unit`, [B, N] each; agents have no say over others' units."""
-    rows = {f"{name}_{k:02}": tables[:, k, j] for k in range(MAX_LISTED) for j, name in enumerate(UNIT_FACTORS)}
-    actions = {CONTINUE: np.zeros(len(tables), np.int32)} | rows
-    return {name: np.repeat(value[:, None], agents, axis=1) for name, value in actions.items()}
+def per_unit_actions(tables: Array) -> Arrays:
+    """Commands [B, N, 50, 7] as actions of the form `per_unit`, [B, N]; agents have no say over others' units."""
+    rows = {f"{name}_{k:02}": tables[:, :, k, j] for k in range(MAX_LISTED) for j, name in enumerate(UNIT_FACTORS)}
+    return {CONTINUE: np.zeros(tables.shape[:2], np.int32)} | rows
 
 
 def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator: np.random.Generator) -> Arrays:

@@ -24,10 +24,13 @@ from tune_experiments.red.cloning import Cloning, budget_of
 from tune_experiments.red.commanders import COMMANDERS
 from tune_experiments.red.config import RedConfig, make_world
 from tune_experiments.red.game import red_team
+from tune_experiments.red.scripted import play_scripted
 
 RED, RL, SCRATCH = "red", "rl", "scratch"
 VALIDATION_SEED = 101
 ORACLE, SILENT, ADVERSARIAL = "oracle", "none", "adversarial"
+SCRIPTED = ", scripted executor"
+"""After a commander, in the name of a test without a learned team."""
 
 
 def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
@@ -51,7 +54,7 @@ def build_policy(config: RedConfig, seed: int) -> TeamPolicy:
 def validate(config: RedConfig, policy: TeamPolicy) -> Episodes:
     """Wins under the oracle, and without commands."""
     told, silent = (play(config, policy, one, config.valid_episodes, VALIDATION_SEED) for one in (ORACLE, SILENT))
-    return {"win": told["win"], "win_without_commands": silent["win"], "length": told["length"]}
+    return {"win_rate": told["win_rate"], "win_rate_without_commands": silent["win_rate"], "length": told["length"]}
 
 
 def evaluate(config: RedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
@@ -59,11 +62,17 @@ def evaluate(config: RedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     return {one: play(config, policy, one, config.test_episodes, config.test_seed) for one in COMMANDERS}
 
 
+def evaluate_scripted(config: RedConfig) -> dict[str, Episodes]:
+    """The same games of a scripted executor under every commander."""
+    play_one = functools.partial(play_scripted, config, episodes=config.test_episodes, seed=config.test_seed)
+    return {f"{one}{SCRIPTED}": play_one(one) for one in COMMANDERS}
+
+
 def play(config: RedConfig, policy: TeamPolicy, commander: str, episodes: int, seed: int) -> Episodes:
-    """Whole games under a commander: `win`, `loss`, `ticks` and `length`, [K] each."""
+    """Whole games under a commander: `win_rate` (0 or 1), `ticks` and `length`, [K] each."""
     with closing(make_world(config, episodes, commander=commander)) as world:
         found = Evaluation(world, policy).run(seed)
-    return {name: found[name] for name in ("win", "loss", "ticks", "length")}
+    return {"win_rate": found["win"], "ticks": found["ticks"], "length": found["length"]}
 
 
 def learning_rate(config: RedConfig, first_update: int) -> Schedule:

@@ -18,6 +18,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.cloning import Cloning, log_prob_of
 from tune_experiments.red.config import RedConfig, make_world
 from tune_experiments.red.decisions import aim_in_words, decisions_of_scripts
+from tune_experiments.red.scripted import commands_of, play_scripted
 from tune_experiments.red.trials import build_policy, learning_rate, plan
 from tune_experiments.red.worlds import TEXTS
 
@@ -175,3 +176,21 @@ def test_the_papers_schedule_rises_for_300_updates_and_falls_to_0_at_1500():
 def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         RedConfig(**changes)
+
+
+# ------------------------------------------------------------------------------------- the scripted executor
+
+
+def test_the_scripted_executor_does_what_it_is_told_and_mines_beside():
+    world = make_world(SMOKE, 1, commander="narrated")
+    world.reset(0)
+    view = {name: value[0, 0] for name, value in world.see_all().items()}
+    silent, told = commands_of("", view), commands_of("build stable", view)
+    assert (silent[:, 0] == C_GATHER).sum() == 3 and (silent[:, 0] == C_CONTINUE).sum() == 47
+    assert (told[:, 0] == C_GATHER).sum() == 2 and (told[:, 0] == C_BUILDING).sum() == 1
+    assert told[told[:, 0] == C_BUILDING, 4] == STABLE
+
+
+def test_scripted_executors_play_every_game_to_its_end():
+    found = play_scripted(dataclasses.replace(SMOKE, agents=2), "oracle", 3, 0)
+    assert found["length"].tolist() == [12.0] * 3 and found["win_rate"].tolist() == [0.0] * 3

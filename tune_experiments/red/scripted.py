@@ -1,0 +1,82 @@
+"""A scripted executor in the team's place: it does what it is told by fixed rules and learns nothing.
+
+A phrase is carried out by `rl_envs/minirts/phrases.py`. Units that it does not concern mine where they are idle
+peasants, and attack where they are fighters of an agent that has at least five. So what a commander's words are worth
+is seen without any training.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.minirts.factored import C_CONTINUE
+from rl_envs.minirts.phrases import PHRASES, commands_for
+from rl_envs.minirts.symbols import ARMY
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.red.commanders import MINE
+from tune_experiments.red.config import RedConfig, make_world
+from tune_experiments.red.decisions import per_unit_actions
+
+METRICS = {"win_rate": "win", "ticks": "ticks", "length": "length"}
+"""Metric -> what the world calls it."""
+ATTACK, FIGHTERS = PHRASES[0], 5
+
+
+def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -> Episodes:
+    """Whole games of scripted executors under a commander, one in each world; the metrics of `METRICS`, [K] each.
+
+    Args:
+        config: of the run.
+        commander: one of `COMMANDERS`.
+        episodes: K.
+        seed: as for a trained team, which plays the same games.
+    """
+    with closing(make_world(config, episodes, commander=commander, actions="per_unit")) as world:
+        world.reset(seed)
+        world.auto_resets = False
+        found = {name: np.zeros(episodes) for name in METRICS}
+        is_playing = np.ones(episodes, bool)
+        while is_playing.any():
+            words = [world.last_words(index) for index in range(episodes)]
+            seen = world.see_all()
+            tables = np.stack([_team(seen, index, told) for index, told in enumerate(words)])
+            *_, info = world.step(per_unit_actions(tables))
+            done = info["done_worlds"]
+            if not len(done):
+                continue
+            fresh = is_playing[done]
+            for name, key in METRICS.items():
+                found[name][done[fresh]] = info["episode"][key][fresh]
+            is_playing[done] = False
+            if is_playing.any():
+                world.next_episode(done)
+    return found
+
+
+def commands_of(phrase: str, view: Arrays) -> Array:
+    """What an agent's units do, [50, 7] int32 as `commands_for` gives it.
+
+    Args:
+        phrase: what it is told, one of `PHRASES`, or "".
+        view: what it observes.
+    """
+    table = commands_for(phrase, view)
+    fighters = int((view["owned"] & np.isin(view["own_type"], ARMY)).sum())
+    for beside in (MINE, ATTACK) if fighters >= FIGHTERS else (MINE,):
+        other = commands_for(beside, view)
+        is_free = (table[:, 0] == C_CONTINUE) & (other[:, 0] != C_CONTINUE)
+        table[is_free] = other[is_free]
+    return table
+
+
+def _team(seen: Arrays, index: int, words: list[str]) -> Array:
+    """Commands of all agents of a world, [N, 50, 7]."""
+    return np.stack(
+        [
+            commands_of(phrase, {name: value[index, agent] for name, value in seen.items()})
+            for agent, phrase in enumerate(words)
+        ]
+    )
