@@ -60,7 +60,7 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
     seeds = (0, 1, 2, 3, 4)
 
-    def plan(self, config: Any, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
+    def plan(self, config: MatchingRtfmConfig, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """Each row goes through all stages."""
         return stages.plan(config, method, seed)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
@@ -89,7 +88,7 @@ def validate(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> Epi
     return evaluation.validate(config, stage, policy, _way(config))
 
 
-def _way(config: Any) -> Way:
+def _way(config: EndiMessengerConfig) -> Way:
     return functools.partial(evaluation_of, config.division, WithRandomMoves)
 
 

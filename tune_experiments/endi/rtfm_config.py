@@ -22,7 +22,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.endi.division import DivisionSettings, check_stack
 from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.experiment.training_config import StagedExperimentConfig
-from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, RunConfig, learner_config, make_world
+from tune_experiments.rtfm.config import MatchingRunConfig, NetworkSettings, RtfmTask, learner_config, make_world
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
 
 RowName: TypeAlias = Literal[
@@ -60,13 +60,19 @@ class TeamTask(RtfmTask):
 
 @dataclass(frozen=True, kw_only=True)
 class EndiRtfmConfig(
-    RunConfig,
+    MatchingRunConfig,
     StagedExperimentConfig,
     # With fewer moments an update, agents first learn to keep away from monsters.
     workers=Workers(worlds_per_runner=128, fragment_length=32),
     first_stage_env_steps=250_000,
     budget_env_steps=2_000_000,
     validate_every_env_steps=50_000,
+    matching=MatchingSettings(
+        word_features=64,
+        learner=matching_learner(is_joint=False),
+        workers=Workers(worlds_per_runner=128, fragment_length=16),
+        budget_env_steps=250_000,
+    ),
 ):
     """One run."""
 
@@ -91,15 +97,6 @@ class EndiRtfmConfig(
     """How all rows learn but `qmix` and those of the mention-matching reader."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How rows that divide differ from their backbones."""
-    matching: MatchingSettings = field(
-        default_factory=lambda: MatchingSettings(
-            word_features=64,
-            learner=matching_learner(is_joint=False),
-            workers=Workers(worlds_per_runner=128, fragment_length=16),
-            budget_env_steps=250_000,
-        )
-    )
-    """How the rows of the mention-matching reader learn, and its widths; its budget is that of the first stage."""
     matching_goal_features: PositiveInt = field(default=16, metadata={"came_later": True})
     """Width of the states that ground the goal, in rows that divide with the mention-matching reader."""
     qmix: QmixSettings = field(default_factory=QmixSettings)

@@ -221,7 +221,22 @@ class RtfmConfig(RunConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LettersConfig(RunConfig, budget_env_steps=500_000, validate_every_env_steps=100_000):
+class MatchingRunConfig(RunConfig):
+    """What runs with rows of the mention-matching reader have in common."""
+
+    matching: MatchingSettings = field(default_factory=MatchingSettings)
+    """Widths of the mention-matching reader, its learner and its budget, in stages that of the first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LettersConfig(
+    MatchingRunConfig,
+    budget_env_steps=500_000,
+    validate_every_env_steps=100_000,
+    matching=MatchingSettings(
+        learner=matching_learner(learning_rate=2e-3, entropy_coef=0.03), budget_env_steps=250_000
+    ),
+):
     """One run of the experiment on rock-paper-scissors."""
 
     methods: tuple[LettersRow, ...] = ("matching", "cnn", "film", "txt2pi", "txt2pi_supervised_attention")
@@ -232,12 +247,6 @@ class LettersConfig(RunConfig, budget_env_steps=500_000, validate_every_env_step
     """Widths of all networks; looks and features as in the paper's text, with which txt2pi reads sooner."""
     learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
     """How the networks of all methods but `matching` learn."""
-    matching: MatchingSettings = field(
-        default_factory=lambda: MatchingSettings(
-            learner=matching_learner(learning_rate=2e-3, entropy_coef=0.03), budget_env_steps=250_000
-        )
-    )
-    """Widths, learner and budget of the row `matching`."""
     transfer_env_steps: PositiveInt = 500_000
     """Number of env steps of training on unseen games, in the rows that train there."""
     attention_weight: PositiveFloat = 0.3

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
 from tune_experiments.experiment.plan import TrialPlan
-from tune_experiments.rtfm.config import Task, make_world
+from tune_experiments.rtfm.config import MatchingRunConfig, Task, make_world
 from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings
 from tune_experiments.rtfm.trials import plan as plan_one
 from tune_experiments.rtfm.trials import sizes
@@ -34,8 +33,10 @@ MATCHING_NOTE = (
 )
 
 
-def matching_plan(config: Any, row: MatchingRow, seed: int, extra_losses: tuple[ExtraLoss, ...] = ()) -> TrialPlan:
-    """A row with one seed, for a configuration that has `MatchingSettings` under `matching`.
+def matching_plan(
+    config: MatchingRunConfig, row: MatchingRow, seed: int, extra_losses: tuple[ExtraLoss, ...] = ()
+) -> TrialPlan:
+    """A row with one seed.
 
     Args:
         config: of the run.

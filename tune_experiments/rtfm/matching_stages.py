@@ -21,7 +21,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.rtfm.config import RtfmTask, RunConfig
+from tune_experiments.rtfm.config import MatchingRunConfig, RtfmTask
 from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, UNSEEN, Changes, column, columns, evaluate
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
 from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
@@ -39,7 +39,14 @@ DIFFICULTIES: dict[StageName, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatchingRtfmConfig(RunConfig, validate_every_env_steps=100_000, test_episodes=500):
+class MatchingRtfmConfig(
+    MatchingRunConfig,
+    validate_every_env_steps=100_000,
+    test_episodes=500,
+    matching=MatchingSettings(
+        word_features=64, learner=matching_learner(final_entropy_coef=0.0), budget_env_steps=400_000
+    ),
+):
     """One run; the settings of networks that are not ours are not used."""
 
     methods: tuple[MatchingRow, ...] = (MATCHING,)  # type: ignore[assignment]
@@ -50,12 +57,6 @@ class MatchingRtfmConfig(RunConfig, validate_every_env_steps=100_000, test_episo
     nl dyna for the full game, and 10x10 for its large room."""
     task: RtfmTask = field(default_factory=RtfmTask)
     """The room; what happens in it is the stages'."""
-    matching: MatchingSettings = field(
-        default_factory=lambda: MatchingSettings(
-            word_features=64, learner=matching_learner(final_entropy_coef=0.0), budget_env_steps=400_000
-        )
-    )
-    """Widths and learner of the reader; its budget is that of the first stage."""
     budget_env_steps: PositiveInt = 300_000
     """Number of env steps of training in each stage but the first."""
     later_learning_rate: PositiveFloat = 1e-3
