@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import pytest
@@ -72,8 +73,11 @@ def test_a_plan_takes_its_processes_and_lengths_from_the_configuration():
 
 
 def experiments_that_train():
-    names = [name for name in known_experiments() if name not in ("overcooked_crossplay", "sama_retest")]
-    return [find_experiment(name) for name in names]
+    found = []
+    for name in known_experiments():
+        with contextlib.suppress(UserError):  # a script that trains nothing
+            found.append(find_experiment(name))
+    return found
 
 
 @pytest.mark.parametrize("experiment", experiments_that_train(), ids=lambda experiment: experiment.name)
