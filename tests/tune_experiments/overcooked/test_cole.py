@@ -1,6 +1,7 @@
 """COLE: the solver's numbers by hand, who is drawn as partner, and how the population grows."""
 
 import dataclasses
+import functools
 import json
 
 import numpy as np
@@ -10,8 +11,10 @@ from PIL import Image
 
 from rl_models.batch import to_batch
 from rl_models.schedule import Progress
-from rl_models.training.checkpoint import save_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, path_of, save_checkpoint
 from rl_models.training.collector import Collector
+from rl_models.training.local_algorithm import LocalAlgorithm
+from rl_models.training.loop import Learner
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked import cole_solver as solver
@@ -233,6 +236,34 @@ def test_a_population_goes_on_from_a_checkpoint_as_if_nothing_had_happened():
         other.train()
     assert other.generations == one.generations and len(one.generations) == 4
     assert generations_of(one.checkpoint()[0]) == one.generations
+
+
+def local_algorithm(trial):
+    """Training without Ray in 4 kitchens, 80 env steps an update."""
+    collector = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 20)
+    return LocalAlgorithm(collector, Learner(collector.policy, trial.objective, trial.optimiser), trial.seed)
+
+
+def test_kitchens_learners_and_members_of_a_stored_trial_go_on_exactly(tmp_path):
+    settings = ColeSettings(generations=3, initial_generations=1)
+    config = dataclasses.replace(SMOKE, budget_env_steps=720, cole=settings)
+    worlds = functools.partial(worlds_of_generation, config)
+
+    def begun():
+        return Cole(settings, plan(config, "cole", 0), worlds, lambda first, second: 1.0, local_algorithm)
+
+    one, other = begun(), begun()
+    for _ in range(5):
+        one.train()
+    assert len(one.generations) == 1
+    tensors, progress = one.checkpoint()
+    save_checkpoint(tmp_path, progress.env_steps, tensors, {})
+    other.restore(load_checkpoint(path_of(tmp_path, progress.env_steps)).tensors, progress)
+    for _ in range(4):
+        assert one.train()["loss/total"] == other.train()["loss/total"]
+    assert len(one.generations) == 3 and one.generations == other.generations
+    for name, weights in one.policy().state_dict().items():
+        assert weights.equal(other.policy().state_dict()[name])
 
 
 def test_a_payoff_is_the_reward_of_a_pair_of_chefs():
