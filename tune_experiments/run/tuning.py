@@ -49,12 +49,22 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     from ray import tune
 
     try:
-        _train(parameters["request"], gpus, tune.report)
+        train_request(parameters["request"], gpus, tune.report)
     except UserError as error:  # an error would let Tune start the trial again, and again come to this sentence
         tune.report({REFUSED: str(error)})
 
 
-def _train(request: Request, gpus: Gpus, tell: Report) -> None:
+def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
+    """Train one trial in this process.
+
+    Args:
+        request: what to train, and the folder that it continues from and writes to.
+        gpus: of the trial's processes.
+        tell: gets a row now and then.
+
+    Raises:
+        UserError: something that the trial refuses, in a sentence.
+    """
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
     folder = Path(request["folder"])

@@ -1,5 +1,9 @@
-"""Every script's smoke preset, from command line to table, in one Ray session."""
+"""Every script's smoke preset, from command line to table, in one Ray session.
 
+In `make test` only some scripts start a process for every trial; in `make slow` all others do.
+"""
+
+import contextlib
 import dataclasses
 import io
 import json
@@ -12,6 +16,7 @@ import pytest
 from PIL import Image
 
 from tests.tune_experiments.run.bomb import Bomb
+from tests.tune_experiments.run.in_process import trials_in_process
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
@@ -32,6 +37,8 @@ VARIANTS = {
     "verco_messages": "verco_salad",
 }
 """Script -> the one whose code it runs with other rows or sizes; it runs in `make slow`."""
+THROUGH_TUNE = ("furnmove_sync", "matrix_game")
+"""Scripts whose trials run in processes of their own, one with RLlib's algorithm and one with ours."""
 SCRIPTS = [pytest.param(name, marks=pytest.mark.slow) if name in VARIANTS else name for name in NAMES]
 
 
@@ -44,7 +51,8 @@ def runs(ray_session, tmp_path_factory):
         if name not in done:
             out = tmp_path_factory.mktemp(name) / "run"
             arguments = ["--preset", "smoke", "--out", str(out), "--seeds", "0"]
-            assert main(find_experiment(name), arguments) == 0
+            with contextlib.nullcontext() if name in THROUGH_TUNE else trials_in_process():
+                assert main(find_experiment(name), arguments) == 0
             done[name] = out
         return done[name]
 
@@ -76,6 +84,18 @@ def test_a_smoke_run_leaves_everything_that_a_run_promises(runs, name):
         assert moments[-1] >= experiment.presets["smoke"].budget_env_steps
         assert any(key.startswith("valid/") for key in rows[-1])
         assert list(trial.glob("events.out.tfevents.*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in THROUGH_TUNE])
+def test_trials_in_processes_of_their_own_give_the_same_rows(runs, name, tmp_path):
+    out = tmp_path / "run"
+    assert main(find_experiment(name), ["--preset", "smoke", "--out", str(out), "--seeds", "0"]) == 0
+    here, there = (
+        {(row.table, row.method, row.world, row.metric) for row in read(folder / "results.jsonl")}
+        for folder in (runs(name), out)
+    )
+    assert here == there
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

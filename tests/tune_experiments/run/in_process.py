@@ -1,0 +1,28 @@
+"""Trials in the test's own process, one after the other, in the place of Ray Tune's processes.
+
+A run is then what it is for its user, from command line to table, without the start of a process for every trial.
+"""
+
+import contextlib
+
+import pytest
+
+from tune_experiments.launch import launch
+from tune_experiments.run.placement import NO_GPUS
+from tune_experiments.run.tuning import train_request
+
+
+@contextlib.contextmanager
+def trials_in_process():
+    """Within it, runs train their trials here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launch, "run_trials", _run_trials)
+        yield
+
+
+def _run_trials(requests, budgets, *arguments, **named):
+    """Run trials; a trial that fails raises its own error."""
+    for request in requests:
+        assert budgets[request["name"]] > 0
+        train_request(request, NO_GPUS, lambda row: None)
+    return {}
