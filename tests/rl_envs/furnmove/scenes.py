@@ -10,6 +10,8 @@ CARRY_AHEAD, CARRY_RIGHT, CARRY_BACK, CARRY_LEFT = range(4, 8)
 TURN_OBJECT = 8
 PUSH_AHEAD, PUSH_RIGHT, PUSH_BACK, PUSH_LEFT = range(9, 13)
 NORTH, EAST, SOUTH, WEST = range(4)
+FINE, FAILED = -0.01, -0.03
+"""Rewards of a step, and of a step whose action failed."""
 
 CENTRE = (12, 12)
 OPEN_ROOM = room_from_drawing("open", ["." * 25] * 25)

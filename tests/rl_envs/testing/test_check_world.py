@@ -6,6 +6,7 @@ import pytest
 
 from rl_envs.registry import WORLDS, make
 from rl_envs.testing import check_registered, check_world
+from tests.rl_envs.testing import broken_determinism  # noqa: F401 (adds worlds to BROKEN)
 from tests.rl_envs.testing.broken_worlds import BROKEN
 from tests.toy_worlds import Errands
 
@@ -67,7 +68,7 @@ def test_a_check_may_be_shorter_than_an_episode():
 def test_a_broken_rule_is_told_by_its_sentence(world, sentence, monkeypatch):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     needs_a_process = "process" in sentence and "global" not in sentence
-    recipe = (f"tests.rl_envs.testing.broken_worlds:{world.__name__}", {}) if needs_a_process else None
+    recipe = (f"{world.__module__}:{world.__name__}", {}) if needs_a_process else None
     with pytest.raises(AssertionError, match=sentence):
         check_world(world, recipe=recipe)
 

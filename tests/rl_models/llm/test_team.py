@@ -9,63 +9,23 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import decision_mask, forward, select_worlds, to_batch, valued_mask
+from rl_models.batch import decision_mask, forward, to_batch, valued_mask
 from rl_models.fragment import Fragment
-from rl_models.llm.llm_config import MessageSettings
-from rl_models.llm.messages import PADDING, message_of
-from rl_models.llm.narration import PHRASES, PROMPT
+from rl_models.llm.messages import message_of
 from rl_models.llm.network import ACTION_SCORES
-from rl_models.networks.speech import MESSAGES, narrated
-from rl_models.networks.texts import MissingTextsError
+from rl_models.networks.speech import MESSAGES
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tests.rl_models.llm.small import THINGS, HintNarrator, Hints, collector, stir, team
+from tests.rl_models.llm.language_teams import (
+    BY_AGENT,
+    FORMS,
+    ROUNDING,
+    error_at_first_update,
+    stirred,
+    texts_of,
+)
+from tests.rl_models.llm.small import THINGS, HintNarrator, collector, stir, team
 from tests.rl_models.networks.weight_changes import CHANGES
-
-BY_AGENT = Ppo(is_joint=False)
-DRAWN = MessageSettings(max_tokens=8, sampled=True)
-FORMS = {
-    "sum": {},
-    "token": {"normalisation": "token"},
-    "word": {"normalisation": "word"},
-    "frozen_critic": {"critic_base": "frozen"},
-    "drawn_messages": {"messages": DRAWN},
-    "silence": {"messages": MessageSettings(heard="silence")},
-    "shuffled": {"messages": MessageSettings(max_tokens=8, heard="shuffled")},
-    "rows_of_a_table": {"by_row": True},
-    "three_agents": {"num_agents": 3},
-}
-ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values")
-
-
-def stirred(form="sum", **changed):
-    """A collector whose adapters differ from the base and from each other."""
-    one = collector(**(FORMS[form] | changed))
-    language = one.policy.network.language
-    stir(language.action.values())
-    stir(language.message.values(), 0.03)  # little, so that what is said still depends on what is seen
-    one.reset(3)
-    return one
-
-
-def narrated_again(policy, batch, **changed):
-    """A batch whose agents are told what they see once more, some of it changed."""
-    obs = {key.removeprefix("obs/"): value for key, value in batch.items() if key.startswith("obs/")}
-    found = narrated(policy.network, obs | changed)
-    return batch | {key if key.startswith("texts/") else f"obs/{key}": value for key, value in found.items()}
-
-
-def texts_of(fragment, key):
-    """Token ids at every place, without what is behind their ends."""
-    return [row[row != PADDING] for row in fragment.texts[key][fragment.obs[key].ravel()]]
-
-
-def error_at_first_update(objective, policy, fragment):
-    """Largest |ratio - 1| before any step was taken."""
-    batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(forward(policy, batch), batch, Progress())
-    return float(statistics["policy/ratio_error"])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -129,18 +89,6 @@ def test_the_joint_form_is_refused_where_agents_that_carry_on_have_no_value(obje
     objective().loss(forward(one.policy, batch := objective().prepare(to_batch(fragment))), batch, Progress())
 
 
-def test_the_learner_reads_the_messages_that_were_heard():
-    """Whatever its own message adapter would say by then."""
-    one = stirred()
-    fragment = one.collect()
-    stir(one.policy.network.language.message.values(), 2.0, seed=4)
-    assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
-    batch = to_batch(fragment)
-    others = narrated_again(one.policy, batch, **{MESSAGES: torch.full_like(batch[f"obs/{MESSAGES}"], PADDING)})
-    before, after = (forward(one.policy, each).extras[ACTION_SCORES] for each in (batch, others))
-    assert float((before - after).detach().abs().max()) > 1e-3
-
-
 @pytest.mark.parametrize("form", ["word", "drawn_messages", "rows_of_a_table"])
 def test_worlds_can_be_spread_over_collectors(form):
     policy = stirred(form).policy
@@ -158,122 +106,6 @@ def test_worlds_can_be_spread_over_collectors(form):
                 assert all(np.array_equal(own, others) for own, others in shown), key
             elif key != "situation" or not by_row:
                 np.testing.assert_array_equal(value, found, err_msg=key)
-
-
-def test_drawn_messages_follow_the_worlds_chance_and_greedy_ones_do_not():
-    drawn, greedy = (stirred(form).collect().obs[MESSAGES] for form in ("drawn_messages", "word"))
-    assert len(np.unique(drawn.reshape(-1, 8), axis=0)) > len(np.unique(greedy.reshape(-1, 8), axis=0))
-    np.testing.assert_array_equal(stirred("drawn_messages").collect().obs[MESSAGES], drawn)
-
-
-def test_a_learner_asks_for_no_words():
-    """It reads the token ids that travel with the fragment, each text once."""
-    one = stirred(num_worlds=12)
-    fragment = one.collect()
-    for table in fragment.texts.values():
-        assert len(np.unique(table, axis=0)) == len(table)
-    assert len(fragment.texts[PROMPT]) < fragment.obs[PROMPT].size
-    learner = copy.copy(one.policy.network)
-    learner.narrator = None
-    one.policy.network = learner
-    assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
-
-
-def test_each_agent_hears_the_others_in_order_and_never_itself():
-    one = stirred("three_agents")
-    network, heard = one.policy.network, []
-
-    class Listening(HintNarrator):
-        def action_prompt(self, code, heard_now):
-            heard.append((int(code[0]), tuple(heard_now)))
-            return super().action_prompt(code, heard_now)
-
-    network.narrator = Listening()
-    obs = {key: torch.from_numpy(value)[:1, None] for key, value in one.world.observe().items()}
-    obs[MESSAGES] = torch.from_numpy(network.writer.from_texts(["take zero", "take one", "take two"]))[None, None]
-    obs["decides"][:] = True
-    one.policy(narrated(network, obs), {}, torch.zeros(1, 1, dtype=torch.bool))
-    assert sorted(heard) == [
-        (0, ("take one", "take two")),
-        (1, ("take two", "take zero")),
-        (2, ("take zero", "take one")),
-    ]
-
-
-def test_shuffled_messages_are_those_of_another_world():
-    policy = stirred().policy
-    policy.network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
-    own = collector(3, policy=policy).collect().obs[MESSAGES][:, 0]
-    policy.network.settings = stirred("shuffled").policy.network.settings
-    shuffled = collector(3, policy=policy).collect().obs[MESSAGES][:, 0]
-    np.testing.assert_array_equal(shuffled, np.roll(own, 1, axis=0))
-    assert (own != shuffled).any()
-
-
-def test_shuffled_messages_at_a_final_observation_are_those_of_another_world():
-    """Also where one world alone is stopped: here world b after 3 + b ticks."""
-
-    class StoppedInTurns(Hints):
-        def _advance(self, actions, recorded):
-            reward, over, _ = super()._advance(actions, recorded)
-            return reward, over, self.state["episode_length"] + 1 >= 3 + np.arange(self.num_worlds)
-
-    policy = stirred("shuffled").policy
-    network, finals = policy.network, []
-    network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
-    one = Collector(StoppedInTurns(3), policy, 5)
-    one.reset(3)
-    value = one._values_of
-    one._values_of = lambda obs, *rest: finals.append(obs) or value(obs, *rest)
-    fragment = one.collect()
-
-    network.settings = stirred().policy.network.settings
-
-    def written(obs):
-        unheard = {key: torch.from_numpy(seen)[:, None] for key, seen in obs.items() if key != MESSAGES}
-        return network.speech().narrate(unheard)[MESSAGES][:, 0].numpy()
-
-    assert fragment.steps["truncated"].sum(0).tolist() == [0, 0, 1, 1, 1]
-    for world, final in enumerate(finals[:3]):
-        beside = written({key: seen[:, 3 + world] for key, seen in fragment.obs.items()})
-        np.testing.assert_array_equal(final[MESSAGES][0], beside[world - 1])
-        assert (final[MESSAGES] != written(final)).any()
-
-
-def test_shuffled_messages_are_empty_where_there_is_no_other_world():
-    assert (stirred("shuffled", num_worlds=1).collect().obs[MESSAGES] == PADDING).all()
-
-
-def test_messages_of_the_world_are_heard_instead_of_own_ones():
-    one = stirred()
-    taught = one.policy.network.writer.from_texts(["take the blue ball"])[0]
-
-    class Teacher(Hints):
-        def _observe(self, rows):
-            seen = super()._observe(rows)
-            return seen | {MESSAGES: np.broadcast_to(taught, (*seen["decides"].shape, 8)).copy()}
-
-    other = collector(policy=one.policy)
-    other.world = Teacher(3)
-    other.world.observation_spec[MESSAGES] = None
-    other.reset(0)
-    assert (other.collect().obs[MESSAGES] == taught).all()
-
-
-def test_without_messages_in_the_observation_the_team_speaks_for_itself():
-    """As in a loaded policy's `act`: greedily, to the same end."""
-    one = stirred()
-    fragment = one.collect()
-    batch = select_worlds(to_batch(fragment), slice(0, 2))
-    added = {f"obs/{key}" for key in (MESSAGES, PROMPT, PHRASES)}
-    bare = {key: value for key, value in batch.items() if key not in added and not key.startswith("texts/")}
-    with pytest.raises(MissingTextsError, match="lack 'prompt'"):
-        forward(one.policy, bare)
-    with torch.no_grad():
-        torch.testing.assert_close(
-            forward(one.policy, narrated_again(one.policy, bare)).extras[ACTION_SCORES],
-            forward(one.policy, batch).extras[ACTION_SCORES],
-        )
 
 
 def test_illegal_actions_are_neither_scored_nor_drawn():

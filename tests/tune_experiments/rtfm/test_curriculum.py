@@ -1,67 +1,36 @@
 """Trials in stages: what is handed over, what is frozen, how a stage ends, and that no death leaves a trace."""
 
 import dataclasses
-import functools
 import json
 
 import numpy as np
 import pytest
 import torch
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.algorithms.ppo import Ppo
-from rl_models.rllib.config import rllib_config
-from rl_models.rllib.workers import Workers
-from rl_models.schedule import Progress, Schedule
-from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
-from rl_models.training.collector import Collector
+from rl_models.schedule import Schedule
+from rl_models.training.checkpoint import CheckpointError, newest_whole_checkpoint, path_of
 from rl_models.training.local_algorithm import LocalAlgorithm
-from tests.tune_experiments.run import stages
+from tests.tune_experiments.rtfm.curriculum_runs import (
+    ENDS,
+    Died,
+    checkpoint,
+    in_order,
+    log_of,
+    points_of,
+    run,
+    weights,
+)
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, played_in, three_stages
 from tune_experiments import __main__ as commands
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Promotion, Stage, make_rllib_algorithm
+from tune_experiments.experiment.plan import Promotion, Stage
 from tune_experiments.play import loading as policies
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.tables import make_table
-from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import stage_training, trial
-from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.trial import Trial
-from tune_experiments.run.weight_transfer import check_transfers, transfer_stage
-
-ENDS = (2 * BATCH, 5 * BATCH, 8 * BATCH)
-"""Of the three stages: the first is passed at its first validation, the others take their budgets."""
-
-
-def run(folder, declared=None, report=None, game="crowd"):
-    """Train, and test in a game; the rows that were reported."""
-    rows = []
-    made = experiment(declared or three_stages(), game)
-    Trial(made, Config(), "walkers", 0, folder).run(report or rows.append)
-    return rows
-
-
-def checkpoint(folder, env_steps):
-    return load_checkpoint(path_of(folder / "checkpoints", env_steps))
-
-
-def weights(folder, env_steps):
-    return checkpoint(folder, env_steps).tensors["weights"]
-
-
-def log_of(folder):
-    rows = read_metrics(folder / "metrics.jsonl")
-    return [{name: value for name, value in row.items() if not name.startswith(("wall", "speed"))} for row in rows]
-
-
-def points_of(folder):
-    events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
-    curves = [tag for tag in events.Tags()["scalars"] if not tag.startswith("speed")]
-    return {tag: [(point.step, point.value) for point in events.Scalars(tag)] for tag in curves}
+from tune_experiments.run.weight_transfer import check_transfers
 
 
 @pytest.fixture(scope="module")
@@ -134,13 +103,9 @@ def test_a_kept_optimiser_goes_on_counting_its_updates(whole):
     """Two minibatches a batch: 4 updates in the first stage and 6 in the second, a grown table's only ones."""
     state = checkpoint(whole[0], ENDS[1]).tensors["optimizer"]
     names = [name for name in weights(whole[0], ENDS[1]) if not name.startswith("network.mix.")]
-    steps = {name: float(state[f"{index}.step"]) for index, name in enumerate(_in_order(names))}
+    steps = {name: float(state[f"{index}.step"]) for index, name in enumerate(in_order(names))}
     assert steps.pop("network.cells.weight") == 6
     assert set(steps.values()) == {10}
-
-
-def _in_order(names):
-    return [name for name, _ in stages.build_policy().named_parameters() if name in names]
 
 
 def test_results_tell_stages_apart_by_the_names_of_their_worlds(whole):
@@ -158,10 +123,6 @@ def test_results_tell_stages_apart_by_the_names_of_their_worlds(whole):
 
 
 # ------------------------------------------------------------------------------------------ death anywhere
-
-
-class Died(BaseException):
-    """No handler of errors may hold it, as none holds a kill."""
 
 
 class Fuse:
@@ -394,101 +355,3 @@ def test_evaluate_finds_the_numbers_that_the_trial_found_in_each_stage(whole, kn
     value = read_test_results(whole[0])[number].value
     assert f"stage {('1_calm', '2_windy', '3_crowd')[number]}" in said
     assert f"{value:.1f}" in said if abs(value) >= 10 else f"{value:.3f}" in said
-
-
-# ------------------------------------------------------------------------------------------ RLlib's algorithms
-
-
-@pytest.mark.parametrize("kind", ["adam", "rmsprop"])
-def test_rllibs_learner_goes_on_with_what_was_handed_over_and_moves_no_frozen_weight(tmp_path, kind):
-    """Without a cluster: the learner that RLlib would build for the second stage, after the first one here."""
-    optimiser = OptimiserSettings(optimiser=kind, amsgrad=kind == "adam")
-    changed = [
-        dataclasses.replace(stage, plan=dataclasses.replace(stage.plan, optimiser=optimiser))
-        for stage in three_stages().stages[:2]
-    ]
-    run(tmp_path, Curriculum(tuple(changed)), game="windy")
-    course = CurriculumState(Curriculum(tuple(changed)))
-    course.restore(checkpoint(tmp_path, ENDS[0]).state)
-    course.next_stage()
-    tensors, _ = transfer_stage(course, checkpoint(tmp_path, ENDS[0]).tensors, tmp_path)
-    one = course.plan
-    settings = {name: getattr(one, name) for name in ("make_world", "build_policy", "objective", "optimiser")}
-    learner = rllib_config(**settings, workers=one.workers, seed=one.seed).build_learner(env=None, spaces=None)
-    learner.build()
-    learner.restore_training_state(tensors, Progress())
-    before = {name: value.clone() for name, value in learner.training_state()[0]["weights"].items()}
-    for name, value in before.items():
-        assert torch.equal(value, tensors["weights"][name]), name
-    collector = Collector(one.make_world(4), one.build_policy(), 5)
-    collector.reset(0)
-    learner.update(episodes=[collector.collect()])
-    after, progress = learner.training_state()
-    same = {name for name, value in after["weights"].items() if torch.equal(value, before[name])}
-    assert same == {"network.mix.weight", "network.mix.bias"}
-    assert progress.updates == 2
-    steps = [float(value) for key, value in after["optimizer"].items() if key.endswith(".step")]
-    assert sorted(steps) == [2, 6, 6, 6, 6, 6]  # the grown table's are its own; four updates came before the others'
-
-
-def rllib_stages(objective, runners=0):
-    """The first two stages, trained by RLlib with an optimiser that would move a frozen weight by its old momentum."""
-    changes = {
-        "objective": objective,
-        "optimiser": OptimiserSettings(learning_rate=Schedule.constant(0.02), amsgrad=True),
-        "workers": Workers(runners=runners, worlds_per_runner=4, fragment_length=5),
-        "make_algorithm": make_rllib_algorithm,
-    }
-    first, second, _ = three_stages().stages
-    return Curriculum(
-        tuple(dataclasses.replace(stage, plan=dataclasses.replace(stage.plan, **changes)) for stage in (first, second))
-    )
-
-
-def stage_ends(folder):
-    """Env steps at which the two stages ended."""
-    state = load_state(newest_whole_checkpoint(folder / "checkpoints"))
-    return state["curriculum"]["ended"][0]["env_steps"], state["progress"]["env_steps"]
-
-
-@pytest.mark.parametrize(
-    ("objective", "runners"),
-    [(Ppo(num_epochs=1), 0), pytest.param(Impala(), 1, marks=pytest.mark.slow)],
-    ids=["ppo", "impala"],
-)
-def test_rllibs_learners_take_weights_over_and_leave_frozen_ones_alone(ray_session, tmp_path, objective, runners):
-    run(tmp_path, rllib_stages(objective, runners), game="windy")
-    first, second = stage_ends(tmp_path)
-    assert second - first >= 3 * BATCH
-    before, after = weights(tmp_path, first), weights(tmp_path, second)
-    changed = {name for name, value in after.items() if not np.array_equal(value[: len(before[name])], before[name])}
-    assert changed == {name for name in after if not name.startswith("network.mix.")}
-    moved = max(float(abs(after[name][: len(before[name])] - before[name]).max()) for name in changed)
-    assert moved < 0.02 * 10  # no weight began anew
-    last = checkpoint(tmp_path, second)
-    steps = {key: float(value) for key, value in last.tensors["optimizer"].items() if key.endswith(".step")}
-    grown = _in_order(changed).index("network.cells.weight")
-    assert steps.pop(f"{grown}.step") == last.state["curriculum"]["progress"]["updates"]
-    assert set(steps.values()) == {last.state["progress"]["updates"]}
-
-
-def test_ppo_that_dies_between_its_stages_and_in_the_second_ends_as_if_it_had_not(ray_session, tmp_path):
-    declared = rllib_stages(Ppo(num_epochs=1, num_minibatches=2))
-    one, other = tmp_path / "whole", tmp_path / "cut"
-    run(one, declared, game="windy")
-
-    def die_at(is_moment, row):
-        if is_moment(row):
-            raise Died
-
-    for is_moment in (lambda row: "after calm" in row.get("said", ""), lambda row: row["env_steps"] == 5 * BATCH):
-        with pytest.raises(Died):
-            run(other, declared, functools.partial(die_at, is_moment), "windy")
-    run(other, declared, game="windy")
-    assert log_of(one) == log_of(other)
-    assert read_test_results(one) == read_test_results(other)
-    for env_steps in ENDS[:2]:
-        ours, theirs = (checkpoint(folder, env_steps).tensors for folder in (one, other))
-        for group, named in ours.items():
-            for name in named.keys() - {"version"}:  # RLlib counts copies of the weights anew
-                np.testing.assert_array_equal(named[name], theirs[group][name], err_msg=f"{group} {name}")

@@ -1,6 +1,5 @@
 """A run in a store: the copy is whole, continues anywhere, outlives an outage, and touches nothing that others keep."""
 
-import contextlib
 import copy
 import io
 import json
@@ -13,88 +12,32 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
 from tests.patience import PATIENCE_SECONDS
+from tests.tune_experiments.run.remote_runs import (
+    CONFIG,
+    HIDDEN,
+    TRIAL,
+    claim,
+    contents,
+    copy_at,
+    fail,
+    interrupt,
+    put,
+    refuse,
+    run_in,
+    short_manifest,  # noqa: F401 (used by every test here)
+    visible,
+)
 from tune_experiments.__main__ import main
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch.launch import show_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.results.trial_log import TrialLog
-from tune_experiments.run import remote_claim, remote_sync, run_folder
+from tune_experiments.run import remote_claim, remote_sync
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder, uri_of
-
-CONFIG, TRIAL = {"a": 1}, "trials/sync-seed0"
-HIDDEN = {".secret/key": b"k", ".git/config": b"g", ".env": b"e"}
-
-
-@pytest.fixture(autouse=True)
-def short_manifest(monkeypatch):
-    """Asking git and the driver each time would make these tests slow."""
-    monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
-    monkeypatch.setattr(remote_claim, "SETTLES_AFTER_SECONDS", 0.0)
-
-
-def put(store, files):
-    for name, content in files.items():
-        (store / name).parent.mkdir(parents=True, exist_ok=True)
-        (store / name).write_bytes(content)
-
-
-def run_in(store, begin, end=lambda: None, config=CONFIG):
-    """What a run with one trial does to its folders, by the code that does it: train from checkpoint `begin` on."""
-    with open_run(Path(copy_at(store)), config, "matrix_game", (0,)) as (run, copy):
-        with synced_folder(f"{copy_at(store)}/{TRIAL}") as (folder, trial_copy), TrialLog(folder) as log:
-            log.rewind(begin)
-            for env_steps in range(begin + 1, begin + 4):
-                log.append({"env_steps": env_steps})
-                save_checkpoint(folder / "checkpoints", env_steps, {"weights": {"a": np.zeros(2)}}, {})
-                prune(folder / "checkpoints", keep=2)
-                trial_copy.push()
-            end()
-        copy.pull()
-        replace_rows(run.results, [Result("x", "A", "sync", "w", "test", 0, "return", 1.0)])
-
-
-def fail():
-    raise ZeroDivisionError("mine")
-
-
-def refuse():
-    raise UserError(f"table.md of {next(Path(tempfile.gettempdir()).iterdir())} is wrong")
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-def claim(store, beat):
-    """The claim of a run on another machine."""
-    text = json.dumps({"owner": "other", "process": 7, "host": "elsewhere", "beat": beat})
-    put(store, {"passing.json": text.encode()})
-    (store / "passing.json").replace(store / remote_claim.CLAIM_FILE)
-
-
-def visible(files):
-    """Without the files that a run keeps for itself."""
-    return {name: content for name, content in files.items() if ".concord." not in name}
-
-
-def copy_at(store):
-    return f"file://{store}"
-
-
-def contents(folder):
-    found = {}
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # a claim that is being renewed
-            if path.is_file():
-                found[path.relative_to(folder).as_posix()] = path.read_bytes()
-    return found
 
 
 @pytest.mark.parametrize(
@@ -298,94 +241,6 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         open_run(Path(copy_at(store)), {"a": 2}, "matrix_game", (0,)),
     ):
         pass
-
-
-# ------------------------------------------------------------------------------------------ what others keep there
-
-
-PLACES = ["", ".git/", "data/", "plots/", "trials/", "tune/"]
-CHECKPOINTS = [f"checkpoints/{inner}" for inner in ("", "checkpoint_000002/", "checkpoint_000099/")]
-PLACES += [f"{TRIAL}/{inner}" for inner in ("", *CHECKPOINTS, "texts/")]
-NAMES = ["key", ".env", "notes.txt", "events.out.tfevents.1700000000.host.7.0", "picture.png", "state.json.bak"]
-NAMES += ["99.png", "events.out.tfevents.1700000000.99", "other.safetensors", "shard.json"]  # as trials name theirs
-STRANGERS = st.dictionaries(
-    st.builds("{}{}".format, st.sampled_from(PLACES), st.sampled_from(NAMES)), st.binary(max_size=8), min_size=1
-)
-
-
-@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(STRANGERS, st.sampled_from(["new", "fails", "continued", "rewound", "refused", "fails, continued"]))
-@example({f"{TRIAL}/checkpoints/checkpoint_000099/shard.json": b"weights"}, "rewound")
-def test_whatever_lay_in_the_store_before_is_there_afterwards(files, how):
-    with tempfile.TemporaryDirectory() as name:
-        store = Path(name)
-        goes_on = "continued" in how or how == "rewound"
-        if goes_on or how == "refused":
-            run_in(store, 0)
-        put(store, files)
-        before = contents(store)
-        if how == "refused":
-            with pytest.raises(UserError, match="another configuration"):
-                run_in(store, 0, config={"a": 2})
-            assert contents(store) == before
-            return
-        try:
-            begin = 1 if how == "rewound" else 3 if goes_on else 0
-            run_in(store, begin, end=fail if "fails" in how else lambda: None)
-        except UserError:
-            assert how in ("new", "fails")
-            assert any(not name.startswith(".") for name in files)
-            assert contents(store) == before
-        except ZeroDivisionError:
-            assert "fails" in how
-        assert files.items() <= contents(store).items()
-
-
-def test_a_run_deletes_what_it_has_sent_from_another_machine(tmp_path):
-    run_in(tmp_path, 0)
-    put(tmp_path, HIDDEN)
-    run_in(tmp_path, 3)
-    found = contents(tmp_path)
-    assert {name.split("/")[3] for name in found if "checkpoint_" in name} == {"checkpoint_000005", "checkpoint_000006"}
-    events = [len(content) for name, content in found.items() if "events.out" in name]
-    assert len([size for size in events if size]) == 1, "those of the session before are replaced"
-    assert HIDDEN.items() <= found.items()
-
-
-def test_a_name_that_the_run_did_not_send_is_not_deleted_and_stays_unknown_to_it(tmp_path):
-    run_in(tmp_path, 0)
-    strangers = f"{TRIAL}/checkpoints/checkpoint_000099/shard.json"
-    put(tmp_path, {strangers: b"weights"})
-    run_in(tmp_path, 1)
-    sent = json.loads(contents(tmp_path)[f"{TRIAL}/.concord.sent.json"])["sent"]
-    assert contents(tmp_path)[strangers] == b"weights"
-    assert f"{TRIAL}/{sent[0]}" in contents(tmp_path)
-    assert not strangers.endswith(tuple(sent))
-
-
-def test_a_run_that_was_killed_between_sending_and_deleting_deletes_on_continuing(tmp_path, monkeypatch):
-    """Its ledger stands before its files."""
-    folder, store = tmp_path / "a", tmp_path / "store"
-    sends = RemoteSync(folder, copy_at(store))
-    save_checkpoint(folder / "checkpoints", 1, {"weights": {"a": np.zeros(2)}}, {})
-    monkeypatch.setattr(sends._ledger, "remove", lambda names: interrupt())
-    with pytest.raises(KeyboardInterrupt):
-        sends.push()
-    with synced_folder(copy_at(store)) as (again, _):
-        save_checkpoint(again / "checkpoints", 2, {"weights": {"a": np.zeros(2)}}, {})
-        prune(again / "checkpoints", keep=1)
-    assert {name.split("/")[1] for name in visible(contents(store))} == {"checkpoint_000002"}
-
-
-@pytest.mark.parametrize("text", [b"", b"[]", b'{"mine": 1}'])
-@pytest.mark.parametrize("name", [".concord.sent.json", remote_claim.CLAIM_FILE])
-def test_a_file_of_others_that_has_the_name_of_a_runs_own_one_is_refused(name, text, tmp_path):
-    run_in(tmp_path, 0)
-    put(tmp_path, {name: text})
-    before = contents(tmp_path)
-    with pytest.raises(UserError, match=rf"^{copy_at(tmp_path)}/{name} is no file of a run; move it away"):
-        run_in(tmp_path, 3)
-    assert contents(tmp_path) == before
 
 
 # ------------------------------------------------------------------------------------------ one run at a time

@@ -1,0 +1,150 @@
+"""FurnMove's episode ends, metrics, and random play beside the slow game."""
+
+import numpy as np
+import pytest
+
+from rl_envs.furnmove.room import room_from_drawing
+from rl_envs.furnmove.splits import RoomStream, room_by_name
+from rl_envs.furnmove.world import FurnMove
+from tests.rl_envs.furnmove.scenes import (
+    APART,
+    CARRY_BACK,
+    CARRY_LEFT,
+    CARRY_RIGHT,
+    FAILED,
+    FINE,
+    NORTH,
+    PASS,
+    situation,
+)
+from tests.rl_envs.furnmove.slow_game import SlowGame
+
+
+@pytest.mark.parametrize("num_agents", [2, 3])
+def test_within_one_cell_of_the_stand_the_episode_is_solved(num_agents):
+    world = situation(APART[num_agents], NORTH, stand=(12, 15, 0))
+    ends, earned = [], []
+    for _ in range(2):
+        _, reward, terminated, truncated, _ = world.step(np.full((1, num_agents), CARRY_RIGHT))
+        ends.append((bool(terminated[0]), bool(truncated[0])))
+        earned.append(reward[0].tolist())
+    assert ends == [(False, False), (True, False)]
+    assert earned[0] == earned[1], "the last step pays what any closer step pays"
+
+
+def test_a_diagonal_neighbour_is_two_cells_away_and_solves_nothing():
+    world = situation([(10, 9), (10, 15)], NORTH, stand=(13, 14, 0))
+    _, _, terminated, *_ = world.step(np.full((1, 2), CARRY_RIGHT))
+    assert not terminated[0]
+    _, _, terminated, *_ = world.step(np.full((1, 2), CARRY_BACK))
+    assert terminated[0]
+
+
+@pytest.mark.parametrize("bootstrap_at_limit", [True, False])
+def test_the_limit_truncates_unless_the_authors_form_is_asked_for(bootstrap_at_limit):
+    world = situation(APART[2], NORTH, max_episode_steps=3, bootstrap_at_limit=bootstrap_at_limit)
+    ends = []
+    for _ in range(3):
+        _, _, terminated, truncated, _ = world.step(np.full((1, 2), PASS))
+        ends.append((bool(terminated[0]), bool(truncated[0])))
+    assert ends == [(False, False), (False, False), (not bootstrap_at_limit, bootstrap_at_limit)]
+
+
+@pytest.mark.parametrize("bootstrap_at_limit", [True, False])
+def test_solving_at_the_last_moment_is_an_end_and_no_limit(bootstrap_at_limit):
+    arguments = {"max_episode_steps": 1, "bootstrap_at_limit": bootstrap_at_limit}
+    world = situation(APART[2], NORTH, stand=(12, 14, 0), **arguments)
+    _, _, terminated, truncated, info = world.step(np.full((1, 2), CARRY_RIGHT))
+    assert (terminated[0], truncated[0]) == (True, False)
+    assert info["episode"]["success"].tolist() == [1.0]
+
+
+def test_md_spl_and_final_distance_by_hand():
+    world = situation(APART[2], NORTH, stand=(12, 15, 0))
+    steps = [[PASS, PASS], [CARRY_LEFT, CARRY_LEFT], *[[CARRY_RIGHT, CARRY_RIGHT]] * 3]
+    for actions in steps:
+        *_, info = world.step(np.array([actions]))
+    episode = info["episode"]
+    assert episode["start_distance"].tolist() == [3.0]
+    assert episode["length"].tolist() == [5.0]
+    assert episode["final_distance"].tolist() == [0.25]
+    assert episode["md_spl"][0] == pytest.approx(3.0001 / 5.0001, abs=1e-12)
+
+
+def test_an_episode_that_is_stopped_has_no_md_spl_and_the_distance_where_it_ended():
+    world = situation(APART[2], NORTH, stand=(12, 20, 0), max_episode_steps=3)
+    for actions in ([CARRY_RIGHT] * 2, [CARRY_RIGHT] * 2, [CARRY_LEFT] * 2):
+        *_, info = world.step(np.array([actions]))
+    assert info["episode"]["md_spl"].tolist() == [0.0]
+    assert info["episode"]["success"].tolist() == [0.0]
+    assert info["episode"]["final_distance"].tolist() == [7 * 0.25], "not the shortest distance, which was 6 cells"
+
+
+def test_an_episode_shorter_than_its_distance_has_md_spl_one():
+    """Solved within one cell, d - 1 steps are enough; the larger of d and the steps counts."""
+    world = situation(APART[2], NORTH, stand=(12, 15, 0))
+    for _ in range(2):
+        *_, info = world.step(np.full((1, 2), CARRY_RIGHT))
+    assert info["episode"]["md_spl"].tolist() == [1.0]
+
+
+# ---------------------------------------------------------------------------------------- all of it at once, by chance
+
+ROOMS = [
+    room_by_name("floorplan229"),
+    RoomStream(seed=7, size="laptop", split="valid")[3],
+    room_from_drawing("pillars", ["........", "...X....", "..oo....", "........", ".....#..", "........", "........"]),
+]
+
+
+def likely_coordinated(world, random):
+    """Actions of which four in five joint ones are coordinated, so that the furniture moves a lot."""
+    table = world.tables["coordinated_actions"]
+    rows = world.observe()["coordination"][:, 0]
+    chosen = table[rows, random.integers(table.shape[1], size=len(rows))]
+    anything = random.integers(13, size=chosen.shape)
+    return np.where(random.random((len(rows), 1)) < 0.8, chosen, anything).astype(int)
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
+def test_random_play_goes_as_in_the_slow_game(num_agents):
+    random = np.random.default_rng(num_agents)
+    world = FurnMove(48, num_agents=num_agents, rooms=ROOMS, max_episode_steps=1000)
+    world.auto_resets = False
+    world.reset(seed=10 + num_agents)
+    state, names = world.state, ("agent_cells", "agent_headings", "tv", "stand")
+    games = [SlowGame(ROOMS[state["room"][i]], *(state[name][i] for name in names)) for i in range(48)]
+    playing, outcomes = set(range(48)), set()
+    for _ in range(80):
+        actions = likely_coordinated(world, random)
+        _, reward, terminated, *_ = world.step(actions)
+        for i in sorted(playing):
+            expected, is_solved = games[i].step(actions[i].tolist())
+            assert reward[i].tolist() == pytest.approx(expected, abs=1e-9)
+            assert terminated[i] == is_solved
+            assert state["agent_cells"][i].tolist() == [list(cell) for cell in games[i].agents]
+            assert state["agent_headings"][i].tolist() == games[i].headings
+            assert state["tv"][i].tolist() == list(games[i].tv)
+            assert set(map(tuple, np.argwhere(state["visited"][i]).tolist())) == games[i].visited
+            outcomes.update(round(value, 2) for value in expected)
+        playing -= set(np.flatnonzero(terminated).tolist())
+    bonus = 2 if num_agents > 2 else 1
+    assert outcomes == {FINE, FAILED, round(FINE + bonus, 2)}, "the play met every outcome"
+
+
+@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
+def test_a_failed_action_changes_nothing_and_time_passes(num_agents):
+    random = np.random.default_rng(20 + num_agents)
+    world = FurnMove(64, num_agents=num_agents, rooms=ROOMS, max_episode_steps=1000)
+    world.auto_resets = False
+    world.reset(seed=30 + num_agents)
+    failures = 0
+    for time in range(1, 30):
+        before = world.snapshot()
+        _, reward, *_ = world.step(likely_coordinated(world, random))
+        nobody = np.isclose(reward, FAILED).all(1)
+        failures += nobody.sum()
+        for name in ("agent_cells", "agent_headings", "tv", "best_distance"):
+            np.testing.assert_array_equal(world.state[name][nobody], before[name][nobody])
+        assert (world.state["episode_length"] == time).all()
+    assert failures > 50

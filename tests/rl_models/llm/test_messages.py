@@ -1,0 +1,150 @@
+"""Messages of a language team: who hears whom, and what the learner reads."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.batch import forward, select_worlds, to_batch
+from rl_models.llm.messages import PADDING
+from rl_models.llm.narration import PHRASES, PROMPT
+from rl_models.llm.network import ACTION_SCORES
+from rl_models.networks.speech import MESSAGES, narrated
+from rl_models.networks.texts import MissingTextsError
+from rl_models.training.collector import Collector
+from tests.rl_models.llm.language_teams import (
+    BY_AGENT,
+    error_at_first_update,
+    narrated_again,
+    stirred,
+)
+from tests.rl_models.llm.small import HintNarrator, Hints, collector, stir
+
+
+def test_the_learner_reads_the_messages_that_were_heard():
+    """Whatever its own message adapter would say by then."""
+    one = stirred()
+    fragment = one.collect()
+    stir(one.policy.network.language.message.values(), 2.0, seed=4)
+    assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
+    batch = to_batch(fragment)
+    others = narrated_again(one.policy, batch, **{MESSAGES: torch.full_like(batch[f"obs/{MESSAGES}"], PADDING)})
+    before, after = (forward(one.policy, each).extras[ACTION_SCORES] for each in (batch, others))
+    assert float((before - after).detach().abs().max()) > 1e-3
+
+
+def test_drawn_messages_follow_the_worlds_chance_and_greedy_ones_do_not():
+    drawn, greedy = (stirred(form).collect().obs[MESSAGES] for form in ("drawn_messages", "word"))
+    assert len(np.unique(drawn.reshape(-1, 8), axis=0)) > len(np.unique(greedy.reshape(-1, 8), axis=0))
+    np.testing.assert_array_equal(stirred("drawn_messages").collect().obs[MESSAGES], drawn)
+
+
+def test_a_learner_asks_for_no_words():
+    """It reads the token ids that travel with the fragment, each text once."""
+    one = stirred(num_worlds=12)
+    fragment = one.collect()
+    for table in fragment.texts.values():
+        assert len(np.unique(table, axis=0)) == len(table)
+    assert len(fragment.texts[PROMPT]) < fragment.obs[PROMPT].size
+    learner = copy.copy(one.policy.network)
+    learner.narrator = None
+    one.policy.network = learner
+    assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
+
+
+def test_each_agent_hears_the_others_in_order_and_never_itself():
+    one = stirred("three_agents")
+    network, heard = one.policy.network, []
+
+    class Listening(HintNarrator):
+        def action_prompt(self, code, heard_now):
+            heard.append((int(code[0]), tuple(heard_now)))
+            return super().action_prompt(code, heard_now)
+
+    network.narrator = Listening()
+    obs = {key: torch.from_numpy(value)[:1, None] for key, value in one.world.observe().items()}
+    obs[MESSAGES] = torch.from_numpy(network.writer.from_texts(["take zero", "take one", "take two"]))[None, None]
+    obs["decides"][:] = True
+    one.policy(narrated(network, obs), {}, torch.zeros(1, 1, dtype=torch.bool))
+    assert sorted(heard) == [
+        (0, ("take one", "take two")),
+        (1, ("take two", "take zero")),
+        (2, ("take zero", "take one")),
+    ]
+
+
+def test_shuffled_messages_are_those_of_another_world():
+    policy = stirred().policy
+    policy.network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
+    own = collector(3, policy=policy).collect().obs[MESSAGES][:, 0]
+    policy.network.settings = stirred("shuffled").policy.network.settings
+    shuffled = collector(3, policy=policy).collect().obs[MESSAGES][:, 0]
+    np.testing.assert_array_equal(shuffled, np.roll(own, 1, axis=0))
+    assert (own != shuffled).any()
+
+
+def test_shuffled_messages_at_a_final_observation_are_those_of_another_world():
+    """Also where one world alone is stopped: here world b after 3 + b ticks."""
+
+    class StoppedInTurns(Hints):
+        def _advance(self, actions, recorded):
+            reward, over, _ = super()._advance(actions, recorded)
+            return reward, over, self.state["episode_length"] + 1 >= 3 + np.arange(self.num_worlds)
+
+    policy = stirred("shuffled").policy
+    network, finals = policy.network, []
+    network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
+    one = Collector(StoppedInTurns(3), policy, 5)
+    one.reset(3)
+    value = one._values_of
+    one._values_of = lambda obs, *rest: finals.append(obs) or value(obs, *rest)
+    fragment = one.collect()
+
+    network.settings = stirred().policy.network.settings
+
+    def written(obs):
+        unheard = {key: torch.from_numpy(seen)[:, None] for key, seen in obs.items() if key != MESSAGES}
+        return network.speech().narrate(unheard)[MESSAGES][:, 0].numpy()
+
+    assert fragment.steps["truncated"].sum(0).tolist() == [0, 0, 1, 1, 1]
+    for world, final in enumerate(finals[:3]):
+        beside = written({key: seen[:, 3 + world] for key, seen in fragment.obs.items()})
+        np.testing.assert_array_equal(final[MESSAGES][0], beside[world - 1])
+        assert (final[MESSAGES] != written(final)).any()
+
+
+def test_shuffled_messages_are_empty_where_there_is_no_other_world():
+    assert (stirred("shuffled", num_worlds=1).collect().obs[MESSAGES] == PADDING).all()
+
+
+def test_messages_of_the_world_are_heard_instead_of_own_ones():
+    one = stirred()
+    taught = one.policy.network.writer.from_texts(["take the blue ball"])[0]
+
+    class Teacher(Hints):
+        def _observe(self, rows):
+            seen = super()._observe(rows)
+            return seen | {MESSAGES: np.broadcast_to(taught, (*seen["decides"].shape, 8)).copy()}
+
+    other = collector(policy=one.policy)
+    other.world = Teacher(3)
+    other.world.observation_spec[MESSAGES] = None
+    other.reset(0)
+    assert (other.collect().obs[MESSAGES] == taught).all()
+
+
+def test_without_messages_in_the_observation_the_team_speaks_for_itself():
+    """As in a loaded policy's `act`: greedily, to the same end."""
+    one = stirred()
+    fragment = one.collect()
+    batch = select_worlds(to_batch(fragment), slice(0, 2))
+    added = {f"obs/{key}" for key in (MESSAGES, PROMPT, PHRASES)}
+    bare = {key: value for key, value in batch.items() if key not in added and not key.startswith("texts/")}
+    with pytest.raises(MissingTextsError, match="lack 'prompt'"):
+        forward(one.policy, bare)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            forward(one.policy, narrated_again(one.policy, bare)).extras[ACTION_SCORES],
+            forward(one.policy, batch).extras[ACTION_SCORES],
+        )

@@ -1,0 +1,47 @@
+"""Runs of a small curriculum, and what they leave."""
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from rl_models.training.checkpoint import load_checkpoint, path_of
+from tests.tune_experiments.run import stages
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, three_stages
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.trial import Trial
+
+ENDS = (2 * BATCH, 5 * BATCH, 8 * BATCH)
+"""Of the three stages: the first is passed at its first validation, the others take their budgets."""
+
+
+def run(folder, declared=None, report=None, game="crowd"):
+    """Train, and test in a game; the rows that were reported."""
+    rows = []
+    made = experiment(declared or three_stages(), game)
+    Trial(made, Config(), "walkers", 0, folder).run(report or rows.append)
+    return rows
+
+
+def checkpoint(folder, env_steps):
+    return load_checkpoint(path_of(folder / "checkpoints", env_steps))
+
+
+def weights(folder, env_steps):
+    return checkpoint(folder, env_steps).tensors["weights"]
+
+
+def log_of(folder):
+    rows = read_metrics(folder / "metrics.jsonl")
+    return [{name: value for name, value in row.items() if not name.startswith(("wall", "speed"))} for row in rows]
+
+
+def points_of(folder):
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+    curves = [tag for tag in events.Tags()["scalars"] if not tag.startswith("speed")]
+    return {tag: [(point.step, point.value) for point in events.Scalars(tag)] for tag in curves}
+
+
+class Died(BaseException):
+    """No handler of errors may hold it, as none holds a kill."""
+
+
+def in_order(names):
+    return [name for name, _ in stages.build_policy().named_parameters() if name in names]

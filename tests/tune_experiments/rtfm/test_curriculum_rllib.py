@@ -1,0 +1,127 @@
+"""RLlib's learners take weights over between the stages of a curriculum."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
+from rl_models.rllib.config import rllib_config
+from rl_models.rllib.workers import Workers
+from rl_models.schedule import Progress, Schedule
+from rl_models.training.checkpoint import load_state, newest_whole_checkpoint
+from rl_models.training.collector import Collector
+from tests.tune_experiments.rtfm.curriculum_runs import (
+    ENDS,
+    Died,
+    checkpoint,
+    in_order,
+    log_of,
+    run,
+    weights,
+)
+from tests.tune_experiments.run.stages import BATCH, three_stages
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import make_rllib_algorithm
+from tune_experiments.run.curriculum_state import CurriculumState
+from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.weight_transfer import transfer_stage
+
+
+@pytest.mark.parametrize("kind", ["adam", "rmsprop"])
+def test_rllibs_learner_goes_on_with_what_was_handed_over_and_moves_no_frozen_weight(tmp_path, kind):
+    """Without a cluster: the learner that RLlib would build for the second stage, after the first one here."""
+    optimiser = OptimiserSettings(optimiser=kind, amsgrad=kind == "adam")
+    changed = [
+        dataclasses.replace(stage, plan=dataclasses.replace(stage.plan, optimiser=optimiser))
+        for stage in three_stages().stages[:2]
+    ]
+    run(tmp_path, Curriculum(tuple(changed)), game="windy")
+    course = CurriculumState(Curriculum(tuple(changed)))
+    course.restore(checkpoint(tmp_path, ENDS[0]).state)
+    course.next_stage()
+    tensors, _ = transfer_stage(course, checkpoint(tmp_path, ENDS[0]).tensors, tmp_path)
+    one = course.plan
+    settings = {name: getattr(one, name) for name in ("make_world", "build_policy", "objective", "optimiser")}
+    learner = rllib_config(**settings, workers=one.workers, seed=one.seed).build_learner(env=None, spaces=None)
+    learner.build()
+    learner.restore_training_state(tensors, Progress())
+    before = {name: value.clone() for name, value in learner.training_state()[0]["weights"].items()}
+    for name, value in before.items():
+        assert torch.equal(value, tensors["weights"][name]), name
+    collector = Collector(one.make_world(4), one.build_policy(), 5)
+    collector.reset(0)
+    learner.update(episodes=[collector.collect()])
+    after, progress = learner.training_state()
+    same = {name for name, value in after["weights"].items() if torch.equal(value, before[name])}
+    assert same == {"network.mix.weight", "network.mix.bias"}
+    assert progress.updates == 2
+    steps = [float(value) for key, value in after["optimizer"].items() if key.endswith(".step")]
+    assert sorted(steps) == [2, 6, 6, 6, 6, 6]  # the grown table's are its own; four updates came before the others'
+
+
+def rllib_stages(objective, runners=0):
+    """The first two stages, trained by RLlib with an optimiser that would move a frozen weight by its old momentum."""
+    changes = {
+        "objective": objective,
+        "optimiser": OptimiserSettings(learning_rate=Schedule.constant(0.02), amsgrad=True),
+        "workers": Workers(runners=runners, worlds_per_runner=4, fragment_length=5),
+        "make_algorithm": make_rllib_algorithm,
+    }
+    first, second, _ = three_stages().stages
+    return Curriculum(
+        tuple(dataclasses.replace(stage, plan=dataclasses.replace(stage.plan, **changes)) for stage in (first, second))
+    )
+
+
+def stage_ends(folder):
+    """Env steps at which the two stages ended."""
+    state = load_state(newest_whole_checkpoint(folder / "checkpoints"))
+    return state["curriculum"]["ended"][0]["env_steps"], state["progress"]["env_steps"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "runners"),
+    [(Ppo(num_epochs=1), 0), pytest.param(Impala(), 1, marks=pytest.mark.slow)],
+    ids=["ppo", "impala"],
+)
+def test_rllibs_learners_take_weights_over_and_leave_frozen_ones_alone(ray_session, tmp_path, objective, runners):
+    run(tmp_path, rllib_stages(objective, runners), game="windy")
+    first, second = stage_ends(tmp_path)
+    assert second - first >= 3 * BATCH
+    before, after = weights(tmp_path, first), weights(tmp_path, second)
+    changed = {name for name, value in after.items() if not np.array_equal(value[: len(before[name])], before[name])}
+    assert changed == {name for name in after if not name.startswith("network.mix.")}
+    moved = max(float(abs(after[name][: len(before[name])] - before[name]).max()) for name in changed)
+    assert moved < 0.02 * 10  # no weight began anew
+    last = checkpoint(tmp_path, second)
+    steps = {key: float(value) for key, value in last.tensors["optimizer"].items() if key.endswith(".step")}
+    grown = in_order(changed).index("network.cells.weight")
+    assert steps.pop(f"{grown}.step") == last.state["curriculum"]["progress"]["updates"]
+    assert set(steps.values()) == {last.state["progress"]["updates"]}
+
+
+def test_ppo_that_dies_between_its_stages_and_in_the_second_ends_as_if_it_had_not(ray_session, tmp_path):
+    declared = rllib_stages(Ppo(num_epochs=1, num_minibatches=2))
+    one, other = tmp_path / "whole", tmp_path / "cut"
+    run(one, declared, game="windy")
+
+    def die_at(is_moment, row):
+        if is_moment(row):
+            raise Died
+
+    for is_moment in (lambda row: "after calm" in row.get("said", ""), lambda row: row["env_steps"] == 5 * BATCH):
+        with pytest.raises(Died):
+            run(other, declared, functools.partial(die_at, is_moment), "windy")
+    run(other, declared, game="windy")
+    assert log_of(one) == log_of(other)
+    assert read_test_results(one) == read_test_results(other)
+    for env_steps in ENDS[:2]:
+        ours, theirs = (checkpoint(folder, env_steps).tensors for folder in (one, other))
+        for group, named in ours.items():
+            for name in named.keys() - {"version"}:  # RLlib counts copies of the weights anew
+                np.testing.assert_array_equal(named[name], theirs[group][name], err_msg=f"{group} {name}")

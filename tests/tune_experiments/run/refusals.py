@@ -1,0 +1,50 @@
+"""Commands that must fail with one sentence, and checkpoints of a team that learned nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rl_models.training.checkpoint import save_checkpoint
+from tests.patience import PATIENCE_SECONDS
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.furnmove_sync import EXPERIMENT
+from tune_experiments.run.run_folder import WRITTEN_BY
+
+ROOT = Path(__file__).parents[3]
+SMOKE = EXPERIMENT.presets["smoke"]
+DEAD = "127.0.0.1:1"
+"""A cluster that is not there: a case that wrongly goes on stops here instead of training."""
+
+
+def complaint(*command, address=DEAD):
+    """Run a command that must fail: the sentence that it leaves on stderr."""
+    environment = os.environ | {"RAY_ADDRESS": address, "OMP_NUM_THREADS": "1"}
+    if not address:
+        del environment["RAY_ADDRESS"]
+    words = [sys.executable, *map(str, command)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=PATIENCE_SECONDS)
+    return checked(done.returncode, done.stderr)
+
+
+def checked(code, stderr):
+    assert code == 2, f"exit code {code}, {stderr}"
+    assert stderr.startswith("error: "), stderr
+    assert stderr.count("\n") == 1, f"more than one line: {stderr}"
+    assert stderr.endswith("\n")
+    assert "Traceback" not in stderr
+    return stderr.removeprefix("error: ").rstrip()
+
+
+def save(folder, weights=None, **changes):
+    policy = EXPERIMENT.plan(SMOKE, "marginal", 0).build_policy()
+    state = {
+        "written_by": WRITTEN_BY,
+        "experiment": EXPERIMENT.name,
+        "config": config_to_json(SMOKE),
+        "method": "marginal",
+        "seed": 0,
+        "progress": {"env_steps": 0, "episodes": 0, "updates": 0},
+        "validated_at": 0,
+    }
+    return save_checkpoint(folder, 0, {"weights": weights or policy.state_dict()}, state | changes)

@@ -1,0 +1,84 @@
+"""Verco's rows that ask a chat model: what it names is played, and nonsense waits."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.salad.narrator import Narrator
+from rl_models.chat.client import ChatClient
+from rl_models.chat.exchange import ChatReply
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.verco import prompted
+from tune_experiments.verco.config import make_world
+from tune_experiments.verco.evaluation import episodes_of, writes
+from tune_experiments.verco.trials import plan
+
+EXPERIMENT = find_experiment("verco_salad")
+SMOKE = EXPERIMENT.presets["smoke"]
+
+
+class Scripted:
+    """A chat model with one reply for everything, which counts questions."""
+
+    def __init__(self, text):
+        self.text, self.asked = text, 0
+
+    def complete(self, request):
+        self.asked += 1
+        return ChatReply(self.text, 1, 1)
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    def answer(text):
+        model = Scripted(text)
+        monkeypatch.setattr(prompted, "client", lambda settings, concurrency: ChatClient(model, concurrency=1))
+        return model
+
+    return answer
+
+
+def test_a_prompted_model_plays_what_it_names_and_is_not_asked_twice(answering):
+    model = answering('{"action": "fetch the tomato"}')
+    policy, world = prompted.prompted_team(SMOKE, 0, None), make_world(SMOKE, 2)
+    seen = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
+    played = policy(seen, {}, torch.ones(2, 1, dtype=torch.bool)).policy.mode()[0][:, 0]
+    narrator = Narrator(world)
+    for row, agent in np.ndindex(2, 2):
+        code, action = seen["situation"][row, 0, agent].numpy(), int(played[row, agent])
+        assert seen["legal"][row, 0, agent, action]
+        named = narrator.actions(code).index("fetch the tomato")
+        assert action == (named if seen["legal"][row, 0, agent, named] else 0)
+    asked = model.asked
+    policy(seen, {}, torch.ones(2, 1, dtype=torch.bool))
+    assert model.asked == asked
+
+
+def test_a_prompted_model_that_talks_nonsense_waits(answering):
+    answering("I would rather dance.")
+    episodes = episodes_of(make_world(SMOKE, 2), prompted.prompted_team(SMOKE, 0, None))
+    assert (episodes["success"] == 0).all() and (episodes["length"] == SMOKE.max_episode_steps).all()
+
+
+def test_the_warm_start_can_be_given_by_an_endpoint(answering, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    answering("Alice: Please chop, I bring things.\nBob: Please wait.")
+    stage = plan(dataclasses.replace(SMOKE, teacher="endpoint"), "verco", 0).stages[0].plan
+    told = stage.make_algorithm(stage).train()
+    assert told["teacher/answered"] == told["teacher/asked"] > 0
+
+
+def test_runs_that_ask_a_chat_model_are_refused_without_a_key(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for changes in ({"methods": ("api",)}, {"teacher": "endpoint"}):
+        with pytest.raises(UserError, match="OPENAI_API_KEY is not set in the environment: set it"):
+            EXPERIMENT.check(dataclasses.replace(SMOKE, **changes))
+    EXPERIMENT.check(SMOKE)
+
+
+def test_a_team_that_an_endpoint_taught_is_opened_without_a_key(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert writes(plan(dataclasses.replace(SMOKE, teacher="endpoint"), "verco", 0).stages[-1].plan.build_policy())
