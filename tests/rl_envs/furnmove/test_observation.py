@@ -21,7 +21,7 @@ from tests.rl_envs.furnmove.scenes import (
     situations,
 )
 from tests.rl_envs.furnmove.slow_game import SlowGame
-from tests.rl_envs.furnmove.test_world_rules import ROOMS, likely_coordinated
+from tests.rl_envs.furnmove.test_episode_ends import ROOMS, likely_coordinated
 
 TV_ALLOWED, FLOOR, VISITED, FIRST_OTHER = range(4)
 TV, STAND = -2, -1
