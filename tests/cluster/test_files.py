@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
+from tests import private_ray
 from tests.cluster.kuberay_schema import SCHEMAS
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment
@@ -160,9 +161,6 @@ def test_the_image_has_both_targets_pins_and_no_root() -> None:
 
 
 def test_a_submitted_job_ships_code_and_no_junk(tmp_path: Path) -> None:
-    from ray._private.ray_constants import get_runtime_env_default_excludes
-    from ray._private.runtime_env.packaging import create_package
-
     checkout = tmp_path / "checkout"
     wanted = {"rl_envs/__init__.py", "rl_models/a.py", "tune_experiments/x.py", "cluster/README.md", "pyproject.toml"}
     junk = {
@@ -180,8 +178,7 @@ def test_a_submitted_job_ships_code_and_no_junk(tmp_path: Path) -> None:
     for name in (".gitignore", ".rayignore"):
         shutil.copy(ROOT / name, checkout / name)
 
-    package = tmp_path / "package.zip"
-    create_package(str(checkout), package, include_gitignore=True, excludes=get_runtime_env_default_excludes())
-    with zipfile.ZipFile(package) as archive:
+    private_ray.package(checkout, tmp_path / "package.zip")
+    with zipfile.ZipFile(tmp_path / "package.zip") as archive:
         shipped = {name for name in archive.namelist() if not name.endswith("/")}
     assert shipped == wanted | {".gitignore", ".rayignore"}

@@ -7,6 +7,7 @@ import pytest
 
 from cluster import entry, jobs, submit
 from cluster.jobs import pinned_packages, runtime_environment
+from tests import private_ray
 
 
 @pytest.fixture(autouse=True)
@@ -18,11 +19,9 @@ def nothing_in_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("HOME", str(tmp_path))  # whose .ray/auth_token does not exist
     # Ray reads a process's token once; these tests have several, and those after them their own.
-    from ray._raylet import AuthenticationTokenLoader
-
-    AuthenticationTokenLoader.instance().reset_cache()
+    private_ray.forget_token()
     yield
-    AuthenticationTokenLoader.instance().reset_cache()
+    private_ray.forget_token()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from cluster.testing.local_cluster import LocalCluster, free_ports, wait_until
 from cluster.testing.processes import MARK, command_of, is_alive, kill_marked, listeners, marked
 from tests.patience import PATIENCE_SECONDS
+from tests.private_ray import SETTING_OF_TITLE
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="looks into /proc")
 
@@ -65,7 +66,7 @@ def test_a_ray_process_that_sets_its_title_keeps_the_mark():
     """By default a title overwrites the environment, and a process without its mark is neither found nor killed."""
     cluster = LocalCluster(workers=0)
     title = "ray::DashboardAgent"
-    code = f"import time, ray._raylet; ray._raylet.setproctitle('{title}'); time.sleep(100_000)"
+    code = f"{SETTING_OF_TITLE.format(title=title)}; import time; time.sleep(100_000)"
     process = cluster._start("head", [sys.executable, "-c", code])
     try:
         wait_until(lambda: command_of(process.pid) == title, PATIENCE_SECONDS, "its title")

@@ -11,11 +11,12 @@ from rl_models.rllib.private_ray import PRIVATE_NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
 HOME = ROOT / "rl_models/rllib/private_ray.py"
+HOME_OF_TESTS = ROOT / "tests/private_ray.py"
 FILES = [
     path
-    for folder in ("rl_models/rllib", "tune_experiments", "cluster", "benchmarks", "examples")
+    for folder in ("rl_models/rllib", "tune_experiments", "cluster", "benchmarks", "examples", "tests")
     for path in sorted((ROOT / folder).rglob("*.py"))
-    if path != HOME
+    if path not in (HOME, HOME_OF_TESTS)
 ]
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ray._private.ray_constants import WORKER_PROCESS_SETUP_HOOK_ENV_VAR
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from cluster.testing.local_cluster import wait_until
 from rl_models.training.checkpoint import load_checkpoint
 from tests.patience import PATIENCE_SECONDS
+from tests.private_ray import setup_hook_variable
 from tests.tune_experiments.run.halting import HALTED, HALTS_AT
 
 pytestmark = pytest.mark.processes
@@ -59,7 +59,7 @@ def kill_in_the_middle(out):
     """Run the command and kill all of its processes while it halts, two checkpoints and a row on."""
     halted = out.with_suffix(".halted")
     halting = {
-        WORKER_PROCESS_SETUP_HOOK_ENV_VAR: "tests.tune_experiments.run.halting.halts_after_a_row",
+        setup_hook_variable(): "tests.tune_experiments.run.halting.halts_after_a_row",
         HALTS_AT: str(KILLED_AT),
         HALTED: str(halted),
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
