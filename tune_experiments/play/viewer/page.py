@@ -111,7 +111,7 @@ def _episode(episode: Episode) -> dict[str, Any]:
         "steps": steps,
         "pictures": pieces_of(pictures),
         "texts": list(texts),
-        "lastNotes": [[note.title, note.text] for note in episode.last_notes],
+        "last_notes": [[note.title, note.text] for note in episode.last_notes],
         "metrics": {name: _short(value) for name, value in episode.metrics.items()},
     }
 

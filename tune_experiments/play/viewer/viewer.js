@@ -161,13 +161,13 @@ function note(title, text) {
   return make("details", {class: "note"}, make("summary", {}, title), body);
 }
 
-function notesUpTo(episode, step) {
+function noted(episode, step) {
   // A note stands until the next one of the same title.
   const found = new Map();
   for (let number = 0; number <= Math.min(step, episode.steps.length - 1); number += 1) {
     for (const [title, text] of episode.steps[number].notes) { found.delete(title); found.set(title, [number, episode.texts[text]]); }
   }
-  if (step >= episode.steps.length) for (const [title, text] of episode.lastNotes) { found.delete(title); found.set(title, [step, text]); }
+  if (step >= episode.steps.length) for (const [title, text] of episode.last_notes) { found.delete(title); found.set(title, [step, text]); }
   return [...found].reverse().slice(0, 12);
 }
 
@@ -179,7 +179,7 @@ function leftPart(episode, step, isEnd) {
     const attended = step.agents.some((agent) => agent.attention.length);
     for (const [key, text] of Object.entries(step.texts)) if (!attended || key !== "document") parts.push(heading(key), longText("div", "text", episode.texts[text]));
   }
-  const notes = notesUpTo(episode, isEnd ? episode.steps.length : state.step);
+  const notes = noted(episode, isEnd ? episode.steps.length : state.step);
   if (notes.length) parts.push(heading("notes"));
   for (const [title, [number, text]] of notes) parts.push(note(`${title} (step ${number + 1})`, text));
   return parts;
