@@ -23,7 +23,7 @@ from tune_experiments.run.trial_watch import TrialWatch
 SMALL = {"games": 32, "updates_per_row": 5, "budget_env_steps": 1_600, "checkpoint_every_env_steps": 320}
 
 
-class Notes(Callback):
+class Diary(Callback):
     """Writes down what it is told and where; nobody may pickle it."""
 
     def __init__(self):
@@ -45,7 +45,7 @@ class Notes(Callback):
 
 
 def test_a_run_from_python_leaves_and_returns_what_the_script_leaves(ray_session, tmp_path):
-    notes = Notes()
+    notes = Diary()
     run = EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[3], callbacks=[notes], **SMALL)
     assert run.folder == tmp_path / "run"
     assert run.results == read(run.folder / "results.jsonl")
@@ -72,7 +72,7 @@ def test_a_run_from_python_leaves_and_returns_what_the_script_leaves(ray_session
     assert notes.processes == {os.getpid()}
     assert notes.events[-1] == ("end", run)
     written = b"".join(path.read_bytes() for path in run.folder.rglob("*") if path.is_file())
-    assert b"Notes" not in written and b"test_front_door" not in written.replace(_commands(run.folder), b"")
+    assert b"Diary" not in written and b"test_front_door" not in written.replace(_commands(run.folder), b"")
 
 
 def _commands(folder):
@@ -154,7 +154,7 @@ def test_a_trial_that_fails_for_good_is_an_error_that_names_it(tmp_path, monkeyp
 
 
 def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_path):
-    notes, config = Notes(), dataclasses.replace(SMOKE, **SMALL)
+    notes, config = Diary(), dataclasses.replace(SMOKE, **SMALL)
 
     def train(until=None):
         Trial(EXPERIMENT, config, "sync", 0, tmp_path).run(lambda row: watch.look(is_due=True), until)
@@ -167,7 +167,7 @@ def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_pat
     assert steps == [row["env_steps"] for row in read_metrics(tmp_path / "metrics.jsonl")]
     checkpoints = [path for what, _, path in notes.events if what == "checkpoint"]
     assert len(checkpoints) == len(set(checkpoints)) == 5
-    late = TrialWatch({"sync-seed0": tmp_path}, [again := Notes()])
+    late = TrialWatch({"sync-seed0": tmp_path}, [again := Diary()])
     late.look(is_due=True)
     assert again.events == [], "what there was before is not new"
 
