@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,9 @@ from rl_models.training.checkpoint import load_checkpoint
 from tests.patience import PATIENCE_SECONDS
 from tests.private_ray import setup_hook_variable
 from tests.tune_experiments.run.halting import HALTED, HALTS_AT
+from tests.tune_experiments.run.in_process import trials_in_process
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.launch.experiment import main
 
 pytestmark = pytest.mark.processes
 
@@ -40,7 +42,7 @@ MARK = "CONCORD_TEST_RUN"
 
 
 def start(out, log, **more):
-    """Start the run in a process group of its own; all its processes carry `out` in their environment."""
+    """Start the script in a process group of its own; all its processes carry `out` in their environment."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", MARK: str(out)} | more
     environment.pop("RAY_ADDRESS", None)
     command = [sys.executable, str(ROOT / "tune_experiments" / "furnmove_sync.py"), *FLAGS, "--out", str(out)]
@@ -48,11 +50,8 @@ def start(out, log, **more):
 
 
 def finish(out):
-    """Run the command to its end."""
-    with (out.parent / f"{out.name}.{uuid.uuid4().hex[:4]}.log").open("w+") as log:
-        code = start(out, log).wait(PATIENCE_SECONDS)
-        log.seek(0)
-        assert code == 0, log.read()
+    """Run the script's command to its end."""
+    assert main(find_experiment("furnmove_sync"), [*FLAGS, "--out", str(out)]) == 0
 
 
 def kill_in_the_middle(out):
@@ -102,8 +101,8 @@ def points_of(folder):
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """(unbroken, continued) run folders."""
+def runs(ray_session, tmp_path_factory):
+    """(unbroken, continued) run folders; the trial of the unbroken one runs in this process, without Tune."""
     if not Path("/proc/self/environ").exists():
         pytest.skip("finds the processes of a run in /proc")
     unbroken, broken = (tmp_path_factory.mktemp("runs") / name for name in ("unbroken", "broken"))
@@ -112,7 +111,8 @@ def runs(tmp_path_factory):
     assert not (trial / "test_results.json").exists()
     assert [row["env_steps"] for row in rows_of(trial / "metrics.jsonl")] == list(range(160, KILLED_AT + 1, 160))
     finish(broken)
-    finish(unbroken)
+    with trials_in_process():
+        finish(unbroken)
     return unbroken, broken
 
 
