@@ -89,7 +89,7 @@ def write_page(
         beside: whether the second team is shown beside the first one from the beginning.
         most_steps: env steps after which a record is cut.
     """
-    note = "Every team plays the same starts, which nobody chose: they are the first ones of a seed."
+    note = "Every team plays the same starts, the first ones of a seed; none was selected."
     shown = [shown_team(team, seed, episodes, most_steps) for team in teams]
     write_atomically(out, page_of(title, shown, note if len(teams) > 1 else "", beside))
     return out

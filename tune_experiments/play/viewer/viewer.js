@@ -104,7 +104,7 @@ function jointMap(joint, episode, step) {
     pen.fillStyle = `rgba(${deep}, ${values[place] / 255})`;
     pen.fillRect((place % side) * cell, Math.floor(place / side) * cell, cell - 1, cell - 1);
   }
-  const said = make("p", {class: "quiet"}, `rows: ${episode.agents[0]}, columns: ${episode.agents[1]}; the darker, the likelier`);
+  const said = make("p", {class: "quiet"}, `rows: ${episode.agents[0]}, columns: ${episode.agents[1]}; the stronger the colour, the likelier`);
   const under = (event) => {
     const box = canvas.getBoundingClientRect();
     const column = Math.floor(side * (event.clientX - box.left) / box.width), row = Math.floor(side * (event.clientY - box.top) / box.height);
