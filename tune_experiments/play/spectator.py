@@ -58,6 +58,10 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         """The same at the end, where nobody chooses any more."""
         return self.picture(world, index)
 
+    def picture_for(self, world: Any, index: int, agent: int) -> Array | None:
+        """What a person sees who plays one of the agents; by default all of it."""
+        return self.last_picture(world, index)
+
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
         """What else is known of world `index` now."""
         return ()

@@ -62,6 +62,11 @@ class Episode:
 class KitchenSpectator(Spectator):
     """Tells what each cook sees, in the words that the cooks of this game read."""
 
+    def picture_for(self, world: Any, index: int, agent: int) -> np.ndarray:
+        """The room, with the order if this cook knows it."""
+        scene = world.scene(index)
+        return render.draw(scene if world.knows[agent] else dataclasses.replace(scene, order="?"))
+
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
         """One note a cook; none in kitchens without texts."""
         seen = _seen(world, index)

@@ -307,5 +307,21 @@ def test_the_team_does_what_a_typed_message_asks_for_and_the_message_is_kept(tmp
         assert likely[food][f"get_{food}"] > likely[other].get(f"get_{food}", 0)
 
 
+def test_a_person_is_shown_the_order_only_where_its_cook_knows_it(tmp_path):
+    team = load_policy("pretrained/verco_secret_order")
+    alice, bob = (HumanGame(team, name, SEED, tmp_path)._spectator for name in ("agent_0", "agent_1"))
+    world = team.make_world(2)
+    world.reset(SEED)
+    world.state["recipe"][:] = 0, 1
+    pictures = [[one.picture_for(world, index, agent) for index in (0, 1)] for agent, one in enumerate((alice, bob))]
+    world.state["recipe"][:] = 1, 0
+    others = [[one.picture_for(world, index, agent) for index in (0, 1)] for agent, one in enumerate((alice, bob))]
+    differ = [
+        [not np.array_equal(a, b) for a, b in zip(mine, again, strict=True)]
+        for mine, again in zip(pictures, others, strict=True)
+    ]
+    assert differ == [[True, True], [False, False]]
+
+
 def test_a_team_that_does_not_write_asks_for_no_message(game):
     assert game.view()["reads"] is False and game.view()["heard"] == {}

@@ -126,7 +126,7 @@ class HumanGame:
         rows = zip(self._names, self._keys, legal, strict=True)
         step = self._recorder.episode.steps[-1] if self._actions else None
         done = {} if step is None else {name: one.action for name, one in zip(agents, step.agents, strict=True)}
-        picture = self._spectator.last_picture(self._world, 0)
+        picture = self._spectator.picture_for(self._world, 0, self.agent)
         return {
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
