@@ -9,6 +9,7 @@ import difflib
 import importlib
 from typing import Any
 
+from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.core.world import World
 
 WORLDS = {
@@ -50,10 +51,12 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
 
 
 def _world_class(entry_point: str) -> type[World]:
-    module, _, name = entry_point.partition(":")
+    named = ENTRY_POINT.fullmatch(entry_point)
+    if named is None:
+        raise ValueError(f"{entry_point!r} names no class; write package.module:Class of an installed package")
     try:
-        found = getattr(importlib.import_module(module), name, None)
-    except (ModuleNotFoundError, ValueError, TypeError) as error:  # the last two: no name of a module
+        found = getattr(importlib.import_module(named[1]), named[2], None)
+    except ModuleNotFoundError as error:
         raise ValueError(
             f"{entry_point!r} cannot be imported ({error}); write package.module:Class of an installed package"
         ) from error

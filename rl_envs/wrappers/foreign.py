@@ -7,6 +7,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.wrappers.foreign_games import MakeEnv
 from rl_envs.wrappers.foreign_spaces import ForeignEnvError
 from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
@@ -98,9 +99,12 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
     Raises:
         ForeignEnvError: the package is not installed, or the module has no parallel environment.
     """
-    module, _, function = name.partition(":")
-    _found(module, function or "parallel_env")
-    return functools.partial(_build, module, function or "parallel_env", dict(arguments or {}))
+    named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:parallel_env")
+    if named is None:
+        raise ForeignEnvError(f"{name!r} names no environment: write package.module, or package.module:function")
+    module, function = named[1], named[2]
+    _found(module, function)
+    return functools.partial(_build, module, function, dict(arguments or {}))
 
 
 def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:

@@ -10,18 +10,17 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.util
-import re
+import types
 import typing
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from rl_envs.core.entry_point import ENTRY_POINT
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment
 
-_NAME = r"[A-Za-z_]\w*"
-_ENTRY_POINT = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME})")
 _OURS = ("rl_envs", "rl_models", PACKAGE)
 
 
@@ -37,7 +36,7 @@ def find_experiment(name: str) -> BaseExperiment:
     Raises:
         UserError: there is none.
     """
-    if isinstance(name, str) and (found := _ENTRY_POINT.fullmatch(name)) is not None:
+    if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _from_outside(*found.groups())
     known = known_experiments()
     if name not in known:
@@ -74,45 +73,68 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
     Raises:
         UserError: a module from outside that is not in `allow`, and was not imported; or no such experiment.
     """
-    found = _ENTRY_POINT.fullmatch(name) if isinstance(name, str) else None
+    found = ENTRY_POINT.fullmatch(name) if isinstance(name, str) else None
     if found is not None:
         _check_trust(found[1], allow, where)
     experiment = find_experiment(name)
     cls = experiment.config_class
-    own = {module for preset in experiment.presets.values() for module in _modules_in(config_to_json(preset), cls)}
-    for module in _modules_in(data, cls):
-        if module not in own:
-            _check_trust(module, allow, where)
+    own = {text for preset in experiment.presets.values() for text, _ in _named_in(config_to_json(preset), [cls])}
+    for text, is_built in _named_in(data, [cls]):
+        if text not in own:
+            _check_trust(text.partition(":")[0], allow, where, is_built)
     return experiment, read_configuration(experiment, data)
 
 
-def _check_trust(module: str, allow: Sequence[str], where: Path) -> None:
-    if module.split(".")[0] not in _OURS and module not in allow:
-        raise UserError(
-            f"{where} names the module {module}, which is not part of Concord, and opening it would run its code: "
-            f"if you trust it, say so with --allow {module}, or allow=[{module!r}] in Python"
-        )
+def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:
+    """Refuse a module that nobody allows; one of ours is refused, too, where its function would be called.
+
+    Such a function gets arguments from the file, and not every function of ours can be called with any.
+    """
+    is_ours = module.split(".")[0] in _OURS
+    if module in allow or (is_ours and not is_built):
+        return
+    what = "is called to build an environment" if is_ours else "is not part of Concord"
+    raise UserError(
+        f"{where} names the module {module}, which {what}, and opening it would run its code: "
+        f"if you trust it, say so with --allow {module}, or allow=[{module!r}] in Python"
+    )
 
 
-def _modules_in(data: Any, hint: Any) -> Iterator[str]:
-    """Modules that a JSON value names: where its type is `ModuleName`, and in any text like `package.module:NAME`.
+def _named_in(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
+    """Texts of a JSON value that name modules, and whether what they name is called to build something.
+
+    These are the values of type `ModuleName`, and any text like `package.module:NAME`.
 
     Args:
         data: the value, which is not trusted.
-        hint: what its type should be.
+        hints: what its type may be.
     """
+    kinds = [kind for hint in hints for kind in _kinds(hint)]
     if isinstance(data, str):
-        if IMPORTED in getattr(hint, "__metadata__", ()):
-            yield data.partition(":")[0]
-        elif (found := _ENTRY_POINT.fullmatch(data)) is not None and _is_installed(found[1]):
-            yield found[1]
+        if any(IMPORTED in getattr(kind, "__metadata__", ()) for kind in kinds):
+            yield data, True
+        elif (found := ENTRY_POINT.fullmatch(data)) is not None and _is_installed(found[1]):
+            yield data, False
     elif isinstance(data, list):
+        inner = [argument for kind in kinds for argument in typing.get_args(kind)]
         for value in data:
-            yield from _modules_in(value, None)
+            yield from _named_in(value, inner)
     elif isinstance(data, dict):
-        hints = typing.get_type_hints(hint, include_extras=True) if dataclasses.is_dataclass(hint) else {}
+        fields = [typing.get_type_hints(kind, include_extras=True) for kind in kinds if dataclasses.is_dataclass(kind)]
+        values = [argument for kind in kinds for argument in typing.get_args(kind)]
         for name, value in data.items():
-            yield from _modules_in(value, hints.get(name))
+            yield from _named_in(value, [known[name] for known in fields if name in known] + values)
+
+
+def _kinds(hint: Any) -> Iterator[Any]:
+    """A type, and those that it may stand for: members of a union, what `Annotated` wraps."""
+    yield hint
+    origin = typing.get_origin(hint)
+    if origin is typing.Annotated:
+        yield from _kinds(hint.__origin__)
+    elif origin in (typing.Union, types.UnionType):
+        for member in typing.get_args(hint):
+            yield from _kinds(member)
 
 
 def _is_installed(module: str) -> bool:

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from rl_envs import make
+from rl_envs.wrappers.foreign import named_env
+from rl_envs.wrappers.foreign_spaces import ForeignEnvError
 from tests.tune_experiments.run import stages
 from tune_experiments import load_policy, matrix_game, pettingzoo_teams
 from tune_experiments.__main__ import main
-from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.config_json import ModuleName, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.finding import find_experiment, find_stored
+from tune_experiments.experiment.finding import _named_in, find_experiment, find_stored
 from tune_experiments.run.run_folder import SCHEMA_VERSION, RunFolder, read_config
 from tune_experiments.run.trial import Trial
 
@@ -121,8 +123,8 @@ def test_worlds_are_found_by_module_and_class():
         ("nowhere.at_all:World", "cannot be imported"),
         ("os:getcwd", "'os:getcwd' is no world"),
         ("rl_envs.registry:make", "is no world"),
-        (":Class", "cannot be imported"),
-        ("rl_envs.two_step_game.world:", "is no world"),
+        (":Class", "names no class"),
+        ("rl_envs.two_step_game.world:", "names no class"),
     ],
 )
 def test_a_world_that_is_none_is_told_and_never_called(name, said):
@@ -190,6 +192,55 @@ def test_a_module_of_an_environment_is_imported_only_by_who_names_it(outside, tm
     assert not mark.exists()
     kept = config_to_json(pettingzoo_teams.SMOKE)  # the environment of a preset needs no word
     assert find_stored("pettingzoo_teams", kept, (), tmp_path / "config.json")[1] == pettingzoo_teams.SMOKE
+
+
+@pytest.mark.parametrize(
+    "env", ["rl_envs.wrappers.foreign:_build", "rl_envs.registry:make", "mpe2.simple_spread_v3:another"]
+)
+def test_a_function_that_a_file_would_call_is_allowed_by_name_even_if_it_is_ours(env, tmp_path):
+    called = json.dumps({"module": "os", "function": "system", "arguments": {"command": f"touch {tmp_path}/done"}})
+    data = config_to_json(dataclasses.replace(pettingzoo_teams.SMOKE, env=env, env_arguments=called))
+    with pytest.raises(UserError, match=f"names the module {env.partition(':')[0]}, which .* would run its code"):
+        find_stored("pettingzoo_teams", data, (), tmp_path / "config.json")
+    assert not (tmp_path / "done").exists()
+
+
+@dataclasses.dataclass(frozen=True)
+class Inner:
+    module: ModuleName = "inside"
+
+
+@dataclasses.dataclass(frozen=True)
+class Outer:
+    several: tuple[Inner, ...] = ()
+    perhaps: Inner | None = None
+    maybe: ModuleName | None = None
+    named: dict[str, Inner] = dataclasses.field(default_factory=dict)
+    plain: str = "evil"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"several": [{"module": "evil"}]},
+        {"perhaps": {"module": "evil"}},
+        {"maybe": "evil"},
+        {"named": {"one": {"module": "evil"}}},
+    ],
+)
+def test_a_module_is_found_wherever_a_configuration_may_hold_one(data):
+    assert list(_named_in({"plain": "evil"} | data, [Outer])) == [("evil", True)]
+
+
+@pytest.mark.parametrize("name", ["evil-one:X", "évil:X", "evil:X.y", "evil:", ":X"])
+def test_what_is_spelled_otherwise_than_an_entry_point_is_refused_before_any_import(name, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for module in ("evil-one", "évil", "evil"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('imported')")
+    with pytest.raises(ValueError, match="names no class"):
+        make(name)
+    with pytest.raises(ForeignEnvError, match="names no environment"):
+        named_env(name)
 
 
 def test_a_run_of_another_version_is_refused_and_says_which(tmp_path):
