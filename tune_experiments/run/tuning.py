@@ -50,8 +50,15 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
 
     try:
         train_request(parameters["request"], gpus, tune.report)
-    except UserError as error:  # an error would let Tune start the trial again, and again come to this sentence
-        tune.report({REFUSED: str(error)})
+    except UserError as error:
+        if _may_pass(error):
+            raise
+        tune.report({REFUSED: str(error)})  # an error would let Tune start it again, and again come to this sentence
+
+
+def _may_pass(error: UserError) -> bool:
+    """Whether the cause is a store or disk that does not answer now; Tune then starts the trial again."""
+    return isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError)
 
 
 def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
