@@ -144,6 +144,7 @@ class CollectivePolicy:
 
         `stop` and the flags are exact. What follows depends on the flags, of which there are 2**U: it is taken at those
         of the action last drawn or asked about, whose mean over draws is the exact entropy; before any, at the mode.
+        Its gradient leaves out how the flags' probabilities change what follows.
         """
         return self.entropy_given(self._given.get("flags", self.log_flags.argmax(-1)))
 

@@ -93,8 +93,6 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
     session = read_json(run / MANIFEST_FILE)["sessions"][-1]
     whole = load_checkpoint(checkpoint)
     state = {key: whole.state[key] for key in _KEPT if key in whole.state}
-    save_checkpoint(out / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
-    _copy_beside(trial, out)
     card = {
         "name": name,
         "experiment": loaded.experiment.name,
@@ -109,9 +107,16 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
         "numbers": numbers,
         "actions": {"seed": _ACTION_SEED, "joint": first_actions(loaded)},
     }
-    write_json(out / CARD, card)
-    write_atomically(out / PEOPLES_CARD, card_for_people(card))
-    _refuse_size(folder)
+    unfinished = folder / f".{name}"
+    try:
+        save_checkpoint(unfinished / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
+        _copy_beside(trial, unfinished)
+        write_json(unfinished / CARD, card)
+        write_atomically(unfinished / PEOPLES_CARD, card_for_people(card))
+        _refuse_size(folder)
+        unfinished.rename(out)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
     return out
 
 
@@ -161,7 +166,7 @@ def _without_out(command: str) -> str:
     if "--out" in words:
         place = words.index("--out")
         del words[place : place + 2]
-    return shlex.join(words)
+    return shlex.join(word for word in words if not word.startswith("--out="))
 
 
 def size_of(folder: Path) -> int:

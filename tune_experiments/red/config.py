@@ -98,7 +98,7 @@ class RedConfig:
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=100))
     """Processes and worlds of a trial."""
     max_episode_steps: PositiveInt = 256
-    """Number of decisions after which a game is a draw."""
+    """Number of decisions after which a game stops; tests count it as a draw, learning bootstraps its value."""
     validate_every_env_steps: PositiveInt = 64_000
     """Number of env steps (decisions) between validations."""
     valid_episodes: PositiveInt = 24

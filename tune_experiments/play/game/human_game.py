@@ -163,8 +163,11 @@ class HumanGame:
 
     def _finish(self, metrics: dict[str, float]) -> None:
         episode = self._recorder.end(metrics)
+        try:
+            self.saved.append(self._keep(episode))
+        except OSError as error:
+            raise RefusedError(f"The episode cannot be kept in {self._folder} ({error.strerror}).") from error
         self._ended = {name: round(value, 3) for name, value in metrics.items()}
-        self.saved.append(self._keep(episode))
 
     def _keep(self, episode: Episode) -> Path:
         """Write page and data under the first free number."""

@@ -37,7 +37,7 @@ function signed(value) { return value === null ? "" : (value < 0 ? "\u2212" : "+
 
 // ---- pictures: pieces over pieces -----------------------------------------------------------------------------------
 
-class Film {
+class Video {
   constructor(pieces) {
     this.pieces = pieces;
     this.images = pieces.map((piece) => {
@@ -73,11 +73,11 @@ class Film {
   }
 }
 
-const films = new Map();
-function filmOf(team, start) {
+const videos = new Map();
+function videoOf(team, start) {
   const key = `${team}/${start}`;
-  if (!films.has(key)) films.set(key, new Film(data.teams[team].episodes[start].pictures));
-  return films.get(key);
+  if (!videos.has(key)) videos.set(key, new Video(data.teams[team].episodes[start].pictures));
+  return videos.get(key);
 }
 
 // ---- one team at one step -------------------------------------------------------------------------------------------
@@ -188,12 +188,12 @@ function leftPart(episode, step, isEnd) {
 function showTeam(side) {
   const number = state.teams[side], section = byId("teams").children[side];
   if (!section) return;
-  const episode = data.teams[number].episodes[state.start], film = filmOf(number, state.start);
+  const episode = data.teams[number].episodes[state.start], video = videoOf(number, state.start);
   const at = Math.min(state.step, episode.steps.length), isEnd = at === episode.steps.length, step = isEnd ? null : episode.steps[at];
   section.dataset.step = at;
   const canvas = section.querySelector(".world");
-  canvas.hidden = film.isEmpty;
-  film.draw(canvas, at);
+  canvas.hidden = video.isEmpty;
+  video.draw(canvas, at);
   section.querySelector(".left").replaceChildren(...leftPart(episode, step, isEnd));
   const right = section.querySelector(".right");
   if (isEnd) right.replaceChildren(heading("the end"), ending(episode));
