@@ -27,9 +27,9 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
+from tune_experiments.red.commanded_rts import CommandedRts
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
 from tune_experiments.red.trials import ADVERSARIAL, ORACLE, RED, SCRIPTED, evaluate, evaluate_scripted, plan
-from tune_experiments.red.worlds import CommandedRts
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table

@@ -14,7 +14,7 @@ from rl_models.networks.commanded_units import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.errors import UserError
-from tune_experiments.red.worlds import CommandedRts
+from tune_experiments.red.commanded_rts import CommandedRts
 
 RedRow = Literal["red", "rl", "scratch"]
 Commander = Literal["oracle", "fair", "none", "random", "adversarial"]

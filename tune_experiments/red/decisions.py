@@ -30,9 +30,9 @@ from rl_envs.minirts.teacher import ScriptTeacher
 from rl_envs.minirts.twister import THREAD_BITS
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import Collector
+from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.red.config import RedConfig, make_world
-from tune_experiments.red.worlds import NARRATED, CommandedRts
 
 FIRST_SCRIPT_WORLD, FIRST_OWN_WORLD = 20_000, 30_000
 """Scripts and own games to clone are played in other worlds than training."""

@@ -16,11 +16,11 @@ from rl_models.training.collector import Collector
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.cloning import Cloning, log_prob_of
+from tune_experiments.red.commanded_rts import TEXTS
 from tune_experiments.red.config import RedConfig, make_world
 from tune_experiments.red.decisions import aim_in_words, decisions_of_scripts
 from tune_experiments.red.scripted import commands_of, play_scripted
 from tune_experiments.red.trials import build_policy, learning_rate, plan
-from tune_experiments.red.worlds import TEXTS
 
 EXPERIMENT = find_experiment("red_minirts")
 SMOKE = EXPERIMENT.presets["smoke"]

@@ -86,7 +86,7 @@ class CommandedRts(MiniRts):
 
     def render(self, index: int = 0) -> Array:
         """The game from above with the last words above it, [H, W, 3] uint8."""
-        from tune_experiments.red.video import with_words  # draws with Pillow, which training does not need
+        from tune_experiments.red.words_on_frames import with_words  # draws with Pillow, which training does not need
 
         return with_words(super().render(index), self.last_words(index))
 
