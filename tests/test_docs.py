@@ -50,9 +50,3 @@ def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(
         assert example.read_text(encoding="utf-8").splitlines()[0][3:40] in html.unescape(tutorials), example
     foreign = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"?(?:https?:)?//[^\" >]+")
     assert [found for text in pages.values() for found in foreign.findall(text)] == []
-
-
-def test_every_kept_result_has_its_table_in_the_document():
-    kept = {path.name.removesuffix(".jsonl.gz") for path in (ROOT / "docs/results").glob("*.jsonl.gz")}
-    shown = set(re.findall(r"<!-- table: (\w+) -->", (ROOT / "docs/results.md").read_text()))
-    assert kept == shown

@@ -51,7 +51,7 @@ class CommandedUnitsConfig:
     history_features: PositiveInt = 64
     """Width of the LSTM over a unit's last commands."""
     word_features: PositiveInt = 64
-    """Width of a word."""
+    """Width of the embedding of a word."""
     sentence_features: PositiveInt = 128
     """Width of the LSTM over an instruction's words."""
     slot_features: PositiveInt = 16

@@ -12,8 +12,8 @@ from rl_models.algorithms.learner_config import ActorCriticConfig
 from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.commanded_units import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.red.commanded_rts import CommandedRts
 
 RedRow = Literal["red", "rl", "scratch"]
@@ -67,9 +67,15 @@ class RedLearnerConfig(ActorCriticConfig):
     """Whether only factors of an action that have an effect count in its probability; the released code counts all."""
 
 
-@dataclass(frozen=True)
-class RedConfig:
-    """One run of RED."""
+@dataclass(frozen=True, kw_only=True)
+class RedConfig(
+    ExperimentConfig,
+    validate_every_env_steps=64_000,
+    checkpoint_every_env_steps=16_000,
+    valid_episodes=24,
+    test_episodes=120,
+):
+    """One run of RED; an env step is a decision, and a validation plays under the oracle and without commands."""
 
     methods: tuple[RedRow, ...] = ("red", "rl")
     """Rows of the table: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
@@ -89,8 +95,8 @@ class RedConfig:
     """Commander in reinforcement learning: none as in RED; oracle, fair, random or adversarial."""
     iterations: PositiveInt = 2
     """Number of rounds of reinforcement learning, each followed by a distillation in the row red."""
-    updates: PositiveInt = 100
-    """Number of PPO updates in a round."""
+    budget_env_steps: PositiveInt = 640_000
+    """Number of decisions of reinforcement learning, of all its rounds together."""
     value_updates: PositiveInt = 10
     """Number of PPO updates in which the value head learns alone, before the first round."""
     random_share: UnitInterval = 1.0
@@ -99,21 +105,12 @@ class RedConfig:
     """Processes and worlds of a trial."""
     max_episode_steps: PositiveInt = 256
     """Number of decisions after which a game stops; tests count it as a draw, learning bootstraps its value."""
-    validate_every_env_steps: PositiveInt = 64_000
-    """Number of env steps (decisions) between validations."""
-    valid_episodes: PositiveInt = 24
-    """Number of games in each validation, under the oracle and again without commands."""
-    checkpoint_every_env_steps: PositiveInt = 16_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
-    test_episodes: PositiveInt = 120
-    """Number of test games under each commander."""
     test_seed: NonNegativeInt = 42
     """Seed of the test games."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        check_some(self, "methods")
-        check_ranges(self)
+        super().__post_init__()
         if self.agents > 3:
             raise UserError(f"--agents must be 1, 2 or 3, not {self.agents}")
         if not self.opponents:
@@ -128,6 +125,11 @@ class RedConfig:
     def env_steps_of_update(self) -> int:
         """Env steps of one PPO update."""
         return self.workers.worlds * self.workers.fragment_length
+
+    @property
+    def updates(self) -> int:
+        """PPO updates of one round, at least one."""
+        return max(1, self.budget_env_steps // (self.iterations * self.env_steps_of_update))
 
     @property
     def game(self) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def test_the_papers_schedule_rises_for_300_updates_and_falls_to_0_at_1500():
         ({"opponents": ("medum",)}, "--opponents: no opponent is called 'medum'"),
         ({"opponents": ()}, "--opponents must name at least one"),
         ({"methods": ()}, "--methods"),
-        ({"updates": 0}, "--updates"),
+        ({"budget_env_steps": 0}, "--budget-env-steps"),
     ],
 )
 def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):

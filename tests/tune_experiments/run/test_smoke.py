@@ -107,8 +107,9 @@ def test_a_trained_team_acts_without_ray(runs, name):
     actions = [loaded.act(obs) for _ in range(2)]
     loaded.reset(seed=1, texts=world.texts)
     again = [loaded.act(obs) for _ in range(2)]
-    assert actions[0].shape == (3, world.num_agents)
-    np.testing.assert_array_equal(actions, again)
+    for parts in actions[0].values() if isinstance(actions[0], dict) else actions[:1]:
+        assert parts.shape == (3, world.num_agents)
+    np.testing.assert_equal(actions, again)
     world.step(actions[0])
 
 
