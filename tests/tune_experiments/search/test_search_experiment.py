@@ -136,7 +136,7 @@ def test_a_smoke_search_ranks_by_validation_and_says_how_to_train_the_winner(ray
     lines = read(out / "results.jsonl")
     assert {line.split for line in lines} == {"valid"}, "a search plays no test"
     assert sorted(line.value for line in lines) == sorted(row["value"] for row in rows)
-    assert f"python -m tune_experiments.furnmove_methods {' '.join(rows[0]['flags'])}" in capsys.readouterr().out
+    assert f"python -m tune_experiments furnmove_methods {' '.join(rows[0]['flags'])}" in capsys.readouterr().out
 
 
 class Killed(Exception):
