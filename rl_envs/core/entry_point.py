@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["ENTRY_POINT", "MODULE"]
+__all__ = ["ENTRY_POINT"]
 
 _NAME = r"[A-Za-z_][A-Za-z_0-9]*"
-MODULE = re.compile(rf"{_NAME}(?:\.{_NAME})*")
-"""A module."""
-ENTRY_POINT = re.compile(rf"({MODULE.pattern}):({_NAME})")
+ENTRY_POINT = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME})")
 """An object in a module; groups: module, name."""

@@ -19,6 +19,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
 from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.supervised_stage import SupervisedStage
 from tune_experiments.red.config import RedConfig
 from tune_experiments.red.decisions import Decisions, decisions_of_scripts, own_won_decisions
 
@@ -26,7 +27,7 @@ _START = "start"
 """Group of a checkpoint: the weights with which the stage began, so that it goes on with the same won games."""
 
 
-class Cloning:
+class Cloning(SupervisedStage):
     """Supervised learning of decisions with the `Algorithm` interface."""
 
     def __init__(self, config: RedConfig, is_distillation: bool, plan: TrialPlan) -> None:
@@ -37,10 +38,10 @@ class Cloning:
             is_distillation: whether half of the decisions are of own won games.
             plan: of this stage.
         """
-        self._config, self._is_distillation, self._plan = config, is_distillation, plan
-        self._policy, self._progress = plan.new_policy(), Progress()
+        super().__init__(plan)
+        self._config, self._is_distillation = config, is_distillation
         self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=config.cloning.learning_rate)
-        self._start = self._weights()
+        self._start = self.weights()
         self._decisions: Decisions | None = None
         self._won = 0
 
@@ -66,32 +67,22 @@ class Cloning:
             "cloning/own_won_decisions": float(self._won),
         }
 
-    def progress(self) -> Progress:
-        """Decisions learned from, and passes."""
-        return self._progress
-
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
-        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
+        """As everywhere, but as it learns: on a GPU its LSTM refuses gradients in evaluation mode."""
         return self._policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """Weights now and at the stage's start, and the optimiser's state."""
         optimiser = optimiser_tensors(self._optimiser)
-        return {"weights": self._weights(), "optimizer": optimiser, _START: self._start}, self._progress
+        return {"weights": self.weights(), "optimizer": optimiser, _START: self._start}, self._progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue a stage where it stood, or begin one with the weights of the stage before."""
         self._policy.load_state_dict(_tensors(tensors["weights"]))
-        self._start = _tensors(tensors[_START]) if progress.env_steps else self._weights()
+        self._start = _tensors(tensors[_START]) if progress.env_steps else self.weights()
         if progress.env_steps:
             load_optimiser(self._optimiser, _tensors(tensors["optimizer"]))
         self._progress = progress
-
-    def close(self) -> None:
-        """Nothing runs anywhere else."""
-
-    def _weights(self) -> dict[str, Tensor]:
-        return {name: value.detach().cpu().clone() for name, value in self._policy.state_dict().items()}
 
     def _gathered(self) -> Decisions:
         """The scripts' decisions; in a distillation as many of won games, which repeat if there are fewer."""

@@ -5,9 +5,7 @@ Each replaces RLlib's algorithm in its stage. This file must not know PPO.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,33 +18,10 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.supervised_stage import SupervisedStage
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.prompted import endpoint_teacher
 from tune_experiments.verco.supervised_data import expert_decisions, message_pairs, message_pairs_of_policy
-
-
-class SupervisedStage(ABC):
-    """What both have in common: a team, and the `Algorithm` interface around it."""
-
-    def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
-        """Build the team; nothing is learned yet."""
-        self._config, self._seed, self._policy = config, plan.seed, plan.new_policy()
-
-    @abstractmethod
-    def progress(self) -> Progress:
-        """How far it is."""
-
-    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
-        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
-        return self._policy.eval()
-
-    def checkpoint(self) -> tuple[Tensors, Progress]:
-        """All weights of the team."""
-        weights = {name: value.detach().cpu().clone() for name, value in self._policy.state_dict().items()}
-        return {"weights": weights}, self.progress()
-
-    def close(self) -> None:  # noqa: B027 (nothing by default)
-        """Nothing runs anywhere else."""
 
 
 class MessageWarmStart(SupervisedStage):
@@ -64,7 +39,8 @@ class MessageWarmStart(SupervisedStage):
             trial_folder: where what is asked of a chat model is kept.
             plan: of this stage.
         """
-        super().__init__(config, plan)
+        super().__init__(plan)
+        self._config = config
         network = self._policy.network
         assert isinstance(network, LanguageNetwork)
         self._distillation = MessageDistillation(network.language, network.writer, config.distillation)
@@ -75,9 +51,9 @@ class MessageWarmStart(SupervisedStage):
         number = len(self._distillation.reports)
         teacher = None if self._teacher is None else self._teacher.messages
         if self._config.warm_start_by == "policy":
-            pairs = message_pairs_of_policy(self._config, self.policy(), self._seed, number, teacher)
+            pairs = message_pairs_of_policy(self._config, self.policy(), self._plan.seed, number, teacher)
         else:
-            pairs = message_pairs(self._config, self._seed, number, teacher)
+            pairs = message_pairs(self._config, self._plan.seed, number, teacher)
         report = self._distillation.learn(pairs)
         metrics = {f"distillation/{name}": float(value) for name, value in vars(report).items()}
         return metrics if self._teacher is None else metrics | self._teacher.metrics()
@@ -103,14 +79,14 @@ class Imitation(SupervisedStage):
 
     def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
         """Build the team; nothing is learned yet."""
-        super().__init__(config, plan)
-        self._progress = Progress()
+        super().__init__(plan)
+        self._config = config
 
     def train(self) -> dict[str, float]:
         """All epochs; the mean cross-entropy of the last one."""
         settings = self._config.imitation
         vectors, legal, chosen = (one.to(device_of(self._policy)) for one in _decisions(self._config))
-        generator = torch.Generator().manual_seed(self._seed)
+        generator = torch.Generator().manual_seed(self._plan.seed)
         optimiser = torch.optim.Adam(self._policy.parameters(), lr=settings.learning_rate)
         losses: list[Tensor] = []
         for _ in range(settings.num_epochs):
@@ -124,15 +100,6 @@ class Imitation(SupervisedStage):
                 losses.append(loss.detach())
         self._progress = Progress(env_steps=self._config.corpus_env_steps, updates=1)
         return {"imitation/decisions": float(len(chosen)), "imitation/loss": float(torch.stack(losses).double().mean())}
-
-    def progress(self) -> Progress:
-        """Nothing, or everything."""
-        return self._progress
-
-    def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Take the weights."""
-        self._policy.load_state_dict({name: torch.as_tensor(value) for name, value in tensors["weights"].items()})
-        self._progress = progress
 
 
 def cross_entropy(policy: TeamPolicy, vectors: Tensor, legal: Tensor, chosen: Tensor) -> Tensor:
