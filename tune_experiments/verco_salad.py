@@ -61,7 +61,7 @@ from tune_experiments.verco.evaluation import evaluate
 from tune_experiments.verco.kept_model import export, keep_model
 from tune_experiments.verco.replay import KitchenSpectator
 from tune_experiments.verco.tables import tables
-from tune_experiments.verco.trials import check, plan
+from tune_experiments.verco.trials import ROWS, check, plan
 
 LAPTOP = VercoConfig()
 _TINY = SmallModelSettings(layers=1, width=16, heads=2, feed_forward=32, vocabulary=400, steps=20, batch_tokens=320)
@@ -140,6 +140,10 @@ class VercoSalad(Experiment[VercoConfig]):
     ) -> TrialPlan | Curriculum:
         """A warm start for the message adapter where there is one, then PPO on actions."""
         return plan(config, method, seed, trial_folder)
+
+    def depends_on_seed(self, method: str) -> bool:
+        """Not a row that plays as it is."""
+        return ROWS[method].learns
 
     def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Whole episodes, beside ablations of messages and baselines that do not learn."""

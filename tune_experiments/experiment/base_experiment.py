@@ -143,6 +143,10 @@ class BaseExperiment(ABC, Generic[Config]):
         """Rows of the table, in order; by default those of the configuration."""
         return config.methods
 
+    def depends_on_seed(self, method: str) -> bool:
+        """Whether a row comes out differently with another seed; one that does not is run with the first seed alone."""
+        return True
+
     def evaluate_trial(
         self, config: Config, method: str, policy: TeamPolicy, trial_folder: Path | None
     ) -> dict[str, Episodes]:

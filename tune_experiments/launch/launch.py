@@ -133,12 +133,7 @@ class _Session:
     def train_and_evaluate(self) -> Run:
         """Every method with every seed."""
         refuse_search_folder(self.folder.path)
-        name = self.experiment.entry_point
-        requests = [
-            request_for(name, self.config, method, seed, self.folder, trial_name(method, seed))
-            for seed in self.options.seeds
-            for method in self.experiment.methods(self.config)
-        ]
+        requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
         failures = self._train_unfinished(requests)
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
@@ -213,6 +208,16 @@ class _Session:
             self.console.print("stopped; the same command continues from the newest checkpoints")
             raise KeyboardInterrupt
         return failures
+
+
+def trial_requests(experiment: BaseExperiment, config: Any, seeds: Sequence[int], folder: RunFolder) -> list[Request]:
+    """Every method with every seed; a row that does not depend on seeds with the first alone."""
+    return [
+        request_for(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
+        for number, seed in enumerate(seeds)
+        for method in experiment.methods(config)
+        if number == 0 or experiment.depends_on_seed(method)
+    ]
 
 
 def _is_unfinished(request: Request) -> bool:

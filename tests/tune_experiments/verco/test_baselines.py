@@ -12,8 +12,11 @@ from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import RECIPES
 from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.command_line import config_to_json
+from tune_experiments.launch.launch import trial_requests
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.remote_sync import open_run
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import prompted, supervised_stages
 from tune_experiments.verco.config import CorpusSettings, ImitationSettings, make_world
@@ -151,3 +154,10 @@ def test_results_of_a_row_that_learns_nothing_name_no_env_steps_of_training(tmp_
     rows = read_test_results(tmp_path)
     assert {row.env_steps for row in rows} == {None}
     assert "Trained for" not in EXPERIMENT.tables(rows)[0].caption
+
+
+def test_a_row_that_learns_nothing_is_played_with_the_first_seed_alone(tmp_path):
+    config = dataclasses.replace(SMOKE, methods=("symbolic_ppo", "lookup"))
+    with open_run(tmp_path / "run", config_to_json(config), EXPERIMENT.entry_point, (3, 1)) as (folder, _):
+        requests = trial_requests(EXPERIMENT, config, (3, 1), folder)
+    assert [request["name"] for request in requests] == ["symbolic_ppo-seed3", "lookup-seed3", "symbolic_ppo-seed1"]
