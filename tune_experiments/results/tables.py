@@ -186,10 +186,8 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
     kinds: dict[str, list[str]] = {}
     for label, lines in rows.items():
         kinds.setdefault(_kind(lines, rules), []).append(label)
-    if len(kinds) == 1:
-        said = next(iter(kinds))
-    else:
-        said = "; ".join(f"{', '.join(labels)}: {kind}" for kind, labels in kinds.items())
+    usual, *others = sorted(kinds, key=lambda kind: -len(kinds[kind]))
+    said = "; ".join([usual, *(f"of {', '.join(kinds[kind])}: {kind}" for kind in others)])
     steps = sorted({line.env_steps for lines in rows.values() for line in lines if line.env_steps is not None})
     trained = (
         f" Trained for {' to '.join(f'{step:,}' for step in dict.fromkeys((steps[0], steps[-1])))} env steps."

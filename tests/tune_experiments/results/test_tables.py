@@ -57,7 +57,7 @@ def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
     table = make_table([*seeds, ONE_SEED[2]], "unseen rooms", ("success",))
     assert "| sync | 0.700 [0.675, 0.725] |" in table.markdown()
     assert (
-        "sync: Student's t over 3 seeds, 100 episodes a seed; marginal: over 100 episodes of one seed" in table.caption
+        "Student's t over 3 seeds, 100 episodes a seed; of marginal: over 100 episodes of one seed" in table.caption
     )
     assert "lists each seed" not in table.caption
 
