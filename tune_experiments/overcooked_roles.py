@@ -52,7 +52,7 @@ SMOKE = dataclasses.replace(
         buffer_size=64,
         batch_size=8,
         train_every_env_steps=80,
-        exploration_env_steps=800,
+        exploration_env_steps=400,
         update_target_every_updates=5,
         team=RoleTeamConfig(
             hidden_size=8,
@@ -65,10 +65,10 @@ SMOKE = dataclasses.replace(
     ),
     workers=Workers(worlds_per_runner=4, fragment_length=20),
     max_episode_steps=40,
-    budget_env_steps=800,
-    validate_every_env_steps=400,
+    budget_env_steps=400,
+    validate_every_env_steps=200,
     valid_episodes=4,
-    checkpoint_every_env_steps=400,
+    checkpoint_every_env_steps=200,
     test_episodes=4,
     cole=ColeSettings(generations=2, initial_generations=1, payoff_episodes=2),
 )

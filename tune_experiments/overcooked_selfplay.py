@@ -60,10 +60,10 @@ SMOKE = dataclasses.replace(
     network=GridCnnConfig(channels=(4, 4), first_kernel=3, hidden_sizes=(16,)),
     workers=Workers(worlds_per_runner=8, fragment_length=20),
     max_episode_steps=60,
-    budget_env_steps=1_600,
-    validate_every_env_steps=800,
+    budget_env_steps=480,
+    validate_every_env_steps=160,
     valid_episodes=4,
-    checkpoint_every_env_steps=800,
+    checkpoint_every_env_steps=160,
     test_episodes=8,
     cole=ColeSettings(generations=3, initial_generations=1, payoff_episodes=2),
 )

@@ -37,10 +37,10 @@ SMOKE = dataclasses.replace(
     LAPTOP,
     network=PartsConfig(hidden_sizes=(16,)),
     workers=Workers(worlds_per_runner=16, fragment_length=10),
-    budget_env_steps=1_600,
-    validate_every_env_steps=800,
+    budget_env_steps=320,
+    validate_every_env_steps=160,
     valid_episodes=8,
-    checkpoint_every_env_steps=800,
+    checkpoint_every_env_steps=160,
     test_episodes=4,
 )
 PAPER = dataclasses.replace(LAPTOP, test_episodes=20)

@@ -42,10 +42,10 @@ SMOKE = dataclasses.replace(
     workers=Workers(worlds_per_runner=8, fragment_length=20),
     round_steps=20,
     max_episode_steps=60,
-    budget_env_steps=1_600,
-    validate_every_env_steps=800,
+    budget_env_steps=320,
+    validate_every_env_steps=160,
     valid_episodes=8,
-    checkpoint_every_env_steps=800,
+    checkpoint_every_env_steps=160,
     test_episodes=2,
 )
 PAPER = dataclasses.replace(

@@ -105,11 +105,11 @@ SMOKE = dataclasses.replace(
     network=VisualConfig(channels=(4, 4, 8, 8), hidden_size=24, message_features=4, team_features=24),
     workers=Workers(worlds_per_runner=8, fragment_length=10),
     max_episode_steps=30,
-    warm_start=ExpertWarmStart(budget_env_steps=800, decline_episodes=40),
-    budget_env_steps=800,
-    validate_every_env_steps=400,
+    warm_start=ExpertWarmStart(budget_env_steps=160, decline_episodes=40),
+    budget_env_steps=320,
+    validate_every_env_steps=160,
     valid_episodes=8,
-    checkpoint_every_env_steps=400,
+    checkpoint_every_env_steps=160,
     test_episodes=12,
 )
 PAPER = dataclasses.replace(

@@ -1,6 +1,6 @@
 """What the experiment's script and `python -m tune_experiments` say to mistakes: one sentence, and nothing is lost.
 
-Each case is a process of its own, as a user starts it; variants of a case run in this process.
+A few cases are a process of their own, as a user starts it; the others run in this process.
 """
 
 import dataclasses
@@ -113,9 +113,8 @@ def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path
     assert (config.train_rooms, config.test_rooms) == (mine, ("test", mine))
 
 
-@pytest.mark.processes
-def test_a_budget_of_nothing_is_told_to_a_user(script):
-    assert script("--budget-env-steps", 0) == "--budget-env-steps must be at least 1, not 0"
+def test_a_budget_of_nothing_is_told_to_a_user(here):
+    assert here("--budget-env-steps", 0) == "--budget-env-steps must be at least 1, not 0"
 
 
 def test_a_method_twice_or_no_seed_is_told(here):
@@ -135,12 +134,10 @@ def room_file(tmp_path, change):
     return tmp_path / "room.json"
 
 
-@pytest.mark.processes
-def test_a_hole_in_a_wall_is_told_by_its_place(script, here, tmp_path):
+def test_a_hole_in_a_wall_is_told_by_its_place(here, tmp_path):
     path = room_file(tmp_path, lambda number, row: "####.#########" if number == 0 else row)
-    for run in (script, here):
-        sentence = run("--train-rooms", path)
-        assert sentence.startswith(f"room file {path}: floor, row 0, column 4: '.' lies on the border: close the wall")
+    sentence = here("--train-rooms", path)
+    assert sentence.startswith(f"room file {path}: floor, row 0, column 4: '.' lies on the border: close the wall")
     assert not (tmp_path / "out").exists()
 
 
@@ -215,10 +212,9 @@ def test_a_file_of_starts_that_has_gone_is_told_after_training(command, tmp_path
 # ---------------------------------------------------------------------------------------------------------------- --out
 
 
-@pytest.mark.processes
-def test_the_folder_of_another_experiment_is_refused(script, tmp_path):
+def test_the_folder_of_another_experiment_is_refused(here, tmp_path):
     RunFolder.open(tmp_path / "out", {}, "matrix_game").close()
-    assert "belongs to experiment matrix_game, not furnmove_sync" in script()
+    assert "belongs to experiment matrix_game, not furnmove_sync" in here()
 
 
 def test_a_folder_with_another_configuration_is_refused_with_the_difference(here, tmp_path):
@@ -233,10 +229,9 @@ def test_a_folder_that_cannot_be_written_is_told(here, place):
     assert here("--out", place).startswith(f"{place} cannot be written")
 
 
-@pytest.mark.processes
-def test_a_file_in_place_of_the_folder_is_told(script, tmp_path):
+def test_a_file_in_place_of_the_folder_is_told(here, tmp_path):
     (tmp_path / "out").write_text("mine")
-    assert "cannot be written (File exists); give --out a folder that you may write to" in script()
+    assert "cannot be written (File exists); give --out a folder that you may write to" in here()
     assert (tmp_path / "out").read_text() == "mine"
 
 
@@ -252,11 +247,19 @@ def test_more_runners_than_cpus_are_refused_before_ray_starts(script, tmp_path):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("address", [DEAD, "127.0.0.1:99999", "garbage", "http://a b"])
+@pytest.mark.parametrize("address", [DEAD, "garbage"])
 def test_a_cluster_that_does_not_answer_is_told(script, address):
     sentence = script(address=address)
     assert f"RAY_ADDRESS={address}" in sentence
     assert sentence.endswith("start that cluster, correct RAY_ADDRESS, or unset it to run here")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:99999", "http://a b:1"])
+def test_an_address_that_cannot_be_is_told_without_asking_ray(monkeypatch, address):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    with pytest.raises(UserError, match=f"no Ray cluster answers at RAY_ADDRESS={address}"), ray_cluster():
+        pytest.fail("there is no cluster")
 
 
 def test_a_cluster_that_cannot_start_here_is_told(monkeypatch):

@@ -47,7 +47,7 @@ def test_every_path_is_a_field_that_takes_every_value_of_its_domain(path):
         assert value_at(config, path) == value
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", ["laptop", "authors"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_has_as_many_settings_as_asked_for(method, preset):
     settings = draw_settings(SPACE, PRESETS[preset], method, 12, seed=0)
