@@ -59,6 +59,8 @@ demo: $(STAMP) ## a trained team at once: three episodes on a page, build/demo.h
 	@echo "open build/demo.html in a browser"
 
 check test slow bench: export OMP_NUM_THREADS = 1
+# Tests start hundreds of processes: all but the first of them find our modules compiled.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --maxprocesses 4 --dist loadfile --no-loadscope-reorder -n
 # Tests with Ray wait for other processes most of the time, so one process more than there are cores runs them.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
