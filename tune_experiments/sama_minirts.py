@@ -1,6 +1,6 @@
 """SAMA on MiniRTS: a planner tells two or three agents in words what to do against a script (SAMA, figures 6, 13, 15).
 
-    python tune_experiments/sama_minirts.py --seeds 0 1 2                    # the table: 2 and 3 agents, planner by rule
+    python tune_experiments/sama_minirts.py --seeds 0 1 2                    # the table: 2 and 3 agents, rules plan
     python tune_experiments/sama_minirts.py --methods scripted_2 --tests plain sights --out runs/sights
     python tune_experiments/sama_minirts.py --team runs/red_two --methods learned_2 --out runs/learned
     python tune_experiments/sama_minirts.py --planner openai --model.name NAME --tests plain --test-episodes 10
@@ -108,7 +108,7 @@ class SamaMinirts(Experiment[RtsConfig]):
         return [
             f"planner: {planner}",
             *([scripted] if not all(map(is_learned, config.methods)) else []),
-            "how objects are shared out, how long a round takes and when a phrase is done are ours: the paper says none",
+            "how objects are shared out, how long a round takes and when a phrase is done is ours; the paper is silent",
             "a game that is lost within a round is over; what a round is undone from is what its judge calls a failure",
         ]
 

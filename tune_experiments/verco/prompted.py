@@ -11,7 +11,6 @@ import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rl_envs.core.spec import Array
 from rl_envs.salad.narrator import Narrator

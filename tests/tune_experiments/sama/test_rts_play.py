@@ -13,6 +13,8 @@ from rl_models.planners.rounds import NextRound
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.config import RedConfig
+from tune_experiments.red.trials import build_policy
+from tune_experiments.run.final_evaluation import results_of
 from tune_experiments.sama.planning import planner_of
 from tune_experiments.sama.rts.config import RtsConfig
 from tune_experiments.sama.rts.executors import FORMS, learned, scripted
@@ -22,8 +24,6 @@ from tune_experiments.sama.rts.play import METRICS, RtsPlay
 from tune_experiments.sama.rts.subgoals import ATTACK, MINE, WAIT
 from tune_experiments.sama.rts.tables import tables, title_of
 from tune_experiments.sama.rts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
-from tune_experiments.red.trials import build_policy
-from tune_experiments.run.final_evaluation import results_of
 
 EXPERIMENT = find_experiment("sama_minirts")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -147,6 +147,7 @@ def test_only_full_sight_shows_what_the_fog_hides_and_executors_never_see_it():
         PlannedRts(1, sight="all")
 
 
+@pytest.mark.slow
 def test_the_world_keeps_the_contract_of_worlds():
     check_world(functools.partial(PlannedRts, agents_per_side=2, is_read=True, max_episode_steps=6))
 
@@ -180,7 +181,11 @@ def test_every_test_of_a_smoke_ends_with_its_numbers():
     found = evaluate(config, TWO, build_team(config, TWO, 0))
     assert list(found) == ["no commands", "RED's oracle", "rules, 3 reflections", "DEPS", "Plan4MC"]
     for name, episodes in found.items():
-        assert episodes["decisions"].tolist() == [8.0] and set(episodes) - {"_transcript"} <= {*METRICS, "questions", "answered_by_rule"}
+        assert episodes["decisions"].tolist() == [8.0] and set(episodes) - {"_transcript"} <= {
+            *METRICS,
+            "questions",
+            "answered_by_rule",
+        }
         assert ("_transcript" in episodes) == (name == "rules, 3 reflections")
     rows = [row for world, one in found.items() for row in results_of(EXPERIMENT, TWO, 0, world, one, None)]
     (table,) = tables(rows)
@@ -192,7 +197,9 @@ def test_the_default_tests_are_those_of_the_figures():
     names = list(conditions(LAPTOP))
     assert [f"rules, {n} reflections" in names for n in range(4)] == [True] * 4
     assert {f"weak rules, {n} retries" for n in (1, 2, 3)} <= set(names) and {"DEPS", "Plan4MC"} <= set(names)
-    assert [name for name in names if name.startswith("random")] == [f"random commands {n}" for n in (0.25, 0.5, 0.75, 1.0)]
+    assert [name for name in names if name.startswith("random")] == [
+        f"random commands {n}" for n in (0.25, 0.5, 0.75, 1.0)
+    ]
     assert all(conditions(LAPTOP)[f"random commands {n}"].reflections == 0 for n in (0.25, 1.0))
     modelled = conditions(PAPER)
     assert modelled["no objects extracted"].extracts_objects is False and modelled["3 shots"].shots == 3
@@ -229,7 +236,9 @@ def test_the_video_shows_commands_beside_the_map():
     world.tell(0, 1, "build stable")
     told = world.render(0)
     assert plain.shape == told.shape and (plain[72:] == told[72:]).all()
-    assert (plain[:24] != told[:24]).any() and (plain[48:72] != told[48:72]).any() and (plain[24:48] == told[24:48]).all()
+    assert (
+        (plain[:24] != told[:24]).any() and (plain[48:72] != told[48:72]).any() and (plain[24:48] == told[24:48]).all()
+    )
 
 
 # ---------------------------------------------------------------------------------------------- record and replay
@@ -274,7 +283,7 @@ def test_a_replay_without_a_record_and_a_team_that_is_none_are_one_sentence(tmp_
         EXPERIMENT.check(dataclasses.replace(SMOKE, replay=str(tmp_path)))
     with pytest.raises(UserError, match="holds no whole checkpoint"):
         EXPERIMENT.check(dataclasses.replace(SMOKE, methods=("learned_2",), team=str(tmp_path)))
-    with pytest.raises(UserError, match="is of overcooked_selfplay; name a run of red_minirts.py"):
+    with pytest.raises(UserError, match="is of overcooked_selfplay; name a run of red_minirts"):
         EXPERIMENT.check(dataclasses.replace(SMOKE, methods=("learned_2",), team="pretrained/overcooked_selfplay"))
     with pytest.raises(UserError, match="has no policy to play with"):
         EXPERIMENT.world_of(SMOKE, TWO, 1)

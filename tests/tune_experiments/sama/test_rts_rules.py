@@ -28,7 +28,19 @@ from tune_experiments.sama.rts.choice import choices, wanted
 from tune_experiments.sama.rts.domain import RtsDomain
 from tune_experiments.sama.rts.features import feature_table
 from tune_experiments.sama.rts.scene import Scene
-from tune_experiments.sama.rts.subgoals import ATTACK, EQUIP, FAR, FIGHT, MINE, OF_TEXT, SCOUT, SUBGOALS, TRAIN, WAIT, cost
+from tune_experiments.sama.rts.subgoals import (
+    ATTACK,
+    EQUIP,
+    FAR,
+    FIGHT,
+    MINE,
+    OF_TEXT,
+    SCOUT,
+    SUBGOALS,
+    TRAIN,
+    WAIT,
+    cost,
+)
 
 DOMAIN = RtsDomain(2)
 
@@ -190,7 +202,10 @@ def test_no_plan_spends_more_money_than_there_is_or_begins_a_building_twice():
             for chosen in itertools.islice(choices(scene), 20):
                 made = [one.made for one in chosen if one.made >= 0]
                 buildings = [kind for kind in made if kind >= 8]
-                assert sum({PEASANT: 50, DRAGON: 200, WORKSHOP: 200}.get(k, 150 if k >= 8 else 100) for k in made) <= scene.money
+                assert (
+                    sum({PEASANT: 50, DRAGON: 200, WORKSHOP: 200}.get(k, 150 if k >= 8 else 100) for k in made)
+                    <= scene.money
+                )
                 assert len(buildings) == len(set(buildings)) and not any(scene.own[k] for k in buildings)
                 assert all(cost(scene, agent, one) < FAR for agent, one in enumerate(chosen))
 

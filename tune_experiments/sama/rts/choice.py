@@ -10,7 +10,18 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from rl_envs.minirts.symbols import ARCHER, ARMY, BUILDER, CATAPULT, COST, DRAGON, FACTORY, FIRST_BUILDING, NO_TYPE, PEASANT
+from rl_envs.minirts.symbols import (
+    ARCHER,
+    ARMY,
+    BUILDER,
+    CATAPULT,
+    COST,
+    DRAGON,
+    FACTORY,
+    FIRST_BUILDING,
+    NO_TYPE,
+    PEASANT,
+)
 from tune_experiments.red.commanders import COUNTER, FOOT
 from tune_experiments.sama.rts.scene import Scene
 from tune_experiments.sama.rts.subgoals import (
@@ -55,9 +66,9 @@ def assignments(scene: Scene, subgoals: Sequence[Subgoal]) -> list[tuple[tuple[i
 
 def wanted(scene: Scene) -> list[int]:
     """Types that beat what the enemy trains, the most urgent first; what beats most where nothing is known."""
-    if not scene.threats():
+    if not scene.threats:
         return [DRAGON]
-    found = [_foot(scene) if kind in (ARCHER, CATAPULT) else COUNTER[kind] for kind in scene.threats()]
+    found = [_foot(scene) if kind in (ARCHER, CATAPULT) else COUNTER[kind] for kind in scene.threats]
     return list(dict.fromkeys(found))
 
 
@@ -76,7 +87,7 @@ def _worth(scene: Scene, kinds: Sequence[int], one: Subgoal) -> float:
         is_due = scene.is_attacked() or sum(hand.fighters for hand in scene.hands) >= ENOUGH_TO_ATTACK
         return 80.0 if is_due else -20.0
     if one.text in (KEEP_SCOUTING, SEND_SCOUT):
-        return 0.0 if scene.threats() else 75.0
+        return 0.0 if scene.threats else 75.0
     idle = sum(hand.idle_peasants for hand in scene.hands)
     return {MINE: 40.0 if idle else 12.0, MINE_ALL: 2.0, WAIT: 10.0}[one.text]
 

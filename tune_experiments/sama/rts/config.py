@@ -17,7 +17,9 @@ from tune_experiments.sama.rts.game import game_of
 from tune_experiments.sama.rts.planned_rts import Sight
 
 RtsRow: TypeAlias = Literal["scripted_2", "scripted_3", "learned_2", "learned_3"]
-Test: TypeAlias = Literal["plain", "commanders", "sights", "reflections", "erring", "random", "goals", "prompts", "rewards"]
+Test: TypeAlias = Literal[
+    "plain", "commanders", "sights", "reflections", "erring", "random", "goals", "prompts", "rewards"
+]
 LEARNED = "learned"
 _OPPONENTS = {2: "medium_two", 3: "medium_three"}
 

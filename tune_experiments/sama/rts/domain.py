@@ -1,6 +1,7 @@
 """MiniRTS for the planner: words, and rules in the place of a language model.
 
-States come and go in the world's sentences and one line more (`scene.py`). This file must not know how the planner asks.
+States come and go in the world's sentences and one line more (`scene.py`). This file must not know how the planner
+asks.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class RtsDomain:
         own, kinds = scene.own, wanted(scene)
         tests = {
             MONEY: scene.money >= _PRICE_OF_A_FACTORY,
-            KNOWN: bool(scene.threats()),
+            KNOWN: bool(scene.threats),
             EQUIPPED: any(own[FACTORY[kind]] for kind in kinds),
             ARMED: sum(own[kind] for kind in ARMY) >= ENOUGH_TO_ATTACK,
         }
@@ -206,7 +207,9 @@ def _draw(num_agents: int, numbers: random.Random) -> str:
     ]
     for k, kind in enumerate(sorted(own)):
         told = numbers.choice(("idle", "gathers resource 0")) if kind == PEASANT else "idle"
-        lines.append(f"own {k} of agent {numbers.randrange(num_agents)}: {UNITS[kind]} {_place(kind, numbers)}; {told}.")
+        lines.append(
+            f"own {k} of agent {numbers.randrange(num_agents)}: {UNITS[kind]} {_place(kind, numbers)}; {told}."
+        )
     for k, kind in enumerate(sorted(enemies)):
         sight = numbers.choice(("in sight", "out of sight")) if kind >= FIRST_BUILDING else "in sight"
         lines.append(f"enemy {k}: {UNITS[kind]} {_place(kind, numbers)}; {sight}.")

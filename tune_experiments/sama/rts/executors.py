@@ -44,7 +44,8 @@ def learned(policy: TeamPolicy) -> Executor:
         is_first = torch.zeros(worlds, 1, dtype=torch.bool, device=device)
         output = policy(obs, policy.initial_state(worlds), is_first)
         uniforms: Array = world.chance.policy_uniforms(output.policy.num_uniforms)
-        actions: Arrays = to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None].to(device))[0])
+        actions = to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None].to(device))[0])
+        assert isinstance(actions, dict)  # a collective action has factors
         return actions
 
     return choose

@@ -103,8 +103,8 @@ class PlannedRts(CommandedRts):
             kernels.copy_learned(kept.learned, games.learned[world])
         for name, value in kept.others.items():
             games[name][world] = value
-        for name, value in zip(_CLOCK, kept.clock, strict=True):
-            getattr(self.chance, name)[world] = value
+        for name, moment in zip(_CLOCK, kept.clock, strict=True):
+            getattr(self.chance, name)[world] = moment
 
     def render(self, index: int = 0) -> Array:
         """The game from above, with the headline and the last words above it, [H, W, 3] uint8."""

@@ -78,6 +78,10 @@ class Scene:
         lately: army type -> hundredths of a unit, running average.
         hands: of each agent.
         coming: type -> objects that are being trained or built.
+        own: type -> finished objects of the team.
+        enemies: type -> enemy objects that are known now.
+        threats: army types that the enemy seems to train, the commonest first; those of its factories where none was
+            seen.
     """
 
     def __init__(self, num_agents: int, text: str) -> None:
@@ -102,6 +106,9 @@ class Scene:
         self.coming: Counter[int] = Counter()
         for k in range(number):
             self._count(k)
+        self.own: Counter[int] = sum((hand.own for hand in self.hands), Counter())
+        self.enemies = Counter(self.view["enemy_type"][: int(self.view["num_enemy"])].tolist())
+        self.threats = self._threats()
 
     @property
     def text(self) -> str:
@@ -121,18 +128,7 @@ class Scene:
         """Cells that are or were in sight."""
         return round(float(self.view["count"][:2].sum()) * NUM_CELLS)
 
-    @property
-    def own(self) -> Counter[int]:
-        """Type -> finished objects of the team."""
-        return sum((hand.own for hand in self.hands), Counter())
-
-    @property
-    def enemies(self) -> Counter[int]:
-        """Type -> enemy objects that are known now."""
-        return Counter(self.view["enemy_type"][: int(self.view["num_enemy"])].tolist())
-
-    def threats(self) -> list[int]:
-        """Army types that the enemy seems to train, the commonest first; those of its factories where none was seen."""
+    def _threats(self) -> list[int]:
         known = self.enemies
         weights = {kind: max(100 * known[kind], self.lately.get(kind, 0)) for kind in ARMY}
         seen = sorted((kind for kind in ARMY if weights[kind]), key=lambda kind: -weights[kind])

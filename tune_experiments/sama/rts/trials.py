@@ -96,9 +96,7 @@ def check_team(config: RtsConfig) -> None:
             )
 
 
-def make_world(
-    config: RtsConfig, method: str, num_worlds: int = 1, first_world: int = 0, **changes: Any
-) -> PlannedRts:
+def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> PlannedRts:
     """Games of a row's team."""
     game = config.red(num_agents_of(method)).game | changes
     by_network = is_learned(method)

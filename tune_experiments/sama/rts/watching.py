@@ -68,4 +68,3 @@ class _Recorder:
         agents = tuple(AgentStep(phrase or "nothing") for phrase in world.last_words(0))
         step = Step(world.render(0), agents, notes=notes, rewards=(0.0,) * world.num_agents)
         self.episode.steps.append(step)
-

@@ -52,7 +52,7 @@ def statuses(scene: Scene) -> tuple[str, ...]:
 
 def thoughts(scene: Scene, goal: str, subgoals: Sequence[str], wanted: Sequence[int]) -> str:
     """Why this goal and these sub-goals."""
-    threats = ", ".join(UNITS[kind] for kind in scene.threats()) or NOBODY
+    threats = ", ".join(UNITS[kind] for kind in scene.threats) or NOBODY
     beats = ", ".join(UNITS[kind] for kind in wanted) or "not known yet"
     return (
         f"{situation(scene)} The enemy seems to train {threats}; what beats that is {beats}. So the goal is to {goal}. "
