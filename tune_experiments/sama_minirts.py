@@ -44,9 +44,9 @@ from tune_experiments.sama.figures import write_transcripts
 from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES
 from tune_experiments.sama.planning import check_planner
 from tune_experiments.sama.rts.config import RtsConfig
+from tune_experiments.sama.rts.rts_watching import record_games, video
 from tune_experiments.sama.rts.tables import tables, title_of
 from tune_experiments.sama.rts.trials import check_team, evaluate, is_learned, make_world, plan
-from tune_experiments.sama.rts.watching import record_games, video
 
 LAPTOP = RtsConfig()
 SMOKE = dataclasses.replace(

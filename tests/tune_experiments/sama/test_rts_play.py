@@ -17,11 +17,11 @@ from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import results_of
 from tune_experiments.sama.planning import planner_of
 from tune_experiments.sama.rts.config import RtsConfig
-from tune_experiments.sama.rts.executors import FORMS, learned, scripted
 from tune_experiments.sama.rts.judging import open_book
 from tune_experiments.sama.rts.planned_rts import PlannedRts
-from tune_experiments.sama.rts.play import METRICS, RtsPlay
-from tune_experiments.sama.rts.subgoals import ATTACK, MINE, WAIT
+from tune_experiments.sama.rts.rts_executors import FORMS, learned, scripted
+from tune_experiments.sama.rts.rts_play import METRICS, RtsPlay
+from tune_experiments.sama.rts.rts_subgoals import ATTACK, MINE, WAIT
 from tune_experiments.sama.rts.tables import tables, title_of
 from tune_experiments.sama.rts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
 

@@ -1,6 +1,6 @@
 """MiniRTS for the planner: words, and rules in the place of a language model.
 
-States come and go in the world's sentences and one line more (`scene.py`). This file must not know how the planner
+States come and go in the world's sentences and one line more (`rts_scene.py`). This file must not know how the planner
 asks.
 """
 
@@ -29,10 +29,10 @@ from rl_envs.minirts.symbols import (
     WORKSHOP,
 )
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
-from tune_experiments.sama.rts import wording
-from tune_experiments.sama.rts.choice import ENOUGH_TO_ATTACK, assignments, choices, wanted
-from tune_experiments.sama.rts.scene import NOBODY, Scene
-from tune_experiments.sama.rts.subgoals import (
+from tune_experiments.sama.rts import rts_wording as wording
+from tune_experiments.sama.rts.rts_choice import ENOUGH_TO_ATTACK, assignments, choices, wanted
+from tune_experiments.sama.rts.rts_scene import NOBODY, Scene
+from tune_experiments.sama.rts.rts_subgoals import (
     EARN,
     EQUIP,
     FAR,

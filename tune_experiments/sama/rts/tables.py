@@ -12,8 +12,8 @@ from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 COLUMNS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds")
 COUNTING = (
     "`win_rate` counts games won within the limit of decisions, those of undone rounds included, and a draw is no win; "
-    "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A lost fight of an undone round is undone, "
-    "too."
+    "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A fight that is lost in an undone "
+    "round is undone, too."
 )
 EXECUTORS = {
     "scripted": "Executor: a script of fixed rules, written by hand; nothing was trained.",

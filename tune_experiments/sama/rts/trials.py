@@ -26,10 +26,10 @@ from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.rts.config import LEARNED, RtsConfig
-from tune_experiments.sama.rts.executors import FORMS, learned, scripted
 from tune_experiments.sama.rts.judging import open_book
 from tune_experiments.sama.rts.planned_rts import PlannedRts
-from tune_experiments.sama.rts.play import RtsPlay, Watch
+from tune_experiments.sama.rts.rts_executors import FORMS, learned, scripted
+from tune_experiments.sama.rts.rts_play import RtsPlay, Watch
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""

@@ -50,7 +50,7 @@ def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
 
 
 class _Recorder:
-    """Looks on (`play.Watch`) and keeps what agents are told, and what the planner's transcript says."""
+    """Looks on (`rts_play.Watch`) and keeps what agents are told, and what the planner's transcript says."""
 
     def __init__(self, title: str, most: int) -> None:
         self._title, self._most, self._told = title, most, 0
