@@ -78,6 +78,11 @@ class RewardBook:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    @property
+    def reads_texts(self) -> bool:
+        """Whether a test is Python, which sees states as text."""
+        return bool(self._processes)
+
     def reached(self, subgoals: Values, previous: Any, current: Any) -> Values:
         """Whether each agent has just reached its sub-goal.
 

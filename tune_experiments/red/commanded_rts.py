@@ -103,10 +103,13 @@ class CommandedRts(MiniRts):
         return result
 
     def _observe(self, rows: Array) -> Arrays:
-        seen = read_by_network(super()._observe(rows))
+        return self._as_read(super()._observe(rows), rows)
+
+    def _as_read(self, seen: Arrays, rows: Array) -> Arrays:
+        """What the network reads of some worlds, from the game's own observations of them."""
         told, at = self.state["told"][rows], self.state["told_at"][rows]
         since = self.state["episode_length"][rows][:, None, None] - at
-        return seen | {ROWS: told.copy(), AGES: np.clip(since // _AGE, 0, _OLDEST).astype(np.uint8)}
+        return read_by_network(seen) | {ROWS: told.copy(), AGES: np.clip(since // _AGE, 0, _OLDEST).astype(np.uint8)}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         state, each = super()._blank_state(num_worlds), (num_worlds, self.num_agents, HEARD)

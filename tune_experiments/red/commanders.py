@@ -40,8 +40,8 @@ MINE, MINE_ALL, SCOUT = PHRASES[1], PHRASES[2], "send one peasant to scout"
 ASKING = {kind: phrase for phrase, kind in MADE.items()}
 """Type -> the phrase that asks for it."""
 COUNTER = {SPEARMAN: SWORDMAN, SWORDMAN: CAVALRY, CAVALRY: SPEARMAN, DRAGON: ARCHER}
-"""Enemy type -> the type that beats it; any foot type beats archers."""
-_FOOT = (SWORDMAN, CAVALRY, SPEARMAN)
+"""Enemy type -> the type that beats it; any of `FOOT` beats archers."""
+FOOT = (SWORDMAN, CAVALRY, SPEARMAN)
 _EXISTING = (CAVALRY, SWORDMAN, SPEARMAN)
 """Foot types in the order in which an existing factory decides against archers."""
 _LOSING = {DRAGON: CAVALRY, SPEARMAN: CAVALRY, SWORDMAN: SPEARMAN, CAVALRY: SWORDMAN, ARCHER: DRAGON}
@@ -89,7 +89,7 @@ def _against(seen: Moment, enemy: int, agent: int) -> str:
     for kind in _EXISTING:
         if _count(seen, FACTORY[kind]) and _count(seen, kind) < _ENOUGH:
             return _chain(seen, kind)
-    return _chain(seen, _FOOT[agent % len(_FOOT)])
+    return _chain(seen, FOOT[agent % len(FOOT)])
 
 
 def _losing(seen: Moment, enemy: int) -> str:

@@ -42,7 +42,7 @@ def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -
         while is_playing.any():
             words = [world.last_words(index) for index in range(episodes)]
             seen = world.see_all()
-            tables = np.stack([_team(seen, index, told) for index, told in enumerate(words)])
+            tables = np.stack([team_commands(seen, index, told) for index, told in enumerate(words)])
             *_, info = world.step(per_unit_actions(tables))
             done = info["done_worlds"]
             if not len(done):
@@ -72,8 +72,14 @@ def commands_of(phrase: str, view: Arrays) -> Array:
     return table
 
 
-def _team(seen: Arrays, index: int, words: list[str]) -> Array:
-    """Commands of all agents of a world, [N, 50, 7]."""
+def team_commands(seen: Arrays, index: int, words: list[str]) -> Array:
+    """Commands of all agents of a world, [N, 50, 7].
+
+    Args:
+        seen: the game's own observations, name -> [B, N, ...].
+        index: number of the world.
+        words: what each agent is told.
+    """
     return np.stack(
         [
             commands_of(phrase, {name: value[index, agent] for name, value in seen.items()})

@@ -23,9 +23,22 @@ def with_words(frame: Array, words: Sequence[str]) -> Array:
     Returns:
         [H + 24 N, W, 3] uint8.
     """
-    band = Image.new("RGB", (frame.shape[1], _LINE * len(words)), _PAPER)
+    lines = [(f"agent {agent} is told: {said or 'nothing'}", bool(said)) for agent, said in enumerate(words)]
+    return with_lines(frame, lines)
+
+
+def with_lines(frame: Array, lines: Sequence[tuple[str, bool]]) -> Array:
+    """A frame with lines above it.
+
+    Args:
+        frame: [H, W, 3] uint8.
+        lines: text, and whether it matters or stands back.
+
+    Returns:
+        [H + 24 K, W, 3] uint8.
+    """
+    band = Image.new("RGB", (frame.shape[1], _LINE * len(lines)), _PAPER)
     pen, font = ImageDraw.Draw(band), ImageFont.load_default(_TEXT)
-    for agent, said in enumerate(words):
-        text = f"agent {agent} is told: {said or 'nothing'}"
-        pen.text((_MARGIN, agent * _LINE + 3), text, fill=_INK if said else _QUIET, font=font)
+    for row, (text, matters) in enumerate(lines):
+        pen.text((_MARGIN, row * _LINE + 3), text, fill=_INK if matters else _QUIET, font=font)
     return np.concatenate([np.asarray(band), frame])

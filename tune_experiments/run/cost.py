@@ -24,6 +24,12 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
         plans: of all trials in their order.
         concurrent: how many of them run at once.
     """
+    learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
+    if not learning:
+        return (
+            f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} that train nothing, {concurrent} at a time: their tests"
+        )
+    plans, concurrent = learning, min(concurrent, len(learning))
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
     seconds = _seconds_per_env_step(longest.stages[-1].plan) / max(1, longest.workers.runners)
     give_memory_back()

@@ -14,6 +14,7 @@ import rl_envs.overcooked
 from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.rewards import DesignedReward
 from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.planned_game import PlannedGame
 
 DONE = "your task is done: keep out of the other chef's way"
 
@@ -22,6 +23,12 @@ DONE = "your task is done: keep out of the other chef's way"
 def domain_of(layout: str) -> KitchenDomain:
     """The planner's domain of a named kitchen."""
     return KitchenDomain(layout)
+
+
+def game_of(layout: str) -> PlannedGame:
+    """A named kitchen as the planner's game."""
+    domain = domain_of(layout)
+    return PlannedGame("Overcooked", domain, domain.map, game_code)
 
 
 def command_texts(layout: str) -> tuple[str, ...]:

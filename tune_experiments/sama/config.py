@@ -9,44 +9,27 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import UnitInterval
-from rl_models.chat.chat_settings import ChatSettings
 from rl_models.networks.sama import SamaNetworkConfig
-from rl_models.planners.rewards import RewardSource
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.config import learner_config
+from tune_experiments.sama.commands import game_of
+from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, ModelSettings, PlannerConfig, absolute
 
-MOST_REFLECTIONS = 3
-RULES = ("offline", "noisy")
-"""Planners that are no language model."""
+__all__ = ["MOST_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
+
 RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "mappo", "selfplay"]
-
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """The language model behind `--planner openai` and `replay`."""
-
-    name: str = "gpt-4o-mini"
-    """Name by which the endpoint knows the model."""
-    folder: str = ""
-    """Folder of the record of all exchanges with the model, and of transcripts, with one folder within for each
-    kitchen: what was asked once is not asked again, and `replay` reads from there. By default it is one in the user's
-    cache."""
-    concurrency: PositiveInt = 4
-    """Number of questions under way at the same time, of all trials together."""
-    chat: ChatSettings = field(default_factory=ChatSettings)
-    """Bounds of a call, and budget of all trials of a run together; its model and record are not read."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +46,7 @@ class FineTuningSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SamaConfig(
-    ExperimentConfig,
+    PlannerConfig,
     workers=Workers(worlds_per_runner=64, fragment_length=32),
     budget_env_steps=600_000,
     validate_every_env_steps=60_000,
@@ -79,34 +62,6 @@ class SamaConfig(
     tasks: tuple[str, ...] = ("cramped_room",)
     """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,
     forced_coordination and counter_circuit_o_1order."""
-    planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
-    """Who plans: offline, rules written by hand; noisy, these rules, erring on purpose; openai, a language model behind
-    an endpoint; replay, the record of one."""
-    noise: Literal["weak", "weaker"] = "weak"
-    """How often the noisy planner errs: weak, or weaker, which errs more often."""
-    goals: Literal["sama", "deps", "plan4mc"] = "sama"
-    """Method that names the goals: sama, deps or plan4mc."""
-    reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] = MOST_REFLECTIONS
-    """Largest number of tries after a round that failed, from 0 to 3, each after a reflection."""
-    after_failure: Literal["reflect", "retry"] = field(default="reflect", metadata={"came_later": True})
-    """What precedes such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
-    planner with another seed and an empty memory plans anew."""
-    random_share: UnitInterval = 0.0
-    """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
-    manual: str = ""
-    """LaTeX of a paper about the game, from which the planner's model writes the rules that prompts and policies have;
-    by default they are the kitchen's own."""
-    translates_states: bool = False
-    """Whether the planner's model puts states into sentences, with the game's source at hand."""
-    extracts_objects: bool = True
-    """Whether prompts name the objects and list the valid sub-goals."""
-    shots: NonNegativeInt = 1
-    """Number of worked examples in a prompt."""
-    reward_source: RewardSource = "builtin"
-    """Who writes the tests of sub-goals in training: builtin, hand-written; predicate or code, written by the
-    planner's model in the language of predicates or in Python."""
-    model: ModelSettings = field(default_factory=ModelSettings)
-    """The language model of the planners that need one."""
     encoder: TextEncoderConfig = field(default_factory=lambda: TextEncoderConfig(word_features=32))
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
     network: SamaNetworkConfig = field(default_factory=SamaNetworkConfig)
@@ -141,19 +96,15 @@ class SamaConfig(
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         if not self.network.channels:
             raise UserError("--network.channels must be one or more widths")
-        self._keep_folders()
+        self._keep_encoder()
 
-    def _keep_folders(self) -> None:
-        """Make paths absolute: trials run, continue and are evaluated in other folders."""
+    def _keep_encoder(self) -> None:
+        """Make the encoder's paths absolute: trials run, continue and are evaluated in other folders."""
         name, folder = self.encoder.name, self.encoder.folder
         is_folder = name not in (WORDS, AUTO) and os.path.isdir(name)
-        encoder = dataclasses.replace(
-            self.encoder, name=_absolute(name) if is_folder else name, folder=_absolute(folder)
-        )
+        encoder = dataclasses.replace(self.encoder, name=absolute(name) if is_folder else name, folder=absolute(folder))
         object.__setattr__(self, "encoder", encoder)
-        object.__setattr__(self, "manual", _absolute(self.manual))
-        object.__setattr__(self, "model", dataclasses.replace(self.model, folder=_absolute(self.model.folder)))
 
-
-def _absolute(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path)) if path else ""
+    def game(self, task: str) -> PlannedGame:
+        """A kitchen."""
+        return game_of(task)

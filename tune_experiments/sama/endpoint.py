@@ -16,7 +16,7 @@ from pathlib import Path
 from rl_models.chat.chat_settings import ChatSettings, open_transport
 from rl_models.chat.exchange import Transport
 from tune_experiments.core.errors import UserError
-from tune_experiments.sama.config import ModelSettings, SamaConfig
+from tune_experiments.sama.planner_config import ModelSettings, PlannerConfig
 
 RECORD = "planner.jsonl"
 
@@ -27,7 +27,7 @@ def folder_of(model: ModelSettings) -> Path:
 
 
 @contextlib.contextmanager
-def shared_endpoint(config: SamaConfig) -> Iterator[None]:
+def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
     """Within it the trials of a run have one endpoint together; Ray must run.
 
     Raises:

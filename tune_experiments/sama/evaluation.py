@@ -11,29 +11,23 @@ import dataclasses
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
-
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.sama.config import RULES, SamaConfig
+from tune_experiments.sama.config import SamaConfig
 from tune_experiments.sama.executors import Executor, ScriptedExecutor, learned_executor
 from tune_experiments.sama.kitchens import CommandedKitchen
 from tune_experiments.sama.planned_play import PlannedPlay, Watch
 from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
 
 EVALUATION_SEED = 400
 """Of every evaluation: it fixes the chance that cells are drawn with, and what a noisy planner gets wrong."""
-TRANSCRIPT = "_transcript"
-"""Of a test, one text; it is written beside the numbers."""
 RULES_SCRIPTED = "rules_scripted"
 CONDITION = ": "
 """Between a kitchen and the condition of a test, in the name of its world."""
-QUESTIONS, BY_RULE = "questions", "answered_by_rule"
-"""Metrics of a test, one number of all its episodes: questions to the planner an episode, and the share of them that
-rules answered and no language model."""
 
 
 def evaluate(
@@ -112,22 +106,3 @@ def _play(
     )
     with closing(world):
         return PlannedPlay(world, executor, loop, config.round_steps).run(seed, watch)
-
-
-def planning_metrics(loop: PlanningLoop, config: SamaConfig, episodes: int) -> Episodes:
-    """The transcript, `QUESTIONS` and `BY_RULE` of a test that a loop has planned."""
-    counts = loop.question_counts
-    by_rule = 1.0 if config.planner in RULES else counts["fallback"] / max(1, counts["asked"])
-    return {
-        TRANSCRIPT: np.array(transcript_of(loop)),
-        QUESTIONS: np.array([counts["asked"] / episodes]),
-        BY_RULE: np.array([by_rule]),
-    }
-
-
-def transcript_of(loop: PlanningLoop) -> str:
-    """Every call, goal and reflection in Markdown, with the sums in front."""
-    sums = ", ".join(f"{name} {number}" for name, number in vars(loop.counts).items())
-    calls = ", ".join(f"{how} {number}" for how, number in loop.question_counts.items())
-    title, _, rest = loop.planner.caller.transcript.text.partition("\n")
-    return f"{title}\n\nRounds: {sums}.\n\nQuestions: {calls}.\n{rest}"

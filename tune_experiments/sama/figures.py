@@ -14,8 +14,9 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.sama.evaluation import TRANSCRIPT, planned_episodes
+from tune_experiments.sama.evaluation import planned_episodes
 from tune_experiments.sama.kitchens import CommandedKitchen
+from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama.trials import UNPLANNED, parts_of
 
 CURVES = {
@@ -32,7 +33,7 @@ _VIDEO_STEPS = 160
 def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
     """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
     curves = draw_curves(out, trials, CURVES, BINS)
-    return [*curves, *_write_transcripts(out, trials), *_draw_episodes(out, trials, allow)]
+    return [*curves, *write_transcripts(out, trials), *_draw_episodes(out, trials, allow)]
 
 
 def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -61,7 +62,7 @@ def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list
     return frames
 
 
-def _write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
+def write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
     """What tests have left in the trials' folders, as Markdown."""
     for method, seeds in trials.items():
         for seed, folder in sorted(seeds.items()):

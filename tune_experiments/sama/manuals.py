@@ -1,6 +1,6 @@
-"""The manual of prompts and policies: the kitchen's own, or one that the planner's model writes from a paper's LaTeX.
+"""The manual of prompts and policies: the game's own, or one that the planner's model writes from a paper's LaTeX.
 
-A written one tells the rules; the map is always the kitchen's own. It is written when a trial begins, into the trial's
+A written one tells the rules; the map is always the game's own. It is written when a trial begins, into the trial's
 folder, and tests and videos of the team read it there: no model is asked for it again.
 """
 
@@ -9,20 +9,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from rl_models.planners.calling import Caller
-from rl_models.planners.domain import Domain
 from rl_models.planners.latex import LatexError, read_paragraphs
 from rl_models.planners.manual import write_manual
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.sama.commands import domain_of
-from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.planner_config import PlannerConfig
 
-GAME = "Overcooked"
 FILE = "manual.txt"
 _LARGEST = 100_000
 
 
-def paragraphs_of(config: SamaConfig) -> list[str]:
+def paragraphs_of(config: PlannerConfig) -> list[str]:
     """What the paper says.
 
     Raises:
@@ -37,7 +35,7 @@ def paragraphs_of(config: SamaConfig) -> list[str]:
     return found
 
 
-def prepare_manual(config: SamaConfig, caller: Caller, domain: Domain, trial_folder: Path | None) -> None:
+def prepare_manual(config: PlannerConfig, caller: Caller, game: PlannedGame, trial_folder: Path | None) -> None:
     """Have the manual written where one is wanted that is not there yet.
 
     Raises:
@@ -47,30 +45,30 @@ def prepare_manual(config: SamaConfig, caller: Caller, domain: Domain, trial_fol
     if path is None or path.exists():
         return
     try:
-        text = write_manual(caller, GAME, paragraphs_of(config), domain)
+        text = write_manual(caller, game.name, paragraphs_of(config), game.domain)
     except ValueError as error:
         raise UserError(f"{config.manual}: {error}") from error
     write_atomically(path, f"{text}\n")
 
 
-def manual_of(config: SamaConfig, layout: str, trial_folder: Path | None) -> str:
-    """Rules and map of a kitchen; its own where there is no trial yet, as when weights are counted.
+def manual_of(config: PlannerConfig, task: str, trial_folder: Path | None) -> str:
+    """Rules and map of a task's game; its own where there is no trial yet, as when weights are counted.
 
     Raises:
         UserError: the manual was to be written and is not there.
     """
-    domain, path = domain_of(layout), _path(config, trial_folder)
+    game, path = config.game(task), _path(config, trial_folder)
     if path is None:
-        return domain.manual
+        return game.domain.manual
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return f"{file.read(_LARGEST).strip()}\n{domain.map}"
+            return f"{file.read(_LARGEST).strip()}\n{game.map}"
     except OSError as error:
         raise UserError(
             f"the trial's manual {path} cannot be read ({error.strerror}): copy it along with the checkpoints"
         ) from error
 
 
-def _path(config: SamaConfig, trial_folder: Path | None) -> Path | None:
+def _path(config: PlannerConfig, trial_folder: Path | None) -> Path | None:
     """Of a trial's written manual."""
     return trial_folder / FILE if config.manual and trial_folder is not None else None

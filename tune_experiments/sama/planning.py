@@ -1,4 +1,4 @@
-"""From settings to a planner for one kitchen, and to the loop of rounds that it plans in.
+"""From settings to a planner for one game, and to the loop of rounds that it plans in.
 
 Rules answer in this process and leave their words in memory; a model's are kept on disk. This file must not know a
 policy.
@@ -13,8 +13,9 @@ from pathlib import Path
 
 from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import ChatSettingsError, Endpoint
+from rl_models.chat.exchange import Transport
 from rl_models.chat.meter import Meter
-from rl_models.chat.record import RecordError, Replay
+from rl_models.chat.record import Recorded, RecordError, Replay
 from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
@@ -29,34 +30,34 @@ from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
 from tune_experiments.core.errors import UserError
-from tune_experiments.sama.commands import domain_of, game_code
-from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.commands import domain_of
 from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of
 from tune_experiments.sama.manuals import manual_of, paragraphs_of, prepare_manual
+from tune_experiments.sama.planner_config import RULES, PlannerConfig
 
 
-def planner_of(config: SamaConfig, layout: str, seed: int, trial_folder: Path | None = None) -> Planner:
+def planner_of(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
     """The planner that the settings name.
 
     Args:
         config: of the run.
-        layout: the kitchen.
+        task: names the game, such as a kitchen.
         seed: of what the noisy planner gets wrong.
         trial_folder: which keeps the manual that is written for the trial.
 
     Raises:
         UserError: the endpoint or its record cannot be used.
     """
-    domain = domain_of(layout)
-    caller = _caller(config, domain, seed)
-    prepare_manual(config, caller, domain, trial_folder)
-    manual = manual_of(config, layout, trial_folder)
+    game = config.game(task)
+    domain, caller = game.domain, _caller(config, game.domain, seed)
+    prepare_manual(config, caller, game, trial_folder)
+    manual = manual_of(config, task, trial_folder)
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
-    translate = Translator(caller, domain, manual, game_code()) if config.translates_states else None
+    translate = Translator(caller, domain, manual, game.code()) if config.translates_states else None
     return Planner(caller, domain, Briefing(manual, objects, config.shots), translate)
 
 
-def check_planner(config: SamaConfig) -> None:
+def check_planner(config: PlannerConfig) -> None:
     """Refuse a planner that could not answer, without a call to it.
 
     Raises:
@@ -69,6 +70,8 @@ def check_planner(config: SamaConfig) -> None:
             Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))
         elif config.planner == "replay":
             Replay(folder_of(config.model) / RECORD)
+        elif config.replay:
+            Replay(Path(config.replay) / RECORD)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
 
@@ -80,38 +83,35 @@ def offline_planner(layout: str) -> Planner:
 
 
 def loop_of(
-    config: SamaConfig, layout: str, seed: int, trial_folder: Path | None = None, met: SubgoalData | None = None
+    config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None, met: SubgoalData | None = None
 ) -> PlanningLoop:
     """Rounds under the planner that the settings name.
 
     Args:
         config: of the run.
-        layout: the kitchen.
+        task: names the game, such as a kitchen.
         seed: of errors and random commands.
         trial_folder: as for `planner_of`.
         met: gets the states in which plans are made.
     """
-    planner = planner_of(config, layout, seed, trial_folder)
+    planner = planner_of(config, task, seed, trial_folder)
     commander = RandomCommander(planner.domain, config.random_share, seed) if config.random_share else None
     retry = None
     if config.after_failure == "retry":
         tries = range(1, config.reflections + 1)
-        retry = Retry([planner_of(config, layout, seed + number, trial_folder) for number in tries])
+        retry = Retry([planner_of(config, task, seed + number, trial_folder) for number in tries])
     return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met, retry)
 
 
-def _goals(config: SamaConfig, planner: Planner) -> GoalGenerator:
+def _goals(config: PlannerConfig, planner: Planner) -> GoalGenerator:
     if config.goals == "deps":
         return DepsGoals(planner.caller, planner.domain)
     return Plan4McGoals(planner.domain) if config.goals == "plan4mc" else SamaGoals()
 
 
-def _caller(config: SamaConfig, domain: Domain, seed: int) -> Caller:
-    if config.planner == "offline":
-        return Caller(ChatClient(OfflineBackend(domain), 1), MODEL)
-    if config.planner == "noisy":
-        noisy = NoisyBackend(domain, NOISES[config.noise], seed)
-        return Caller(ChatClient(noisy, 1), noisy.model)
+def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
+    if config.planner in RULES:
+        return _caller_by_rule(config, domain, seed)
     folder = folder_of(config.model) / domain.name
     try:
         settings = PlannerSettings(
@@ -130,6 +130,20 @@ def _caller(config: SamaConfig, domain: Domain, seed: int) -> Caller:
         raise UserError(
             f"{folder} cannot be written ({error.strerror}): choose another folder with --model.folder"
         ) from error
+
+
+def _caller_by_rule(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
+    """Rules answer, or the record of what they have answered."""
+    noisy = NoisyBackend(domain, NOISES[config.noise], seed) if config.planner == "noisy" else None
+    transport: Transport = noisy or OfflineBackend(domain)
+    try:
+        if config.replay:
+            transport = Replay(Path(config.replay) / RECORD)
+        elif config.record:
+            transport = Recorded(Path(config.record) / RECORD, transport)
+    except RecordError as error:
+        raise UserError(str(error)) from error
+    return Caller(ChatClient(transport, 1), noisy.model if noisy else MODEL)
 
 
 def _new_transcript(folder: Path) -> str:

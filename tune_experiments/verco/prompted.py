@@ -11,7 +11,6 @@ import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rl_envs.core.spec import Array
 from rl_envs.salad.narrator import Narrator
@@ -23,13 +22,10 @@ from rl_models.chat.record import LastReplies, RecordError
 from rl_models.chat.team_teacher import MAX_WORDS, ChatPlayer, ChatTeacher
 from rl_models.chat.usage import usage_of
 from rl_models.policy import TeamPolicy
-from rl_models.schedule import Progress
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.verco.answering import AnsweringNetwork, answering_team
 from tune_experiments.verco.config import VercoConfig, make_world
 
-Tensors = dict[str, dict[str, Any]]
 _INSTRUCTION = (
     "You are one of two cooks who make a salad together. Foods are chopped on a cutting board, go into a bowl when "
     "they are chopped, and the bowl is served at the delivery. You hold one thing at a time and see only what is near."
@@ -158,35 +154,3 @@ def prompted_team(config: VercoConfig, seed: int, trial_folder: Path | None) -> 
     """Two cooks who ask a chat model what to do."""
     network = PromptedNetwork(config, trial_folder)
     return answering_team(network, len(make_world(config).macros))
-
-
-class NoTraining:
-    """Stands where an algorithm stands, for a team that plays as it is."""
-
-    def __init__(self, plan: TrialPlan) -> None:
-        self._plan, self._progress = plan, Progress()
-        self._policy = plan.new_policy().eval()
-
-    def train(self) -> dict[str, float]:
-        """Nothing is learned; the budget counts as spent."""
-        self._progress = Progress(env_steps=self._plan.budget_env_steps)
-        return {}
-
-    def progress(self) -> Progress:
-        """All or nothing."""
-        return self._progress
-
-    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
-        """The team, whose weights never change."""
-        return self._policy
-
-    def checkpoint(self) -> tuple[Tensors, Progress]:
-        """What little a checkpoint must hold."""
-        return {"weights": dict(self.policy().state_dict())}, self._progress
-
-    def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Nothing was learned."""
-        self._progress = progress
-
-    def close(self) -> None:
-        """Nothing runs anywhere else."""

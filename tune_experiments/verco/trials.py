@@ -14,11 +14,12 @@ from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.no_training import NoTraining
 from tune_experiments.experiment.plan import Stage, TrialPlan, make_rllib_algorithm
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.evaluation import evaluate_stage, validate
 from tune_experiments.verco.lookup import lookup_team
-from tune_experiments.verco.prompted import NoTraining, check_endpoint, prompted_team
+from tune_experiments.verco.prompted import check_endpoint, prompted_team
 from tune_experiments.verco.supervised_stages import Imitation, MessageWarmStart
 from tune_experiments.verco.taught import make_taught_world
 from tune_experiments.verco.teams import language_policy, symbolic_policy

@@ -27,9 +27,10 @@ from tune_experiments.results.rows import Result
 from tune_experiments.sama.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.conditions import conditions
 from tune_experiments.sama.config import ModelSettings, SamaConfig
-from tune_experiments.sama.evaluation import TRANSCRIPT, planned_episodes, play_under
+from tune_experiments.sama.evaluation import planned_episodes, play_under
 from tune_experiments.sama.kitchens import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import loop_of, offline_planner, planner_of
+from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama.preparation import prepare_training_data
 from tune_experiments.sama.tables import tables
 from tune_experiments.sama.trials import VALIDATION_SEED, make_rounds, methods_of, plan

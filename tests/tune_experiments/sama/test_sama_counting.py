@@ -12,7 +12,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.sama import conditions
 from tune_experiments.sama.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.evaluation import BY_RULE, QUESTIONS, RULES_SCRIPTED, evaluate, scripted_episodes
+from tune_experiments.sama.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
 from tune_experiments.sama.executors import ScriptedExecutor
 from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import cost
@@ -20,6 +20,7 @@ from tune_experiments.sama.kitchen_experiment import deviations
 from tune_experiments.sama.kitchens import CommandedKitchen
 from tune_experiments.sama.planned_play import PlannedPlay
 from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 from tune_experiments.sama.tables import COUNTING, PLANNED_BY_RULES, tables
 from tune_experiments.sama.trials import plan
 from tune_experiments.sama_overcooked import KITCHENS, LAPTOP, PAPER, SMOKE

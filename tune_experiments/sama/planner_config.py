@@ -1,0 +1,97 @@
+"""Settings of the planner, which all games have in common: who plans, and what it is told and asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.chat.chat_settings import ChatSettings
+from rl_models.planners.rewards import RewardSource
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
+from tune_experiments.sama.planned_game import PlannedGame
+
+MOST_REFLECTIONS = 3
+RULES = ("offline", "noisy")
+"""Planners that are no language model."""
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The language model behind `--planner openai` and `replay`."""
+
+    name: str = "gpt-4o-mini"
+    """Name by which the endpoint knows the model."""
+    folder: str = ""
+    """Folder of the record of all exchanges with the model, and of transcripts, with one folder within for each
+    kitchen: what was asked once is not asked again, and `replay` reads from there. By default it is one in the user's
+    cache."""
+    concurrency: PositiveInt = 4
+    """Number of questions under way at the same time, of all trials together."""
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    """Bounds of a call, and budget of all trials of a run together; its model and record are not read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerConfig(ExperimentConfig):
+    """One run under a planner."""
+
+    planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
+    """Who plans: offline, rules written by hand; noisy, these rules, erring on purpose; openai, a language model behind
+    an endpoint; replay, the record of one."""
+    noise: Literal["weak", "weaker"] = "weak"
+    """How often the noisy planner errs: weak, or weaker, which errs more often."""
+    goals: Literal["sama", "deps", "plan4mc"] = "sama"
+    """Method that names the goals: sama, deps or plan4mc."""
+    reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] = MOST_REFLECTIONS
+    """Largest number of tries after a round that failed, from 0 to 3, each after a reflection."""
+    after_failure: Literal["reflect", "retry"] = field(default="reflect", metadata={"came_later": True})
+    """What precedes such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
+    planner with another seed and an empty memory plans anew."""
+    random_share: UnitInterval = 0.0
+    """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
+    manual: str = ""
+    """LaTeX of a paper about the game, from which the planner's model writes the rules that prompts and policies have;
+    by default they are the game's own."""
+    translates_states: bool = False
+    """Whether the planner's model puts states into sentences, with the game's source at hand."""
+    extracts_objects: bool = True
+    """Whether prompts name the objects and list the valid sub-goals."""
+    shots: NonNegativeInt = 1
+    """Number of worked examples in a prompt."""
+    reward_source: RewardSource = "builtin"
+    """Who writes the tests of sub-goals: builtin, hand-written; predicate or code, written by the planner's model in
+    the language of predicates or in Python."""
+    model: ModelSettings = field(default_factory=ModelSettings)
+    """The language model of the planners that need one."""
+    record: str = field(default="", metadata={"came_later": True})
+    """Folder in which every question and answer is kept, those of rules, too; by default only a language model's are
+    kept, in its own folder."""
+    replay: str = field(default="", metadata={"came_later": True})
+    """Folder that --record or --model.folder has written; its answers stand in for the planner's."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have, and make paths absolute: trials run and continue in other folders."""
+        super().__post_init__()
+        if self.record and self.replay:
+            raise UserError("--record and --replay exclude each other: a replay asks nobody, so there is nothing new")
+        asked = "" if self.planner in RULES else self.replay or self.record
+        model = dataclasses.replace(self.model, folder=absolute(asked or self.model.folder))
+        planner = "replay" if self.replay and self.planner == "openai" else self.planner
+        paths = {name: absolute(getattr(self, name)) for name in ("manual", "record", "replay")}
+        for name, value in (paths | {"model": model, "planner": planner}).items():
+            object.__setattr__(self, name, value)
+
+    def game(self, task: str) -> PlannedGame:
+        """The game of a task that the planner plans for."""
+        raise NotImplementedError(f"{type(self).__name__} names no game")
+
+
+def absolute(path: str) -> str:
+    """A path that means the same in every folder; "" stays."""
+    return os.path.abspath(os.path.expanduser(path)) if path else ""

@@ -1,0 +1,34 @@
+"""What the planner of a test leaves: how much it was asked, who answered, and its transcript."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rl_models.planners.rounds import PlanningLoop
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.sama.planner_config import RULES, PlannerConfig
+
+TRANSCRIPT = "_transcript"
+"""Of a test, one text; it is written beside the numbers."""
+QUESTIONS, BY_RULE = "questions", "answered_by_rule"
+"""Metrics of a test, one number of all its episodes: questions to the planner an episode, and the share of them that
+rules answered and no language model."""
+
+
+def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
+    """The transcript, `QUESTIONS` and `BY_RULE` of a test that a loop has planned."""
+    counts = loop.question_counts
+    by_rule = 1.0 if config.planner in RULES else counts["fallback"] / max(1, counts["asked"])
+    return {
+        TRANSCRIPT: np.array(transcript_of(loop)),
+        QUESTIONS: np.array([counts["asked"] / episodes]),
+        BY_RULE: np.array([by_rule]),
+    }
+
+
+def transcript_of(loop: PlanningLoop) -> str:
+    """Every call, goal and reflection in Markdown, with the sums in front."""
+    sums = ", ".join(f"{name} {number}" for name, number in vars(loop.counts).items())
+    calls = ", ".join(f"{how} {number}" for how, number in loop.question_counts.items())
+    title, _, rest = loop.planner.caller.transcript.text.partition("\n")
+    return f"{title}\n\nRounds: {sums}.\n\nQuestions: {calls}.\n{rest}"

@@ -1,0 +1,215 @@
+"""From settings to teams under planners, and to their tests.
+
+Nothing is trained. A row is a team; its tests differ by who plans, what the planner sees, how often it reflects, and
+how many commands are replaced. All tests of a seed play the same games. This file must not know how results are shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from contextlib import closing
+from typing import Any
+
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.tbone_team import uniform_team
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.no_training import NoTraining
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.play.loading import load_policy
+from tune_experiments.red.scripted import play_scripted
+from tune_experiments.red.trials import play as play_learned
+from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES
+from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
+from tune_experiments.sama.rts.config import LEARNED, RtsConfig
+from tune_experiments.sama.rts.judging import open_book
+from tune_experiments.sama.rts.planned_rts import PlannedRts
+from tune_experiments.sama.rts.rts_executors import FORMS, learned, scripted
+from tune_experiments.sama.rts.rts_play import RtsPlay, Watch
+
+COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
+"""Tests without a planner -> RED's commander."""
+_SHARES = (0.25, 0.5, 0.75, 1.0)
+_MANY_SHOTS = 3
+_TEAM_OF = "red_minirts"
+
+
+class SeededTeam(TeamPolicy):
+    """A team with the seed of the games that it is tested in."""
+
+    def __init__(self, team: TeamPolicy, seed: int) -> None:
+        super().__init__(team.network, team.policy_head, team.value_head)
+        self.seed = seed
+
+
+def num_agents_of(method: str) -> int:
+    """Agents of a row's team."""
+    return int(method.rpartition("_")[2])
+
+
+def is_learned(method: str) -> bool:
+    """Whether a trained team carries commands out."""
+    return method.startswith(LEARNED)
+
+
+def plan(config: RtsConfig, method: str, seed: int) -> TrialPlan:
+    """One row with one seed: no training, and the tests."""
+    learner = config.red(num_agents_of(method)).learner
+    return TrialPlan(
+        make_world=functools.partial(make_world, config, method),
+        build_policy=functools.partial(build_team, config, method, seed),
+        objective=make_objective(learner, Schedule.constant(learner.entropy_coef)),
+        optimiser=OptimiserSettings(learning_rate=Schedule.constant(0.0)),
+        seed=seed,
+        **config.plan_arguments(),
+        validate=lambda policy: {},
+        make_algorithm=NoTraining,
+        learns=False,
+    )
+
+
+def build_team(config: RtsConfig, method: str, seed: int) -> SeededTeam:
+    """The trained team; where rules carry commands out, one that is never asked."""
+    agents = num_agents_of(method)
+    return SeededTeam(load_policy(config.team).policy if is_learned(method) else uniform_team(agents, 1), seed)
+
+
+def check_team(config: RtsConfig) -> None:
+    """Refuse a team of another game, or of another number of agents.
+
+    Raises:
+        UserError: what does not fit.
+    """
+    for method in filter(is_learned, config.methods):
+        found = load_policy(config.team)
+        if found.experiment.name != _TEAM_OF:
+            raise UserError(f"--team {config.team} is of {found.experiment.name}; name a run of {_TEAM_OF}.py")
+        if found.config.agents != num_agents_of(method):
+            raise UserError(
+                f"--team {config.team} has {found.config.agents} agents, and the row {method} wants "
+                f"{num_agents_of(method)}: name another row, or a team that was trained with --agents "
+                f"{num_agents_of(method)}"
+            )
+
+
+def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> PlannedRts:
+    """Games of a row's team."""
+    game = config.red(num_agents_of(method)).game | changes
+    by_network = is_learned(method)
+    return PlannedRts(
+        num_worlds, first_world, sight=config.sight, is_read=by_network, actions=FORMS[by_network], **game
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- tests
+
+
+def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
+    """Test under a planner, in words -> its settings."""
+    name, most = planner_name(config), config.reflections
+    is_model = config.planner not in RULES
+    found: dict[str, dict[str, RtsConfig]] = {
+        "plain": {plain_test(config): config},
+        "sights": {
+            f"{name}, {words}": _changed(config, sight=sight)
+            for sight, words in (("fair", "fair sight"), ("full", "full sight"), ("told", "told the types"))
+            if sight != config.sight
+        },
+        "reflections": {f"{name}, {n} reflections": _changed(config, reflections=n) for n in range(most)},
+        "erring": _erring(config),
+        # Without reflection, which would judge random commands and have them replaced.
+        "random": {f"random commands {n}": _changed(config, random_share=n, reflections=0) for n in _SHARES},
+        "goals": {"DEPS": _changed(config, goals="deps"), "Plan4MC": _changed(config, goals="plan4mc")},
+        "prompts": {
+            "no objects extracted": _changed(config, extracts_objects=False),
+            f"{_MANY_SHOTS} shots": _changed(config, shots=_MANY_SHOTS),
+        }
+        if is_model
+        else {},
+        "rewards": {f"{name}, tests by {one}": _changed(config, reward_source=one) for one in ("predicate", "code")},
+    }
+    return {test: one for group in found if group in config.tests for test, one in found[group].items()}
+
+
+def plain_test(config: RtsConfig) -> str:
+    """The test of the planner as it is set."""
+    return f"{planner_name(config)}, {config.reflections} reflections"
+
+
+def planner_name(config: RtsConfig) -> str:
+    """Who plans, in a word or two."""
+    return {"offline": "rules", "noisy": f"{config.noise} rules"}.get(config.planner, config.model.name)
+
+
+def evaluate(config: RtsConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    """All tests of a row, by name."""
+    assert isinstance(policy, SeededTeam)
+    seed = config.test_seed + policy.seed
+    found = {}
+    if "commanders" in config.tests:
+        found = {test: commanded(config, method, policy, one, seed) for test, one in COMMANDERS.items()}
+    for test, changed in conditions(config).items():
+        found[test] = planned(changed, method, policy, seed)
+        if test != plain_test(config):
+            del found[test][TRANSCRIPT]
+    return found
+
+
+def planned(
+    config: RtsConfig, method: str, policy: TeamPolicy, seed: int, episodes: int = 0, watch: Watch | None = None
+) -> Episodes:
+    """Games under the planner that the settings name.
+
+    Args:
+        config: planner, reflections and limits.
+        method: the team's row.
+        policy: the team.
+        seed: of the games, and of what the planner errs in.
+        episodes: B, played side by side; 0 takes the test's number.
+        watch: looks on.
+
+    Returns:
+        as `RtsPlay.run`, with the transcript and what `planning_metrics` counts.
+    """
+    worlds, task = episodes or config.test_episodes, str(num_agents_of(method))
+    loop = loop_of(config, task, seed)
+    executor = learned(policy) if is_learned(method) else scripted
+    with (
+        closing(make_world(config, method, worlds)) as world,
+        open_book(config.reward_source, loop.planner, config.game(task)) as book,
+    ):
+        play = RtsPlay(world, executor, loop, book, config.least_round_decisions, config.round_decisions)
+        return play.run(seed, watch) | planning_metrics(loop, config, worlds)
+
+
+def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str, seed: int) -> Episodes:
+    """The same games under one of RED's commanders, who speaks to every agent at every decision."""
+    red = config.red(num_agents_of(method))
+    if is_learned(method):
+        found = play_learned(red, policy, commander, config.test_episodes, seed)
+    else:
+        found = play_scripted(red, commander, config.test_episodes, seed)
+    wins = found["win_rate"]
+    return {
+        "win_rate": wins,
+        "win_rate_of_standing": wins,
+        "decisions": found["length"],
+        "undone_decisions": 0 * wins,
+        "ticks": found["ticks"],
+    }
+
+
+def _erring(config: RtsConfig) -> dict[str, RtsConfig]:
+    """Rules that err on purpose, with reflections, and with as many tries of another seed without a memory."""
+    noisy = _changed(config, planner="noisy", noise="weak")
+    again = _changed(noisy, after_failure="retry")
+    found = {f"weak rules, {n} reflections": _changed(noisy, reflections=n) for n in range(MOST_REFLECTIONS + 1)}
+    return found | {f"weak rules, {n} retries": _changed(again, reflections=n) for n in range(1, MOST_REFLECTIONS + 1)}
+
+
+def _changed(config: RtsConfig, **changes: Any) -> RtsConfig:
+    return dataclasses.replace(config, **changes)

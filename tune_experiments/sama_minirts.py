@@ -1,0 +1,149 @@
+"""SAMA on MiniRTS: a planner tells two or three agents in words what to do against a script (SAMA, figures 6, 13, 15).
+
+    python tune_experiments/sama_minirts.py --seeds 0 1 2                    # the table: 2 and 3 agents, rules plan
+    python tune_experiments/sama_minirts.py --methods scripted_2 --tests plain sights --out runs/sights
+    python tune_experiments/sama_minirts.py --team runs/red_two --methods learned_2 --out runs/learned
+    python tune_experiments/sama_minirts.py --planner openai --model.name NAME --tests plain --test-episodes 10
+    python tune_experiments/sama_minirts.py --record asked --out runs/a      # and --replay asked --out runs/b
+    python tune_experiments/sama_minirts.py --preset smoke                   # under 2 minutes
+
+Each agent commands a half or a third of the side's objects. The default planner is a set of rules written by hand, no
+language model; it gives each agent one of 17 phrases or lets it wait, judges after some decisions who has reached what,
+and reflects at most three times when a round has failed, from where it began. Who carries phrases out is by default
+a script of fixed rules, no learned team (rows `scripted_2`, `scripted_3`); `--team` takes a team of red_minirts.py
+(`learned_2`, `learned_3`). Nothing is trained here. All tests of a seed play the same games: the planner with 0 to 3
+reflections, with more sight, erring on purpose (with as many retries without a memory as control), with a share of
+random commands, with goals by DEPS and Plan4MC, and without a planner RED's oracle and silence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import numpy as np
+
+from rl_envs import World
+from rl_models.policy import TeamPolicy
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.launch.experiment import Experiment, main
+from tune_experiments.play.episode import MOST_STEPS, Episode
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials, trained_teams
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.figures import write_transcripts
+from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES
+from tune_experiments.sama.planning import check_planner
+from tune_experiments.sama.rts.config import RtsConfig
+from tune_experiments.sama.rts.rts_watching import record_games, video
+from tune_experiments.sama.rts.tables import tables, title_of
+from tune_experiments.sama.rts.trials import check_team, evaluate, is_learned, make_world, plan
+
+LAPTOP = RtsConfig()
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    tests=("plain", "commanders", "random", "goals"),
+    opponents=("simple",),
+    round_decisions=6,
+    max_episode_steps=16,
+    test_episodes=2,
+)
+PAPER = dataclasses.replace(LAPTOP, planner="openai", tests=(*LAPTOP.tests, "prompts", "rewards"))
+"""A language model plans, as in the paper; its executor is a team of RED's (`--team`)."""
+
+
+class SamaMinirts(Experiment[RtsConfig]):
+    """Teams under a planner, erring planners, random commands, RED's oracle and silence."""
+
+    name = "sama_minirts"
+    caption = "SAMA on MiniRTS"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    columns: Mapping[str, str] = {}
+
+    def plan(self, config: RtsConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """No training; the tests alone."""
+        return plan(config, method, seed)
+
+    def evaluate(self, config: RtsConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Whole games under every planner and commander."""
+        return evaluate(config, method, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table a team."""
+        return tables(results)
+
+    def main_comparisons(self, config: RtsConfig) -> Sequence[MainComparison]:
+        """For each team, reflection under a planner that errs against as many tries without a memory."""
+        if "erring" not in config.tests:
+            return ()
+        reflections, retries = (f"weak rules, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
+        return [
+            MainComparison(method, method, "win_rate", reflections, retries, table=title_of(method))
+            for method in config.methods
+        ]
+
+    def check(self, config: RtsConfig) -> None:
+        """See that the planner can answer, and that the team fits."""
+        check_planner(config)
+        check_team(config)
+
+    def shared(self, config: RtsConfig) -> AbstractContextManager[None]:
+        """One endpoint for all trials of a run."""
+        return shared_endpoint(config)
+
+    def deviations(self, config: RtsConfig) -> Sequence[str]:
+        """Against the paper."""
+        by_rule = "rules, written by hand; the paper has a language model"
+        planner = by_rule if config.planner in RULES else f"the language model {config.model.name}"
+        scripted = "a script of fixed rules carries commands out; the paper has a team that RED has trained"
+        return [
+            f"planner: {planner}",
+            *([scripted] if not all(map(is_learned, config.methods)) else []),
+            "how objects are shared out, how long a round takes and when a phrase is done is ours; the paper is silent",
+            "a game that is lost within a round is over; what a round is undone from is what its judge calls a failure",
+        ]
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """The planner's transcripts, and a game of each team."""
+        teams = trained_teams(trials, (self.module,))
+        videos = [write_gif(self.video(team), run_folder / f"videos/{method}.gif") for method, team in teams]
+        return [*write_transcripts(run_folder, trials), *videos]
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """A game under the planner, with the commands above the map."""
+        return video(loaded, seed)
+
+    def episodes(
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+    ) -> Sequence[Episode]:
+        """Games under the planner, with its goals and reflections."""
+        return record_games(loaded, seed, episodes, most_steps)
+
+    def test_world(self, config: RtsConfig, num_worlds: int) -> World:
+        """Games of the first team."""
+        return make_world(config, config.methods[0], num_worlds)
+
+    def world_of(self, config: RtsConfig, method: str, num_worlds: int) -> World:
+        """Games of a team, without its planner.
+
+        Raises:
+            UserError: rules carry commands out, and no policy acts.
+        """
+        if not is_learned(method):
+            raise UserError(f"{method} has no policy to play with: `show` and `render` show it under its planner")
+        return make_world(config, method, num_worlds)
+
+
+EXPERIMENT = SamaMinirts()
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
