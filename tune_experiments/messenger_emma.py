@@ -67,7 +67,7 @@ STAGES = dataclasses.replace(
 trying."""
 REFERENCE = reference(dataclasses.replace(LAPTOP, methods=("game_id", "emma")))
 PRESETS = {
-    "smoke": smoke(LAPTOP),
+    "smoke": smoke(dataclasses.replace(LAPTOP, methods=("game_id", "emma_grounding"))),
     "laptop": LAPTOP,
     "stages": STAGES,
     "reference": REFERENCE,

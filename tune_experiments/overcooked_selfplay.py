@@ -60,7 +60,7 @@ SMOKE = dataclasses.replace(
     network=GridCnnConfig(channels=(4, 4), first_kernel=3, hidden_sizes=(16,)),
     workers=Workers(worlds_per_runner=8, fragment_length=20),
     max_episode_steps=60,
-    budget_env_steps=480,
+    budget_env_steps=640,
     validate_every_env_steps=160,
     valid_episodes=4,
     checkpoint_every_env_steps=160,

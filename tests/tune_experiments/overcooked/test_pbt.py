@@ -40,7 +40,8 @@ def test_losers_go_on_from_winners_with_changed_constants_through_tune(ray_sessi
         {row["env_steps"]: row for row in read_metrics(trials[copy[who]] / "metrics.jsonl")}
         for who in ("target", "source")
     )
-    assert max(target) == max(source) == 1_600
+    budget = find_experiment("overcooked_selfplay").presets["smoke"].budget_env_steps
+    assert max(target) == max(source) == budget
     rate = value_of(trials[copy["source"]], "learning_rate")
     changed = copy["values"]["learner.learning_rate"]
     assert changed != rate and changed == value_of(trials[copy["target"]], "learning_rate")
