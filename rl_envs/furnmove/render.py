@@ -230,7 +230,7 @@ class Canvas:
 
 def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -> NDArray[np.uint8]:
     """Legend of the colours as an image [height, width, 3] uint8, in as many lines as the width needs."""
-    entries = [(f"agent {number + 1}", AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number in range(num_agents)]
+    entries = [(f"agent_{number}", AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number in range(num_agents)]
     entries += [
         ("television", TELEVISION),
         ("its way (old: pale)", PATH),

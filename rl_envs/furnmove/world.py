@@ -349,6 +349,12 @@ class FurnMove(World):
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, *(self.state[name][index] for name in names), path=path)
 
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        from rl_envs.furnmove import render
+
+        return render.AGENT_COLOURS[: self.num_agents]
+
 
 def check_observations(observations: Sequence[str]) -> None:
     """Refuse observations that this world does not have.

@@ -277,6 +277,12 @@ class Salad(World):
 
         return render.draw(self.scene(index))
 
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        from rl_envs.salad import render
+
+        return render.AGENT_COLOURS[: self.num_agents]
+
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`; callers may add `messages`."""
         from rl_envs.salad import render
