@@ -78,7 +78,8 @@ def test_furniture_is_carried_by_keys_and_every_agent_has_the_colour_of_its_pict
             tab.keyboard.press(key)
             until_step(tab, step)
         assert "agent_1: Pass" in tab.inner_text("#last")
-        dots = [tab.locator(f"{where} .dot").last.evaluate("dot => dot.style.background") for where in ("#who", "#last")]
+        colour = "dot => dot.style.background"
+        dots = [tab.locator(f"{where} .dot").last.evaluate(colour) for where in ("#who", "#last")]
         assert dots == ["rgb(219, 62, 50)"] * 2
     assert load_episode(game.saved[0]).actions[:, 1].tolist() == [
         said.index(name) for name in ("MoveAhead\u2191", "MoveWithObjectAhead1", "RotateObjectRight5", "Passspace")
