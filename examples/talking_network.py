@@ -17,7 +17,7 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
+from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.policy import Features, State, TeamPolicy
 
 

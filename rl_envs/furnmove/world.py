@@ -45,10 +45,9 @@ from rl_envs.furnmove.actions import (
     coordination_class,
     is_coordinated,
 )
-from rl_envs.furnmove.compiled_room import CompiledRooms
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
-from rl_envs.furnmove.maps import RoomMaps, can_hold
+from rl_envs.furnmove.maps import CompiledRooms, RoomMaps, can_hold
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError

@@ -21,12 +21,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import (
+    ALONE,
     Batch,
+    Learners,
+    OverLearners,
     Share,
     alive_mask,
+    alone,
     chosen_actions,
     decision_mask,
     leaving_mask,
@@ -35,7 +38,6 @@ from rl_models.batch import (
 )
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
-from rl_models.losses.returns import Steps, following_values, values_of_decisions
 from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
@@ -65,7 +67,7 @@ class ActorCritic:
     """Parts of a minibatch whose gradients are summed before a step, so that memory holds one part at a time."""
     extra_losses: tuple[ExtraLoss, ...] = ()
 
-    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
+    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
         """Mark the values to learn, once for all epochs, unless all agents' are learned at every step.
 
         Returns are bootstrapped from the observation after a fragment, where agents may carry on. The next fragment
@@ -153,7 +155,7 @@ class ActorCritic:
         valued = valued_mask(batch)
         return alive_mask(batch) if valued is None else valued
 
-    def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
+    def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[pg.Steps, Tensor]:
         """What happened, and the values of the steps' observations with those of undecided steps carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
@@ -162,11 +164,11 @@ class ActorCritic:
             discounts = discounts * ~left
         truncated = batch["truncated"][..., None].expand_as(values)
         follow = functools.partial(
-            following_values, last_values=last_values, final_values=batch["final_values"], truncated=truncated
+            pg.following_values, last_values=last_values, final_values=batch["final_values"], truncated=truncated
         )
         continues = (~ended).float().expand_as(discounts)
-        steps = Steps(batch["reward"], discounts, continues, follow(values), self._valued(batch))
-        return values_of_decisions(steps, values, follow)
+        steps = pg.Steps(batch["reward"], discounts, continues, follow(values), self._valued(batch))
+        return pg.values_of_decisions(steps, values, follow)
 
     def _complete(
         self,

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic
 from rl_models.algorithms.objective import RllibAlgorithm
-from rl_models.batch import WHOLE, Batch, Share, without_last_observation
+from rl_models.batch import WHOLE, Batch, OverLearners, Share, alone, without_last_observation
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 

@@ -12,7 +12,6 @@ from rl_models.algorithms.objective import RATIO_ERROR, RllibAlgorithm
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.returns import vtrace
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
@@ -47,7 +46,7 @@ class Impala(ActorCritic):
         log_prob = self._log_prob(output, batch)
         log_ratio = self._log_ratio(log_prob.detach(), batch)
         steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
-        targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
+        targets, advantages = pg.vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
         policy_loss = pg.policy_gradient_loss(log_prob, self._advantages(advantages), self._mask(batch))
         value_loss = pg.value_loss(values, targets, self._regressed(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)

@@ -10,13 +10,21 @@ import torch
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic
-from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, RllibAlgorithm
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import WHOLE, Batch, Share, decision_steps, without_last_observation
+from rl_models.batch import (
+    ALONE,
+    WHOLE,
+    Batch,
+    Learners,
+    OverLearners,
+    Share,
+    alone,
+    decision_steps,
+    without_last_observation,
+)
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.returns import gae
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
@@ -41,7 +49,7 @@ class Ppo(ActorCritic):
     by_decisions: bool = False
     """Minibatches are of steps at which an agent decides, shuffled over worlds and time, instead of whole fragments."""
 
-    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
+    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
         """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.
 
         The observation after the last step has done its work (its value was recorded) and is dropped. Advantages are
@@ -49,7 +57,7 @@ class Ppo(ActorCritic):
         """
         batch = super().prepare(batch)
         steps, values = self._steps(batch, batch["values"], batch["last_values"])
-        advantages = gae(steps, values, self.gae_lambda)
+        advantages = pg.gae(steps, values, self.gae_lambda)
         joint = self._advantages(advantages)
         if self.normalize_advantages:
             joint = pg.standardise(joint, self._mask(batch), over_learners)

@@ -14,14 +14,12 @@ from typing import ClassVar, cast
 from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import RllibAlgorithm
 from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName, UnitInterval
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import WHOLE, Batch, Share, decision_mask
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, decision_mask
 from rl_models.device import move
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
-from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.policy import TeamOutput, TeamPolicy

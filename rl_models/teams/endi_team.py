@@ -15,7 +15,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from rl_models.heads.towers import PolicyTower, ValueTower
+from rl_models.heads.mixture_heads import PolicyTower, ValueTower
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, Regulariser
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.emma_body import EmmaSizes

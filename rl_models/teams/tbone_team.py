@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from rl_models.heads.central_head import CentralHead, SharedValueHead
-from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
+from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central, OneMemory
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.networks.tbone import TalkingAgents, Tbone, TboneConfig

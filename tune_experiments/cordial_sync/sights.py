@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED
-from rl_envs.furnmove.eyes import Eyes
+from rl_envs.furnmove.frame_renderer import Eyes
 from rl_envs.furnmove.render import AGENT_COLOURS, framed
 from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
 from tune_experiments.play.avi import write_avi

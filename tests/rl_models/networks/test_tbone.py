@@ -173,7 +173,7 @@ def test_an_episode_remembers_nothing_of_the_one_before_it():
 
 
 def test_sync_needs_agents_that_talk():
-    from rl_models.heads.joint_policy_head import SyncHead
+    from rl_models.heads.mixture_heads import SyncHead
     from rl_models.policy import Features
 
     with pytest.raises(ValueError, match="exchange messages"):

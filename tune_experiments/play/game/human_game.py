@@ -17,7 +17,7 @@ from PIL import Image
 
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.device import to_device
-from rl_models.networks.speech import MESSAGES, speech_of
+from rl_models.networks.added_observations import MESSAGES, speech_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
