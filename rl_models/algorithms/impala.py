@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig
 from rl_models.algorithms.objective import RATIO_ERROR, RllibAlgorithm
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
@@ -19,8 +19,23 @@ LossReduction = Literal["mean", "sum_steps", "sum"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Impala(ActorCritic):
-    """Actor-critic with V-trace, each sample used once. Values are computed anew at all T + 1 observations."""
+class ImpalaConfig(ActorCriticConfig):
+    """Constants of IMPALA."""
+
+    loss_reduction: LossReduction = "mean"
+    """How losses are reduced (IMPALA): mean; sum_steps, over the steps of a fragment; or sum, over worlds too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impala(ImpalaConfig, ActorCritic):
+    """Actor-critic with V-trace, each sample used once. Values are computed anew at all T + 1 observations.
+
+    RTFM's constants mean `sum_steps`: sum over T and mean over B; TorchBeast's mean `sum`, over both. B is that of all
+    learners. Where agents carry on, the mean is over decisions, and a sum is that mean times T, or times B and T.
+
+    Attributes:
+        clip_rho, clip_c: where V-trace clips its ratios.
+    """
 
     rllib_algorithm: ClassVar[RllibAlgorithm] = "impala"
     takes_turns: ClassVar[bool] = False
@@ -29,10 +44,6 @@ class Impala(ActorCritic):
     target_kl: ClassVar[float] = 0.0
     clip_rho: float = 1.0
     clip_c: float = 1.0
-    loss_reduction: LossReduction = "mean"
-    """`mean` over B and T; `sum_steps`: sum over T and mean over B, which RTFM's constants mean; `sum` over both, which
-    TorchBeast's mean. B is that of all learners. Where agents carry on, the mean is over decisions, and a sum is that
-    mean times T, or times B and T."""
 
     def loss(
         self, whole: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
+_Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 _SCOPE: ContextVar[object | None] = ContextVar("fixed_weights", default=None)
@@ -95,9 +96,6 @@ def _are_same(ones: list[Tensor], others: list[Tensor]) -> bool:
 
 def _differ_in_kind(one: Tensor, other: Tensor) -> bool:
     return (one.device, one.dtype, one.shape) != (other.device, other.dtype, other.shape)
-
-
-_Key = TypeVar("_Key", bound=Hashable)
 
 
 class LRUCache(Generic[_Key, _Value]):
