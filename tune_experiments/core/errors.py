@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
-__all__ = ["EXIT_CODE", "UserError", "exits_with_one_sentence"]
+__all__ = ["EXIT_CODE", "StoreUnavailableError", "UserError", "exits_with_one_sentence"]
 
 EXIT_CODE = 2
 P = ParamSpec("P")
@@ -20,6 +20,10 @@ P = ParamSpec("P")
 
 class UserError(Exception):
     """Bad input: one sentence that says what is wrong, where, and how to mend it."""
+
+
+class StoreUnavailableError(UserError):
+    """A store that does not answer at present; the same call may succeed later, so a trial starts again."""
 
 
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:

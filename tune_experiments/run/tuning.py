@@ -19,7 +19,7 @@ from typing import Any
 
 from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
@@ -50,15 +50,10 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
 
     try:
         train_request(parameters["request"], gpus, tune.report)
+    except StoreUnavailableError:
+        raise  # Tune starts the trial again
     except UserError as error:
-        if _may_pass(error):
-            raise
         tune.report({REFUSED: str(error)})  # an error would let Tune start it again, and again come to this sentence
-
-
-def _may_pass(error: UserError) -> bool:
-    """Whether the cause is a store or disk that does not answer now; Tune then starts the trial again."""
-    return isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError)
 
 
 def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
