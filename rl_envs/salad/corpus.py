@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -68,32 +68,39 @@ class _Moment:
     alone: Array
 
 
+class PlayOptions(TypedDict, total=False):
+    """How scripted cooks play, and which actions are recorded; all of it may be left out.
+
+    Attributes:
+        seed: of the games and errors; by default 0.
+        error: share of played decisions that are random instead of the scripted cooks'; by default 0.4.
+        expert_share: share of recorded actions that come from a scripted cook; the others are random legal ones, as all
+            are by default.
+        follow_share: share of a cook's actions after a message that follow it, by default none; the others, and those
+            without a message, come from a cook without messages.
+    """
+
+    seed: int
+    error: float
+    expert_share: float
+    follow_share: float
+
+
 def collect_corpus(
-    world: Salad,
-    env_steps: int,
-    *,
-    seed: int = 0,
-    error: float = 0.4,
-    expert_share: float = 0.0,
-    follow_share: float = 0.0,
-    teacher: Teacher | None = None,
+    world: Salad, env_steps: int, *, teacher: Teacher | None = None, **options: Unpack[PlayOptions]
 ) -> Corpus:
     """Play and record prompts with messages and actions.
 
     Args:
         world: kitchens with macro actions and text; they are reset.
         env_steps: number of env steps to play.
-        seed: seed of the games and errors.
-        error: share of played decisions that are random instead of the scripted cooks'.
-        expert_share: share of recorded actions that come from a scripted cook; the others are random legal ones.
-        follow_share: share of a cook's actions after a message that follow it; the others, and those without a
-            message, come from a cook without messages.
         teacher: source of the recorded messages; the scripted teacher by default, which the cooks hear in any case.
+        options: how they play.
     """
     narrator = Narrator(world)
     spoken: dict[tuple[str, str], None] = {}
     done: list[tuple[str, str]] = []
-    for moment in _play(world, env_steps, seed, error, expert_share, follow_share):
+    for moment in _play(world, env_steps, **options):
         codes = moment.seen["situation"]
         recorded = moment.said if teacher is None else teacher(codes, moment.said)
         for row, agent in np.ndindex(moment.alone.shape):
@@ -106,18 +113,10 @@ def collect_corpus(
     return Corpus(tuple(spoken), tuple(done))
 
 
-def collect_decisions(
-    world: Salad,
-    env_steps: int,
-    *,
-    seed: int = 0,
-    error: float = 0.4,
-    expert_share: float = 0.0,
-    follow_share: float = 0.0,
-) -> Decisions:
+def collect_decisions(world: Salad, env_steps: int, **options: Unpack[PlayOptions]) -> Decisions:
     """The same play, of which the recorded actions without a message are kept; arguments as above."""
     vectors, legal, chosen = [], [], []
-    for moment in _play(world, env_steps, seed, error, expert_share, follow_share):
+    for moment in _play(world, env_steps, **options):
         decides = moment.seen["decides"]
         vectors.append(moment.seen["vector"][decides])
         legal.append(np.zeros((int(decides.sum()), NUM_MACROS), bool))
@@ -127,7 +126,12 @@ def collect_decisions(
 
 
 def _play(
-    world: Salad, env_steps: int, seed: int, error: float, expert_share: float, follow_share: float
+    world: Salad,
+    env_steps: int,
+    seed: int = 0,
+    error: float = 0.4,
+    expert_share: float = 0.0,
+    follow_share: float = 0.0,
 ) -> Iterator[_Moment]:
     """Scripted cooks, who hear the scripted teacher, play with errors."""
     random = np.random.default_rng(seed)

@@ -118,15 +118,7 @@ def divided_reading_team(
 def divided_matching_team(
     config: DividedMatchingTeamConfig, sizes: MatchingSizes, is_entity: Tensor, num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of the matching reader with an entity divider. PyTorch's global generator is left as it is.
-
-    Args:
-        config: configuration of the team.
-        sizes: sizes of the world.
-        is_entity: [K] bool, names of entities that can be divided.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a team of the matching reader with an entity divider; arguments as of `divided_reading_team`."""
     make_network = functools.partial(DividedMatching, config.network, sizes, is_entity, num_actions)
     members = 1 if config.shares_network else sizes.num_agents
     return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)

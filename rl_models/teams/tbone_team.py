@@ -75,15 +75,7 @@ def talking_team(
 def central_team(
     config: CentralTeamConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team with a central policy. PyTorch's global generator is left as it is.
-
-    Args:
-        config: configuration of the team.
-        num_agents: N.
-        view: (C, 15, 15), shape of one agent's observation `view`.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a team with a central policy; arguments as of `tbone_team`."""
     return team_of_one(functools.partial(Central, config.network, num_agents, view), num_actions, seed)
 
 
@@ -124,11 +116,6 @@ def constant_team(components: int, num_agents: int, num_actions: int, seed: int 
         num_actions: A.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        message_features = _CONSTANT_FEATURES if components > 1 else 0
-        network = ConstantNetwork(num_agents, _CONSTANT_FEATURES, message_features)
-        head: nn.Module = MarginalHead(network.features, num_actions)
-        if components > 1:
-            head = SyncHead(network.features, num_actions, components, num_agents, message_features)
-        return TeamPolicy(network, head, ValueHead(network.features))
+    message_features = _CONSTANT_FEATURES if components > 1 else 0
+    make_network = functools.partial(ConstantNetwork, num_agents, _CONSTANT_FEATURES, message_features)
+    return talking_team(make_network, num_actions, components, seed)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import NonNegativeFloat, PositiveFloat
 
@@ -20,6 +20,9 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 
+DividedRow: TypeAlias = Literal["endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance"]
+"""Rows that divide with the paper's backbone; `endi_kl` and `endi_dis_balance` are in no table of the paper."""
+PAPER_DIVISIONS: tuple[DividedRow, ...] = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
 DIVIDED = "endi_"
 """Rows whose teams divide begin with it."""
 ON_MATCHING = "_matching"

@@ -19,7 +19,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
-from tune_experiments.endi.division import DivisionSettings, check_stack
+from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.endi.qmix_config import QmixSettings
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.rtfm.config import MatchingRunConfig, NetworkSettings, RtfmTask, learner_config, make_world
@@ -34,15 +34,10 @@ RowName: TypeAlias = Literal[
     "endi_reg_matching",
     "txt2pi",
     "silg",
-    "endi_num",
-    "endi_dis",
-    "endi_sup",
-    "endi_reg",
-    "endi_kl",
-    "endi_dis_balance",
+    DividedRow,
     "qmix",
 ]
-PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
+PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", *PAPER_DIVISIONS)
 
 
 @dataclass(frozen=True)

@@ -322,7 +322,7 @@ def _stamps(folder: Path) -> dict[str, Stamp]:
 
 
 def _error_of(error: Exception) -> type[UserError]:
-    """What to raise for an error of a store: what is not there, or is no address, stays so when a trial starts again."""
+    """What to raise for an error of a store: what is missing, or is no address, stays so when a trial starts again."""
     is_away = isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
     return StoreUnavailableError if is_away else UserError
 
