@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import nn
@@ -13,8 +14,8 @@ from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central, OneMemory
 from rl_models.networks.constant import ConstantNetwork
-from rl_models.networks.tbone import TalkingAgents, Tbone, TboneConfig
-from rl_models.policy import TeamPolicy
+from rl_models.networks.tbone import Tbone, TboneConfig
+from rl_models.policy import FeatureNetwork, TeamPolicy
 
 _CONSTANT_FEATURES = 8
 
@@ -52,8 +53,18 @@ def tbone_team(
     return talking_team(make_network, num_actions, config.components, seed)
 
 
+class TalkingNetwork(FeatureNetwork, Protocol):
+    """A network whose agents exchange messages.
+
+    Attributes:
+        message_features: width of a message; 0 if agents exchange none.
+    """
+
+    message_features: int
+
+
 def talking_team(
-    make_network: Callable[[], TalkingAgents], num_actions: int, components: int, seed: int = 0
+    make_network: Callable[[], TalkingNetwork], num_actions: int, components: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team of agents that talk, whatever they see. PyTorch's global generator is left as it is.
 

@@ -12,13 +12,12 @@ from rl_models.fragment import Fragment
 from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from rl_models.networks.entity_divider_emma import tracks
-from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tests.rl_models.networks.small_endi import BACKBONES, team_for, world
-from tests.rl_models.training.small import assert_equal_fragments
+from tests.rl_models.training.small import assert_equal_fragments, ratio_error
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 TEAMS = [("reading", 2), ("reading", 3), ("matching", 2), ("matching", 3), ("emma", 2)]
@@ -29,11 +28,6 @@ def collector(backbone, place, policy=None, length=20, **arguments):
     one = Collector(place, policy or team_for(backbone, place), length, **arguments)
     one.reset(3)
     return one
-
-
-def ratio_error(objective, policy, fragment):
-    batch = objective.prepare(to_batch(fragment))
-    return float(objective.loss(forward(policy, batch), batch, Progress())[1]["policy/ratio_error"])
 
 
 @pytest.mark.parametrize("objective", [Ppo(), Ppo(is_joint=False), Impala()])

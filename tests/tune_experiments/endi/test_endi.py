@@ -17,6 +17,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
+from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi import messenger_config, rtfm_config
 from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, losses_of
@@ -26,17 +27,11 @@ from tune_experiments.endi.rtfm_config import make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.config import make_world
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.results.rows import Result
 
-MESSENGER, RTFM = find_experiment("endi_messenger"), find_experiment("endi_rtfm")
 SCRIPTS = ("endi_messenger", "endi_rtfm", "endi_rtfm_generalisation", "endi_three_agents")
 MESSENGER_ROWS = messenger_config.RowName.__args__
 RTFM_ROWS = tuple(row for row in rtfm_config.RowName.__args__ if row != "qmix")
-
-
-def smoke(experiment, **changes):
-    return dataclasses.replace(experiment.presets["smoke"], **changes)
 
 
 def one_update(trial, worlds=3, length=5):
@@ -44,17 +39,6 @@ def one_update(trial, worlds=3, length=5):
     collector = Collector(world, policy, length, trial.objective.needs_values)
     collector.reset(0)
     return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
-
-
-def untrained(experiment, config, row, stage=0):
-    """A team at the beginning of one of its stages."""
-    made = experiment.plan(config, row, 0)
-    names = [one.name for one in made.stages]
-    progress = {"env_steps": 0, "episodes": 0, "updates": 0}
-    ended = [{"name": name, "passed": None, "progress": progress, "env_steps": 0} for name in names[:stage]]
-    curriculum = {"stage": names[stage], "progress": progress, "values": [], "ended": ended}
-    state = {"seed": 0, "progress": progress, "validated_at": 0, "method": row, "curriculum": curriculum}
-    return LoadedPolicy(made.stages[stage].plan.build_policy(), experiment, config, state)
 
 
 # ---------------------------------------------------------------------------------------------- how rows are trained
