@@ -72,7 +72,7 @@ class OptimiserSettings(OptimiserConfig):
     betas: tuple[float, float] = (0.9, 0.999)
 
 
-def constants_of(config: Any, declared: type) -> dict[str, Any]:
+def constants_of(config: object, declared: type) -> dict[str, Any]:
     """The fields that a dataclass declares, as an instance of a subclass has them, name -> value."""
     return {field.name: getattr(config, field.name) for field in fields(declared)}
 

@@ -17,6 +17,7 @@ from rl_models.networks.film2_stack import check_channels
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import VARIANTS, DivisionLosses, divides
 from rl_models.training.evaluation import Evaluation
+from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 
@@ -55,7 +56,7 @@ class DivisionSettings:
         return self.masks == "drawn"
 
 
-def check_stack(config: Any, path: str) -> None:
+def check_stack(config: DataclassInstance, path: str) -> None:
     """Refuse channels from which no stack of layers can be built."""
     try:
         check_channels(value_at(config, path))

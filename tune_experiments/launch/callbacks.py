@@ -12,6 +12,8 @@ continues.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tune_experiments.launch.finished_run import Run
 from tune_experiments.run.trial_watch import TrialListener
 
@@ -21,5 +23,5 @@ __all__ = ["Callback"]
 class Callback(TrialListener):
     """Override what is of interest, `on_validation`, `on_checkpoint` or `on_end`; nothing happens by default."""
 
-    def on_end(self, run: Run) -> None:
+    def on_end(self, run: Run[Any]) -> None:
         """The run is over, whether or not trials have failed; it is not called where the user stopped it."""

@@ -59,7 +59,7 @@ class Experiment(BaseExperiment[Config]):
         device: DeviceChoice = "auto",
         callbacks: Sequence[Callback] = (),
         **overrides: Any,
-    ) -> Run:
+    ) -> Run[Config]:
         """Train every method with every seed, evaluate it, and leave tables, figures and videos: the script, in Python.
 
         Run again with the same `out` it continues, from whatever ended it.

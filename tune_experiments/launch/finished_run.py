@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Generic
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result
@@ -18,7 +18,7 @@ __all__ = ["Run"]
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Generic[Config]):
     """A run that has ended; `EXPERIMENT.run(...)` returns it, and `Callback.on_end` gets it.
 
     Attributes:
@@ -29,8 +29,8 @@ class Run:
         failures: trial name -> what went wrong, for trials that failed for good.
     """
 
-    experiment: BaseExperiment
-    config: Any
+    experiment: BaseExperiment[Config]
+    config: Config
     out: str
     results: Sequence[Result]
     tables: Sequence[PaperTable]
