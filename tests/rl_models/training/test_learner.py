@@ -47,8 +47,10 @@ def learner_of(one, objective, settings=ADAM, **arguments):
 
 @pytest.mark.parametrize("components", [3, CENTRAL])
 @pytest.mark.parametrize("is_joint", [True, False])
-@pytest.mark.parametrize("kind", [partial(Ppo, num_epochs=2, num_minibatches=3), Impala])
-def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, is_joint, components):
+@pytest.mark.parametrize(
+    ("kind", "updates"), [(partial(Ppo, num_epochs=2, num_minibatches=3), 6), (Impala, 1)], ids=["ppo", "impala"]
+)
+def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, updates, is_joint, components):
     one, objective = collector(components=components), kind(is_joint=is_joint)
     learner, before = learner_of(one, objective), weights(one.policy)
     fragment = one.collect()
@@ -56,7 +58,6 @@ def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, is_joint, 
     unmoved = [name for name, value in one.policy.state_dict().items() if torch.equal(value, before[name])]
     assert unmoved == []
     ended = int((fragment.steps["terminated"] | fragment.steps["truncated"]).sum())
-    updates = objective.num_epochs * objective.num_minibatches
     assert learner.progress == Progress(env_steps=6 * 16, episodes=ended, updates=updates)
     assert all(math.isfinite(value) for value in statistics.values())
     assert statistics["learner/skipped_update"] == 0
