@@ -77,8 +77,8 @@ class NodeStates(nn.Module):
 
         The first X are the nodes that speak, so that `heard` is one product of matrices.
         """
-        said = self.of_pair(pairs.features)[pairs.of_frames.mT]
-        messages: Tensor = (self.to_receiver(states)[:, None] + self.to_sender(states)[:, :, None] + said).relu()
+        of_pairs = self.of_pair(pairs.features)[pairs.of_frames.mT]
+        messages: Tensor = (self.to_receiver(states)[:, None] + self.to_sender(states)[:, :, None] + of_pairs).relu()
         return messages
 
 

@@ -72,8 +72,8 @@ def storyboard(start: Starts, states: Sequence[State], metrics: Mapping[str, flo
     panels = []
     for step in moments(last):
         picture = draw(room, *(states[step][name] for name in _MOMENT), path=way[: step + 1], has_legend=False)
-        said = _ending(last, metrics) if step == last else f"step {step}" if step else "start"
-        panels.append(np.concatenate([caption_strip(said, picture.shape[1], _TEXT), picture]))
+        caption = _ending(last, metrics) if step == last else f"step {step}" if step else "start"
+        panels.append(np.concatenate([caption_strip(caption, picture.shape[1], _TEXT), picture]))
     width = panels[0].shape[1]
     columns = PANELS if PANELS * width <= _WIDEST_ROW else PANELS // 2
     rows = [_beside(panels[first : first + columns]) for first in range(0, PANELS, columns)]

@@ -85,9 +85,9 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
     later = {field.name for field in dataclasses.fields(cls) if _came_later(field)}
     unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data) - later)
     if unknown or missing:
-        said = [f"{what} {', '.join(some)}" for what, some in (("unknown", unknown), ("missing", missing)) if some]
+        faults = [f"{what} {', '.join(some)}" for what, some in (("unknown", unknown), ("missing", missing)) if some]
         raise UserError(
-            f"{where} does not fit {cls.__name__} ({'; '.join(said)}); write it with this version of Concord"
+            f"{where} does not fit {cls.__name__} ({'; '.join(faults)}); write it with this version of Concord"
         )
     return cls(**{name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names if name in data})
 

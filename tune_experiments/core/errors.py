@@ -50,13 +50,13 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except OSError as error:
             if error.filename is None:
                 raise
-            print(f"error: {_said_of(error)}", file=sys.stderr)
+            print(f"error: {_sentence_for(error)}", file=sys.stderr)
             return EXIT_CODE
 
     return wrapped
 
 
-def _said_of(error: OSError) -> str:
+def _sentence_for(error: OSError) -> str:
     """The sentence for a file or folder that was not checked before it was used."""
     advice = "check that it is there, that you may read and write it, and that its disk has room"
     return f"{error.filename} cannot be used ({error.strerror}): {advice}"

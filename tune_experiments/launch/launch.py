@@ -164,8 +164,8 @@ class _Session(Generic[Config]):
 
     def _train_unfinished(self, requests: list[Request], scheduler: SearchSchedulers | None = None) -> dict[str, str]:
         """Say what is done, and do what is left of it; trial name -> what went wrong."""
-        said = f"[bold]{self.experiment.caption}[/]\npreset {self.options.preset}, results in {self.out}"
-        self.console.print(said)
+        heading = f"[bold]{self.experiment.caption}[/]\npreset {self.options.preset}, results in {self.out}"
+        self.console.print(heading)
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  differs from the paper: {deviation}", highlight=False)
         for comparison in self.experiment.main_comparisons(self.config):

@@ -194,9 +194,9 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
     except CheckpointError as error:
         raise UserError(str(error)) from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"{checkpoint_path} does not fit this version of its experiment ({said}); train anew"
+            f"{checkpoint_path} does not fit this version of its experiment ({reason}); train anew"
         ) from error
 
 

@@ -113,9 +113,9 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
 
 def _tell(error: BaseException, kept: str) -> None:
     """Add to an error that was raised elsewhere; the last line of a trial's traceback is all that a user sees of it."""
-    said = f"{type(error).__name__}: {error}{kept}"
-    error.add_note(said)
-    logger.error("%s", said)
+    text = f"{type(error).__name__}: {error}{kept}"
+    error.add_note(text)
+    logger.error("%s", text)
 
 
 @contextmanager

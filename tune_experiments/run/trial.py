@@ -112,7 +112,7 @@ class Trial(Generic[Config]):
         tensors, sentence = transfer_stage(curriculum, tensors, self.folder)
         algorithm.restore(tensors, Progress())
         log.add_text(f"weight_transfer/{curriculum.label}", sentence)
-        report({"env_steps": env_steps, **curriculum.live(), "said": sentence})
+        report({"env_steps": env_steps, **curriculum.live(), "notice": sentence})
 
     def _identity(self) -> dict[str, Any]:
         """What every checkpoint says of this trial."""

@@ -77,7 +77,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
             report = _reports_and_sends(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
-        stack.enter_context(patient_storage(folder, lambda sentence: tell({"said": sentence})))
+        stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
         Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"], gpus).run(
             report, request.get("until")
@@ -203,7 +203,7 @@ class PacedReport:
 
     Args:
         report: gets the rows.
-        seconds: between two of them at least. A row that has something `said` goes at once, the last one at the end.
+        seconds: between two of them at least. A row with a `notice` goes at once, the last one at the end.
         clock: seconds.
     """
 
@@ -222,7 +222,7 @@ class PacedReport:
         self._waiting |= row
         now = self._clock()
         pause = max(self._seconds, _SHARE * (now - self._began_at))
-        if "said" in row or now - self._sent_at >= pause:
+        if "notice" in row or now - self._sent_at >= pause:
             self._sent_at = now
             self._send()
 

@@ -43,8 +43,8 @@ def _read(settings: CorpusSettings, held_out: float) -> tuple[Corpus, ...]:
     corpora = []
     for world in _read_kitchens(settings):
         found = collect_corpus(world, settings.env_steps, **_options(settings))
-        spoken = tuple(pair for pair in found.messages if not is_held_out(pair[0], held_out))
-        corpora.append(Corpus(spoken, found.actions))
+        written = tuple(pair for pair in found.messages if not is_held_out(pair[0], held_out))
+        corpora.append(Corpus(written, found.actions))
     return tuple(corpora)
 
 
@@ -112,14 +112,14 @@ def message_pairs_of_policy(
     world = _world_of(config, number)
     narrator, collector = Narrator(world), Collector(world, policy, fragment_length=1, needs_values=False)
     collector.reset(seed)
-    spoken: dict[Pair, None] = {}
+    written: dict[Pair, None] = {}
     for _ in range(config.warm_start.env_steps):
-        said, codes = messages(world), world.observe()["situation"]
-        taught = said if teacher is None else teacher(codes, said)
+        sent, codes = messages(world), world.observe()["situation"]
+        taught = sent if teacher is None else teacher(codes, sent)
         for row, agent in np.ndindex(codes.shape[:2]):
-            spoken[narrator.message_prompt(codes[row, agent]), taught[row][agent]] = None
+            written[narrator.message_prompt(codes[row, agent]), taught[row][agent]] = None
         collector.collect()
-    return list(spoken)
+    return list(written)
 
 
 def _world_of(config: VercoConfig, number: int) -> Salad:

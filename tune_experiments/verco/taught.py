@@ -41,8 +41,8 @@ class TaughtSalad(Salad):
         return super()._specs() | {MESSAGES: spec}
 
     def _observe(self, rows: Array) -> Arrays:
-        said = messages(self)
-        ids = np.array([[self._ids[message] for message in said[row]] for row in rows], np.int32)
+        sent = messages(self)
+        ids = np.array([[self._ids[message] for message in sent[row]] for row in rows], np.int32)
         width = self.observation_spec[MESSAGES].shape
         return super()._observe(rows) | {MESSAGES: ids.reshape(len(rows), self.num_agents, *width)}
 
