@@ -4,6 +4,8 @@
 of a run, whose learning rates are schedules over its budget.
 
 RLlib 2.60 silently ignores `opt_type` and always builds Adam; its learners use this file instead.
+
+A checkpoint holds the optimiser's state as named tensors, so that it needs nothing but safetensors and JSON.
 """
 
 from __future__ import annotations
@@ -180,3 +182,22 @@ def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
         optimiser.step()
     else:
         logger.warning("a gradient is not finite: this update is skipped")
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state, `INDEX.NAME` -> tensor; hyper-parameters belong to the configuration, not here."""
+    state = optimiser.state_dict()["state"]
+    return {
+        f"{index}.{name}": torch.as_tensor(value).detach().cpu()
+        for index, entries in state.items()
+        for name, value in entries.items()
+    }
+
+
+def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put `optimiser_tensors` back into an optimiser over the same parameters."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = value
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

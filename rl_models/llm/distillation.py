@@ -158,8 +158,8 @@ class MessageDistillation:
             return float("nan")
         taught: dict[Ids, set[str]] = {}
         for prompt, message in self._held_out:
-            ids, message = self._ids(prompt, message)
-            taught.setdefault(ids, set()).add(self._writer.text(message))
+            ids, message_ids = self._ids(prompt, message)
+            taught.setdefault(ids, set()).add(self._writer.text(message_ids))
         written = self._writer.write(list(taught))
         matches = [self._writer.text(one) in texts for one, texts in zip(written, taught.values(), strict=True)]
         return sum(matches) / len(matches)

@@ -4,7 +4,7 @@ Reading needs two comparisons of words: of a thing that is seen with the words o
 beside this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 7, in `mentions.py`); what to
 do about them is learned.
 
-4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g (`matching_nodes.py`). A
+4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g (`matching_states.py`). A
    node begins with its place, its kind, its vector, and what the document says of it and the goal:
 
        h0_n = relu(place_n + kind_n + W e_n + G f(n, g))                                                 (8)
@@ -31,8 +31,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.distinct import distinct
-from rl_models.networks.matching_nodes import Nodes, nodes_of
-from rl_models.networks.matching_states import NodeStates, heard, table
+from rl_models.networks.matching_states import Nodes, NodeStates, heard, nodes_of, table
 from rl_models.networks.mentions import (
     DOCUMENTS,
     SCORES,

@@ -30,13 +30,13 @@ from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch
 from torch.distributed import TCPStore
 
+from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.batch import ALONE, Learners
 from rl_models.device import building_for, chosen_device, move, refuse_gpu
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
 from rl_models.schedule import Progress
 from rl_models.training import loop
-from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 
 STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""

@@ -1,11 +1,14 @@
 """Settings of the divider, and evaluation of teams that divide: the same on both worlds.
 
 As in the paper an evaluated team draws its masks; `--division.masks argmax` takes the likelier side instead.
+
+`division_table` shows how tested teams divided their entities: overlap, coverage and numbers, a row a method and world.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -20,6 +23,9 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.run.final_evaluation import after_stage
 
 DividedRow: TypeAlias = Literal["endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance"]
 """Rows that divide with the paper's backbone; `endi_kl` and `endi_dis_balance` are in no table of the paper."""
@@ -95,3 +101,34 @@ def division_deviations(settings: DivisionSettings) -> list[str]:
         notes.append("agents share one network; the paper's share nothing")
     weights = {"regulariser": settings.regulariser_weight, "agent modelling": settings.modelling_weight}
     return notes + [f"weight of the {name}: {one:g}, the release has 1" for name, one in weights.items() if one != 1]
+
+
+EXPLANATION = (
+    "overlap: share of what is taken that more than one agent takes; coverage: share of the entities that an agent "
+    "takes; taken: share that any agent takes; conflicts: steps at which two agents' nearest own entity is the same."
+)
+
+CLAIM = "The paper says of endi_reg, without a regulariser, that its masks cover nearly all entities."
+
+
+def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str, str]) -> list[PaperTable]:
+    """One table, or none where no team divides.
+
+    Args:
+        results: lines of a run, of all stages that were tested.
+        caption: which of them.
+        worlds: their names in the results (without the stage that one was tested after) -> in the table.
+    """
+    title = f"{caption}: how entities are divided"
+    columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
+    named = [(line, worlds.get(line.world.partition(after_stage(""))[0])) for line in results if line.table == caption]
+    cells = [
+        dataclasses.replace(line, table=title, world=world)
+        for line, world in named
+        if world is not None and line.metric in columns
+    ]
+    if not cells:
+        return []
+    table = make_table(cells, title, columns)
+    notes = [table.caption, EXPLANATION, *[CLAIM] * any(cell.method == "endi_reg" for cell in cells)]
+    return [dataclasses.replace(table, caption=" ".join(notes))]

@@ -29,8 +29,7 @@ from rl_models.teams.endi_team import (
 from rl_models.teams.qmix_team import QmixConfig, qmix_grid_team
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from tune_experiments.endi.division import ON_MATCHING, is_divided, losses_of
-from tune_experiments.endi.qmix_config import QmixSettings
-from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan

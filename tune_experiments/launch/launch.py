@@ -15,8 +15,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.experiment.plan import Stage
-from tune_experiments.launch.callbacks import Callback
-from tune_experiments.launch.finished_run import Run
+from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result

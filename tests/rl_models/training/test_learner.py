@@ -12,14 +12,13 @@ import torch
 from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.optimiser import OptimiserSettings, load_optimiser, optimiser_tensors
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.networks.tbone import TboneConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.tbone_team import TboneTeamConfig, constant_team, tbone_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
-from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner, count_progress, train

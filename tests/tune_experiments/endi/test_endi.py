@@ -20,8 +20,7 @@ from rl_models.training.weight_transfer import matching
 from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi import messenger_config, rtfm_config
-from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, losses_of
-from tune_experiments.endi.division_table import CLAIM
+from tune_experiments.endi.division import CLAIM, ON_MATCHING, DivisionSettings, losses_of
 from tune_experiments.endi.messenger_trials import validate
 from tune_experiments.endi.rtfm_config import make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
