@@ -43,11 +43,11 @@ Way = TypeVar("Way", bound=Evaluation)
 class DivisionSettings:
     """How rows that divide differ from their backbones, beside the losses that their names say."""
 
-    regulariser_weight: NonNegativeFloat = 1.0
+    regulariser_coef: NonNegativeFloat = field(default=1.0, metadata={"renamed_from": "regulariser_weight"})
     """Weight of the regulariser, at least 0; the paper gives none, the release has 1."""
     kl_deviation: PositiveFloat = field(default=0.5, metadata={"came_later": True})
     """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
-    modelling_weight: NonNegativeFloat = 1.0
+    modelling_coef: NonNegativeFloat = field(default=1.0, metadata={"renamed_from": "modelling_weight"})
     """Weight of agent modelling, at least 0; the paper gives none, the release has 1. Rows with weak modelling have a
     tenth of it."""
     masks: Literal["drawn", "argmax"] = "drawn"
@@ -80,9 +80,9 @@ def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
     losses = VARIANTS[row.removesuffix(ON_MATCHING)]
     return dataclasses.replace(
         losses,
-        regulariser_weight=settings.regulariser_weight,
+        regulariser_coef=settings.regulariser_coef,
         deviation=settings.kl_deviation,
-        modelling_weight=losses.modelling_weight * settings.modelling_weight,
+        modelling_coef=losses.modelling_coef * settings.modelling_coef,
     )
 
 
@@ -99,7 +99,7 @@ def division_deviations(settings: DivisionSettings) -> list[str]:
         notes.append("tested teams take the likelier side of each mask; the paper draws")
     if settings.shares_network:
         notes.append("agents share one network; the paper's share nothing")
-    weights = {"regulariser": settings.regulariser_weight, "agent modelling": settings.modelling_weight}
+    weights = {"regulariser": settings.regulariser_coef, "agent modelling": settings.modelling_coef}
     return notes + [f"weight of the {name}: {one:g}, the release has 1" for name, one in weights.items() if one != 1]
 
 

@@ -27,7 +27,7 @@ CHANGES: dict[MatchingRow, dict[str, Any]] = {
     "matching": {},
     "matching_frozen_words": {"sees_names": False, "learns_words": False},
     "matching_two_tables": {"has_two_tables": True},
-    "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_weight": 0.3},
+    "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_coef": 0.3},
     "matching_as_vector": {"reads": "vector"},
 }
 """Row -> settings that it changes: the network, one for new names, and the network without one of its comparisons."""
@@ -69,7 +69,7 @@ class MatchingSettings:
     reads: Reads = "pairs"
     """What things learn from the document: pairs, how mentions of two things stand to each other, or vector, the words
     around their own mention, which takes the comparison of these words out."""
-    contrastive_weight: NonNegativeFloat = 0.0
+    contrastive_coef: NonNegativeFloat = field(default=0.0, metadata={"renamed_from": "contrastive_weight"})
     """Weight, at least 0, of a contrastive loss without labels that finds each frame's document among others."""
     shares_network: bool = True
     """Whether all agents of a team share one network; if not, each has its own."""
@@ -83,7 +83,7 @@ class MatchingSettings:
     def network(self) -> MatchingConfig:
         """The network with these widths."""
         names = {one.name for one in dataclasses.fields(MatchingConfig)} & vars(self).keys()
-        return MatchingConfig(**{name: getattr(self, name) for name in names}, contrasts=self.contrastive_weight > 0)
+        return MatchingConfig(**{name: getattr(self, name) for name in names}, contrasts=self.contrastive_coef > 0)
 
 
 SMOKE_MATCHING = MatchingSettings(

@@ -130,12 +130,12 @@ def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone
 def test_every_variant_trains(backbone, agents, variant, objective):
     losses = VARIANTS[variant]
     place = world(backbone, 4, agents)
-    one = collector(backbone, place, team_for(backbone, place, models_others=losses.modelling_weight > 0), 8)
+    one = collector(backbone, place, team_for(backbone, place, models_others=losses.modelling_coef > 0), 8)
     learner = Learner(one.policy, objective(extra_losses=losses.extra_losses()), OptimiserSettings())
     before = {name: weight.clone() for name, weight in one.policy.named_parameters()}
     statistics = learner.update([one.collect()])
     changed = {name for name, weight in one.policy.named_parameters() if not torch.equal(weight, before[name])}
-    for part in ("division", "goal", "policy_head") + (("others",) if losses.modelling_weight else ()):
+    for part in ("division", "goal", "policy_head") + (("others",) if losses.modelling_coef else ()):
         assert any(part in name for name in changed)
     assert statistics["learner/skipped_update"] == 0
     assert {"division/overlap", "division/coverage", "division/taken", "division/conflicts"} <= statistics.keys()

@@ -67,7 +67,7 @@ def test_every_row_of_rtfm_learns_with_its_own_losses(row):
     assert [name for name in ("num", "dis", "dis_balance", "kl") if f"loss/{name}" in told] == [
         name for name in (regulariser,) if name != "none"
     ]
-    assert ("loss/agent_modelling" in told) == (variant is not None and variant.modelling_weight > 0)
+    assert ("loss/agent_modelling" in told) == (variant is not None and variant.modelling_coef > 0)
 
 
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
@@ -95,7 +95,7 @@ def test_the_grounding_loss_weighs_for_an_agent_what_it_weighs_for_one_alone():
     """It is a mean over agents, and everything else a sum."""
     losses = MESSENGER.plan(smoke(MESSENGER), "emma_grounding", 0).stages[0].plan.objective.extra_losses
     (weight,) = (loss.weight.at(Progress()) for loss in losses if isinstance(loss, GroundingLoss))
-    assert weight == 2 * smoke(MESSENGER).learner.grounding_weight
+    assert weight == 2 * smoke(MESSENGER).learner.grounding_coef
 
 
 def test_weights_are_chosen_by_validation_or_the_last_ones():
@@ -326,7 +326,7 @@ def test_coverage_without_a_regulariser_stands_beside_the_papers_claim():
 def test_departures_tell_what_is_not_the_papers():
     told = " ".join(MESSENGER.deviations(MESSENGER.presets["laptop"]))
     assert "endi_dis_grounding: a contrastive grounding loss" in told
-    config = smoke(RTFM, division=DivisionSettings(masks="argmax", shares_network=True, modelling_weight=0.5))
+    config = smoke(RTFM, division=DivisionSettings(masks="argmax", shares_network=True, modelling_coef=0.5))
     told = " ".join(RTFM.deviations(config))
     for words in ("likelier side", "share one network", "weight of the agent modelling: 0.5"):
         assert words in told
@@ -339,7 +339,7 @@ def test_departures_tell_what_is_not_the_papers():
         ({"stages": (2, 1)}, "--stages must be some of 1 to 5"),
         ({"goal_channels": ()}, "--goal-channels: a stack needs at least one layer"),
         ({"goal_channels": (8, 4, 6)}, "--goal-channels: the last layer takes the sum"),
-        ({"division": DivisionSettings(regulariser_weight=-1.0)}, "division.regulariser-weight"),
+        ({"division": DivisionSettings(regulariser_coef=-1.0)}, "division.regulariser-coef"),
         ({"division": DivisionSettings(kl_deviation=0.0)}, "division.kl-deviation"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, num_agents=4)}, "task.num-agents"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, team_loss=float("nan"))}, "task.team-loss"),
@@ -352,9 +352,9 @@ def test_what_no_run_can_have_is_one_sentence(changes, said):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
-    losses = losses_of(variant, DivisionSettings(regulariser_weight=0.5, kl_deviation=0.7, modelling_weight=2.0))
+    losses = losses_of(variant, DivisionSettings(regulariser_coef=0.5, kl_deviation=0.7, modelling_coef=2.0))
     of_modelling = {"endi_sup": 0.0, "endi_dis_weak_modelling": pytest.approx(0.2)}.get(variant, 2.0)
-    assert (losses.regulariser_weight, losses.deviation, losses.modelling_weight) == (0.5, 0.7, of_modelling)
+    assert (losses.regulariser_coef, losses.deviation, losses.modelling_coef) == (0.5, 0.7, of_modelling)
     assert losses.regulariser == VARIANTS[variant].regulariser
 
 
