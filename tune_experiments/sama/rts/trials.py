@@ -18,8 +18,8 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import uniform_team
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.no_training import NoTraining
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.play.loading import load_policy
 from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import play as play_learned
