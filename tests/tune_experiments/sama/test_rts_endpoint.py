@@ -9,7 +9,7 @@ from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, Step, say
-from tests.tune_experiments.sama.test_hostile_endpoint import BAD_ANSWERS, HOSTILE_CODE
+from tests.tune_experiments.sama.hostile import BAD_ANSWERS, HOSTILE_CODE
 from tune_experiments.sama.manuals import FILE
 from tune_experiments.sama.planner_config import ModelSettings
 from tune_experiments.sama.planning import planner_of
