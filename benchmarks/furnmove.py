@@ -18,7 +18,7 @@ from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.training_loop import LoopTimes, time_loop
 from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step, spread_episodes
 from rl_envs.furnmove.actions import NUM_ACTIONS
-from rl_envs.furnmove.compiled_room import compile_room
+from rl_envs.furnmove.maps import compile_room
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.furnmove.splits import RoomStream
 from rl_envs.furnmove.world import FurnMove

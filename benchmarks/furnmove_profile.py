@@ -19,7 +19,7 @@ from benchmarks.harness.measurements import Measurement
 from benchmarks.harness.profiler import ITSELF, Part, Profiler, Watch
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
-from rl_envs.furnmove.compiled_room import CompiledRooms
+from rl_envs.furnmove.maps import CompiledRooms
 from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms import actor_critic, impala
 from rl_models.algorithms.objective import Objective

@@ -19,19 +19,19 @@ def main() -> int:
     """
     if len(sys.argv) != 2 or not sys.argv[1].isdigit():
         raise UserError("write python -m cluster.await_nodes NUMBER")
-    wanted, deadline, said = int(sys.argv[1]), time.monotonic() + SECONDS, "no answer"
+    wanted, deadline, status = int(sys.argv[1]), time.monotonic() + SECONDS, "no answer"
     while time.monotonic() < deadline:
         try:
             there = _nodes()
         except Exception as error:  # the head is still starting
-            said = str(error).strip().split("\n")[0]
+            status = str(error).strip().split("\n")[0]
         else:
-            said = f"{there} of {wanted} nodes are there"
+            status = f"{there} of {wanted} nodes are there"
             if there >= wanted:
-                print(said, flush=True)
+                print(status, flush=True)
                 return 0
         time.sleep(2)
-    raise UserError(f"the cluster is not complete after {SECONDS:.0f} s ({said}); see the logs of its nodes")
+    raise UserError(f"the cluster is not complete after {SECONDS:.0f} s ({status}); see the logs of its nodes")
 
 
 def _nodes() -> int:

@@ -164,8 +164,8 @@ def _checked_address(address: str) -> str:
     except ValueError:  # an incomplete IPv6 address, or a port that is no number
         is_one = False
     if not is_one:
-        said = f"not {address!r}" if address else "and none was given"
-        raise UserError(f"--address must be http://HOST:PORT of the head's dashboard (port 8265 as a rule), {said}")
+        given = f"not {address!r}" if address else "and none was given"
+        raise UserError(f"--address must be http://HOST:PORT of the head's dashboard (port 8265 as a rule), {given}")
     return address.rstrip("/")
 
 

@@ -57,8 +57,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    said = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop asks about jobs."
-    parser.add_argument("what", metavar="EXPERIMENT|list|logs|stop", help=said)
+    message = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop asks about jobs."
+    parser.add_argument("what", metavar="EXPERIMENT|list|logs|stop", help=message)
     parser.add_argument(
         "--address", help="Address of the head's dashboard, http://HOST:PORT; by default RAY_API_SERVER_ADDRESS."
     )
@@ -125,8 +125,8 @@ def _follow(jobs: Jobs, job: str) -> int:
     except KeyboardInterrupt:
         print(f"\n{job} goes on; end it with: python -m cluster.submit stop {job}", file=sys.stderr)
         return 130
-    said = jobs.status(job)[1].partition(", last available logs")[0]
-    print(f"job {job}: {status}" + ("" if status == "SUCCEEDED" else f" ({said})"), flush=True)
+    message = jobs.status(job)[1].partition(", last available logs")[0]
+    print(f"job {job}: {status}" + ("" if status == "SUCCEEDED" else f" ({message})"), flush=True)
     return 0 if status == "SUCCEEDED" else 1
 
 

@@ -59,8 +59,8 @@ class Signposts(ParallelEnv):
         """Nothing is open."""
 
     def _seen(self) -> dict[str, Any]:
-        said = [f"the {self.colours[i]} door is {'safe' if self.safe[i] else 'deadly'}." for i in self.order]
-        return {name: {"door": door, "manual": " ".join(said)} for name, door in self.doors.items()}
+        sentences = [f"the {self.colours[i]} door is {'safe' if self.safe[i] else 'deadly'}." for i in self.order]
+        return {name: {"door": door, "manual": " ".join(sentences)} for name, door in self.doors.items()}
 
 
 def parallel_env(**arguments: Any) -> Signposts:

@@ -17,7 +17,7 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
+from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.policy import Features, State, TeamPolicy
 
 
@@ -66,9 +66,9 @@ class TalkingNetwork(nn.Module):
         """
         seen = torch.cat([obs[key].float() for key in sorted(obs)], dim=-1)
         belief = torch.tanh(self.read(seen) + self.names)
-        said = torch.tanh(self.say(belief))
-        heard = said.sum(-2, keepdim=True) - said  # what all others say together
-        return Features(torch.tanh(self.hear(torch.cat([belief, heard], dim=-1))), {}, messages=said)
+        messages = torch.tanh(self.say(belief))
+        heard = messages.sum(-2, keepdim=True) - messages  # what all others say together
+        return Features(torch.tanh(self.hear(torch.cat([belief, heard], dim=-1))), {}, messages=messages)
 
 
 def talking_team(

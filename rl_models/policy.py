@@ -2,19 +2,41 @@
 
 Acting calls `forward` with T = 1, training calls it with whole fragments, and there is no third way from observations
 to a policy. So acting and training compute the same thing. This file knows no world and no algorithm.
+
+A module names weights that had another name in an earlier version in its class attribute `renamed_weights`, old name ->
+present name; checkpoints of that version load as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import JointPolicy
-from rl_models.renamed_weights import with_present_names
+
+Value = TypeVar("Value")
+
+
+def with_present_names(module: nn.Module, weights: Mapping[str, Value]) -> dict[str, Value]:
+    """Weights under the names that a module has now.
+
+    Args:
+        module: a team or a network.
+        weights: of a checkpoint, name -> tensor or array.
+    """
+    found = dict(weights)
+    for place, part in module.named_modules():
+        renamed: Mapping[str, str] = getattr(part, "renamed_weights", {})
+        for old, present in renamed.items():
+            before, now = (f"{place}.{name}".removeprefix(".") for name in (old, present))
+            if before in found and now not in found:
+                found[now] = found.pop(before)
+    return found
+
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 State: TypeAlias = dict[str, Tensor]

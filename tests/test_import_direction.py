@@ -154,3 +154,11 @@ def test_the_walk_sees_every_kind_of_import():
 )
 def test_the_rule_forbids(place, module):
     assert module in forbidden_in(Path(place))
+
+
+def test_no_test_file_imports_another():
+    """What several share lies in a module with a name of its own, beside them."""
+    tests = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py"))
+    modules = {".".join(path.with_suffix("").parts) for path in tests}
+    found = {path.as_posix(): imports(path, (ROOT / path).read_text()) & modules for path in tests}
+    assert {path: names for path, names in found.items() if names} == {}

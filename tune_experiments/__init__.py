@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tune_experiments.experiment.plan import Episodes, Promotion, Stage, TrialPlan
     from tune_experiments.experiment.search_space import SearchSpace
     from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig, TrainingConfig
-    from tune_experiments.launch.callbacks import Callback
     from tune_experiments.launch.experiment import Experiment, main
+    from tune_experiments.launch.finished_run import Callback
     from tune_experiments.play.loading import load_policy
     from tune_experiments.results.main_comparison import MainComparison
     from tune_experiments.results.rows import Result
@@ -58,8 +58,8 @@ _MODULES = {
     "experiment.plan": ("Episodes", "Promotion", "Stage", "TrialPlan"),
     "experiment.search_space": ("SearchSpace",),
     "experiment.training_config": ("ExperimentConfig", "StagedExperimentConfig", "TrainingConfig"),
-    "launch.callbacks": ("Callback",),
     "launch.experiment": ("Experiment", "main"),
+    "launch.finished_run": ("Callback",),
     "play.loading": ("load_policy",),
     "results.main_comparison": ("MainComparison",),
     "results.rows": ("Result",),

@@ -27,8 +27,7 @@ import numpy as np
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
 from tune_experiments.endi import episode_video
-from tune_experiments.endi.division import division_deviations
-from tune_experiments.endi.division_table import division_table
+from tune_experiments.endi.division import division_deviations, division_table
 from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
 from tune_experiments.endi.messenger_trials import evaluate, plan

@@ -26,8 +26,7 @@ import dataclasses
 import sys
 
 from rl_models.rllib.workers import Workers
-from tune_experiments.endi.qmix_config import PAPER_QMIX
-from tune_experiments.endi.rtfm_config import EndiRtfmConfig
+from tune_experiments.endi.rtfm_config import PAPER_QMIX, EndiRtfmConfig
 from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm.config import PAPER_LEARNER, PAPER_NETWORK, NetworkSettings

@@ -20,7 +20,6 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rl_models.losses.maser import MaserConfig
 from rl_models.networks.grid_cnn import GridCnnConfig
@@ -32,14 +31,11 @@ from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.cole import ColeSettings
-from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_sampled
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
 from tune_experiments.overcooked.role_trials import evaluate, plan
 from tune_experiments.overcooked.trials import COLE
-from tune_experiments.overcooked_selfplay import BINS, COLE_NOTES, OvercookedSelfplay
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
-from tune_experiments.play.video import write_gif
+from tune_experiments.overcooked_selfplay import COLE_NOTES, OvercookedExperiment
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 
@@ -100,27 +96,29 @@ CURVES = {
 }
 
 
-class OvercookedRoles(OvercookedSelfplay):
+class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
     """Role methods by Q-learning, beside self-play."""
 
     name = "overcooked_roles"
     caption = "Overcooked, role methods"
-    presets: Any = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
-    columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
+    presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    curves = CURVES
 
-    def plan(self, config: Any, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+    def plan(
+        self, config: OvercookedRolesConfig, method: str, seed: int, trial_folder: Path | None = None
+    ) -> TrialPlan:
         """Q-learning of a role method, or PPO."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: Any, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Whole episodes without shaping: best actions of Q-learners, sampled ones of others."""
         return evaluate(config, policy) if method in Q_ROWS else evaluate_sampled(config, policy)
 
-    def main_comparisons(self, config: Any) -> Sequence[MainComparison]:
+    def main_comparisons(self, config: OvercookedRolesConfig) -> Sequence[MainComparison]:
         """What each role method adds to QMIX."""
         return tuple(MainComparison(method, "qmix", "reward", config.task) for method in Q_METHODS[1:])
 
-    def deviations(self, config: Any) -> Sequence[str]:
+    def deviations(self, config: OvercookedRolesConfig) -> Sequence[str]:
         """Against the releases."""
         return [
             *(COLE_NOTES if COLE in config.methods else ()),
@@ -128,14 +126,6 @@ class OvercookedRoles(OvercookedSelfplay):
             "layer normalisation stands in the place of ROMA's batch normalisation",
             *differences(config, PAPER, _COMPARED, "published is").values(),
         ]
-
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
-        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
-        curves = draw_curves(run_folder, trials, CURVES, BINS)
-        teams = trained_teams(trials, (self.module,))
-        generations = draw_generations(run_folder, trials.get(COLE, {}))
-        videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
-        return [*curves, *generations, *videos]
 
 
 EXPERIMENT = OvercookedRoles()

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -124,13 +124,50 @@ _VIDEO_STEPS = 160
 """Of an episode: several soups, and a file that still loads."""
 
 
-class OvercookedSelfplay(Experiment[OvercookedConfig]):
+Run = TypeVar("Run", bound=OvercookedConfig)
+
+
+class OvercookedExperiment(Experiment[Run]):
+    """What experiments in one kitchen have in common.
+
+    Attributes:
+        curves: key of the log -> what its curve is called.
+    """
+
+    columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
+    curves: Mapping[str, str] = CURVES
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table a kitchen."""
+        return tables(results, self.caption)
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
+        curves = draw_curves(run_folder, trials, self.curves, BINS)
+        teams = trained_teams(trials, (self.module,))
+        generations = draw_generations(run_folder, trials.get(COLE, {}))
+        videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
+        return [*curves, *generations, *videos]
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The beginning of an episode, [H, W, 3] uint8 a step."""
+        return record_episode(loaded, seed)[: _VIDEO_STEPS + 1]
+
+    def test_world(self, config: Run, num_worlds: int) -> Overcooked:
+        """The run's kitchen."""
+        return make_world(config, num_worlds)
+
+    def valid_world(self, config: Run, num_worlds: int) -> Overcooked:
+        """The same."""
+        return make_world(config, num_worlds)
+
+
+class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
     """Self-play with and without shaping, fictitious co-play and COLE."""
 
     name = "overcooked_selfplay"
     caption = "Overcooked, self-play"
     presets = PRESETS
-    columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
 
     def plan(self, config: OvercookedConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO on one chef's network."""
@@ -139,10 +176,6 @@ class OvercookedSelfplay(Experiment[OvercookedConfig]):
     def evaluate(self, config: OvercookedConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Whole episodes without shaping, beside random play."""
         return evaluate(config, policy)
-
-    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """One table a kitchen."""
-        return tables(results, self.caption)
 
     def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
         """What shaped points add."""
@@ -157,26 +190,6 @@ class OvercookedSelfplay(Experiment[OvercookedConfig]):
         if batches[0] != batches[1]:
             notes.append(f"env steps of an update: {batches[0]:,}, published is {batches[1]:,}")
         return notes
-
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
-        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
-        curves = draw_curves(run_folder, trials, CURVES, BINS)
-        teams = trained_teams(trials, (self.module,))
-        generations = draw_generations(run_folder, trials.get(COLE, {}))
-        videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
-        return [*curves, *generations, *videos]
-
-    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The beginning of an episode, [H, W, 3] uint8 a step."""
-        return record_episode(loaded, seed)[: _VIDEO_STEPS + 1]
-
-    def test_world(self, config: OvercookedConfig, num_worlds: int) -> Overcooked:
-        """The run's kitchen."""
-        return make_world(config, num_worlds)
-
-    def valid_world(self, config: OvercookedConfig, num_worlds: int) -> Overcooked:
-        """The same."""
-        return make_world(config, num_worlds)
 
     def search_space(self) -> SearchSpace:
         """Constants of PPO, for population based training above all, ranked by validation reward without shaping.

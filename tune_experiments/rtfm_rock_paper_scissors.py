@@ -112,7 +112,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
     def deviations(self, config: LettersConfig) -> list[str]:
         """What all experiments that read tell, and the row that is not the paper's."""
         supervision = (
-            f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_weight}, an auxiliary loss in "
+            f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_coef}, an auxiliary loss in "
             "training that says which word of the document answers; the paper has none"
         )
         helped = {row: f"{row}: txt2pi with what the paper has not: {part}" for row, part in transfer.HELPED.items()}

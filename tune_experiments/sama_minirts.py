@@ -77,6 +77,12 @@ class SamaMinirts(Experiment[RtsConfig]):
         """Whole games under every planner and commander."""
         return evaluate(config, method, policy)
 
+    def evaluate_trial(
+        self, config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
+    ) -> dict[str, Episodes]:
+        """The same where the planner reads a manual that is written for the trial."""
+        return evaluate(config, method, policy, trial_folder)
+
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a team."""
         return tables(results)

@@ -161,11 +161,11 @@ def table(trials: Sequence[Trial]) -> str:
         own = [t for t in measured if (t.library, t.learning_rate, t.target) == key]
         spent = sorted(t.cpu_seconds for t in own if t.cpu_seconds is not None)
         steps = [t.env_steps for t in own if t.env_steps is not None]
-        told = (
+        listed = (
             f"{statistics.median(spent):.0f} ({', '.join(f'{one:.0f}' for one in spent)})" if spent else "not reached"
         )
         middle = f"{statistics.median(steps):,.0f}" if steps else ""
-        lines.append(f"| {key[0]} | {key[1]} | {key[2]} | {len(spent)} of {len(own)} | {told} | {middle} |")
+        lines.append(f"| {key[0]} | {key[1]} | {key[2]} | {len(spent)} of {len(own)} | {listed} | {middle} |")
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ This file must not know about torch, Ray, Gymnasium or any particular world.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -223,6 +223,10 @@ class World(ABC):
     def render(self, index: int = 0) -> Array:
         """Image of world `index`, [H, W, 3] uint8; NotImplementedError where a world does not render."""
         raise NotImplementedError(f"{type(self).__name__} does not render")
+
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`: N times red, green and blue from 0 to 255, or none."""
+        return ()
 
     def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
         """Let go of what this world holds beside memory, such as processes; it is not stepped again."""

@@ -14,7 +14,7 @@ _ICE: Colour = (226, 240, 248)
 _HOLE: Colour = (48, 72, 104)
 _EDGE: Colour = (188, 208, 222)
 _TARGET: Colour = (226, 168, 40)
-_AGENTS: tuple[Colour, Colour] = (200, 70, 60), (50, 130, 90)
+AGENT_COLOURS: tuple[Colour, Colour] = (200, 70, 60), (50, 130, 90)
 _RADIUS = 8
 
 
@@ -41,5 +41,5 @@ def draw_lake(lake: Lake, cells: Array, target: Array, out: Array) -> Array:
         x, y = column * _PIXELS + 13 + 14 * agent, row * _PIXELS + _PIXELS // 2
         radius = _RADIUS // 2 if out[agent] else _RADIUS
         ring = _TARGET if target[agent] else _ICE
-        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=_AGENTS[agent], outline=ring, width=2)
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=AGENT_COLOURS[agent], outline=ring, width=2)
     return np.asarray(image)

@@ -31,7 +31,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.frozen_lake_spread.maps import lake_of
-from rl_envs.frozen_lake_spread.render import draw_lake
+from rl_envs.frozen_lake_spread.render import AGENT_COLOURS, draw_lake
 
 NUM_AGENTS = 2
 ACTIONS = ("left", "down", "right", "up")
@@ -98,6 +98,10 @@ class FrozenLakeSpread(World):
         """The lake from above, [H, W, 3] uint8."""
         state = {name: value[index] for name, value in self.state.items()}
         return draw_lake(self.lake, state["cells"], state["target"], state["out"])
+
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        return AGENT_COLOURS
 
     # ----------------------------------------------------------------- rules
 

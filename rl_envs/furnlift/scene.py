@@ -21,8 +21,7 @@ from rl_envs.core.spec import Array
 from rl_envs.furnlift.expert import target_pairs
 from rl_envs.furnlift.sight import closed_cells, seeing_states, television_places
 from rl_envs.furnmove.furnishing import fine_heights
-from rl_envs.furnmove.poses import largest_part
-from rl_envs.furnmove.room import Mask, Room
+from rl_envs.furnmove.room import Mask, Room, largest_part
 
 _KEPT = 512
 

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.furnmove.frame_shapes import TV_LOW_METRES
+from rl_envs.furnmove.frame_palette import TV_LOW_METRES
 from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, RING_CELLS, fine_heights
 from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
 from rl_envs.furnmove.room import Mask, Room

@@ -331,6 +331,12 @@ class FurnLift(World):
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, cells, headings, tv, self.sees_television()[index])
 
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        from rl_envs.furnmove import render
+
+        return render.AGENT_COLOURS[: self.num_agents]
+
 
 def difficulty(start_distance: Array) -> Array:
     """Index into `DIFFICULTIES` of each episode, [...] int64, by its mean start distance in cells, [...]."""

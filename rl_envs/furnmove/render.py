@@ -32,7 +32,7 @@ CELL_COLOURS: dict[str, Colour] = {
     OUTSIDE: BACKGROUND,
 }
 EDGES: dict[str, Colour] = {LOW: (176, 154, 120), TALL: (94, 71, 51)}
-AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (205, 95, 165), (120, 90, 20))
+AGENT_COLOURS: tuple[tuple[int, int, int], ...] = ((37, 99, 214), (219, 62, 50), (205, 95, 165), (120, 90, 20))
 TELEVISION: Colour = (38, 42, 52)
 GOAL: Colour = (26, 150, 98)
 REACH: Colour = (74, 144, 226)
@@ -230,8 +230,9 @@ class Canvas:
 
 def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -> NDArray[np.uint8]:
     """Legend of the colours as an image [height, width, 3] uint8, in as many lines as the width needs."""
-    entries = [(f"agent {number + 1}", AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number in range(num_agents)]
-    entries += [
+    agents = [(f"agent_{number}", AGENT_COLOURS[number % len(AGENT_COLOURS)]) for number in range(num_agents)]
+    entries: list[tuple[str, Colour]] = [
+        *agents,
         ("television", TELEVISION),
         ("its way (old: pale)", PATH),
         ("stand (goal)", GOAL),

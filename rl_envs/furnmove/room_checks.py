@@ -15,8 +15,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from rl_envs.furnmove.kinds import CARRY_METRES, KINDS
-from rl_envs.furnmove.poses import carry_poses, largest_part
-from rl_envs.furnmove.room import CELL_MEANINGS, FREE, LOW, OUTSIDE, TALL, WALL, Mask, Room, characters, stand_cells
+from rl_envs.furnmove.room import (
+    CELL_MEANINGS,
+    FREE,
+    LOW,
+    OUTSIDE,
+    TALL,
+    WALL,
+    Mask,
+    Room,
+    carry_poses,
+    characters,
+    largest_part,
+    stand_cells,
+)
 
 MAX_CELLS = 64
 """Largest height and width of a room, in cells inside the surrounding wall."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.spec import Array
-from rl_envs.furnmove.compiled_room import CompiledRoom
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND
+from rl_envs.furnmove.maps import CompiledRoom
 from rl_envs.furnmove.observation import FLOOR, MARGIN
 
 _HOLD_OFFSETS = [np.argwhere(mask) - HOLD_REACH for mask in HOLD_MASKS]

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rl_envs.core.chance import Chance
-from rl_envs.furnmove.compiled_room import compile_room
 from rl_envs.furnmove.fixed_starts import StartError, Starts
 from rl_envs.furnmove.geometry import MIN_AGENT_SEPARATION
+from rl_envs.furnmove.maps import compile_room
 from rl_envs.furnmove.observation import MARGIN
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import SIZES, resolve_rooms

@@ -45,10 +45,9 @@ from rl_envs.furnmove.actions import (
     coordination_class,
     is_coordinated,
 )
-from rl_envs.furnmove.compiled_room import CompiledRooms
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
-from rl_envs.furnmove.maps import RoomMaps, can_hold
+from rl_envs.furnmove.maps import CompiledRooms, RoomMaps, can_hold
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
@@ -348,6 +347,12 @@ class FurnMove(World):
         path = self._path[index, : int(self.state["episode_length"][index]) + 1]
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, *(self.state[name][index] for name in names), path=path)
+
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        from rl_envs.furnmove import render
+
+        return render.AGENT_COLOURS[: self.num_agents]
 
 
 def check_observations(observations: Sequence[str]) -> None:

@@ -285,6 +285,12 @@ class Messenger(World):
 
         return render.draw(self.scene(index))
 
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        from rl_envs.messenger import render
+
+        return render.AGENT_COLOURS[: self.num_agents]
+
     def entity_names(self, seen: Arrays) -> list[str]:
         """Names of the entities that an agent sees, from its observation; "" for one that is removed."""
         return [SYMBOLS[symbol] if symbol else "" for symbol in seen["symbols"][-1].tolist()]

@@ -65,8 +65,8 @@ def draw(kitchen: Kitchen, state: Arrays, *, caption: str = "", cell_pixels: int
     chefs = zip(*(state[name].tolist() for name in ("agent_cells", "headings", "held")), strict=True)
     for number, (cell, heading, held) in enumerate(chefs):
         canvas.draw_chef(cell, heading, held, CHEF_COLOURS[number])
-    said = caption or f"step {int(state['episode_length'])}, soups served: {int(state['soups'])}"
-    return np.concatenate([canvas.finished(), caption_strip(said, kitchen.width * cell_pixels)])
+    text = caption or f"step {int(state['episode_length'])}, soups served: {int(state['soups'])}"
+    return np.concatenate([canvas.finished(), caption_strip(text, kitchen.width * cell_pixels)])
 
 
 class _Canvas:

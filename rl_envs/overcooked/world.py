@@ -167,6 +167,12 @@ class Overcooked(World):
 
         return render.draw(self.kitchen, {name: value[index] for name, value in self.state.items()})
 
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        from rl_envs.overcooked import render
+
+        return render.CHEF_COLOURS[: self.num_agents]
+
     # ----------------------------------------------------- episodes and state
 
     def _begin(self, rows: Array) -> None:

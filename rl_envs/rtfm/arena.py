@@ -7,6 +7,7 @@ document.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -168,6 +169,12 @@ class Arena(Turns):
         from rl_envs.rtfm import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
+
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        from rl_envs.rtfm import render
+
+        return render.AGENT_COLOURS[: self.num_agents]
 
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`."""

@@ -12,7 +12,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.salad import macro_actions as macro
 from rl_envs.salad.macro_actions import MacroActions
-from rl_envs.salad.sight import Belief, beliefs
+from rl_envs.salad.observation import Belief, beliefs
 from rl_envs.salad.subtasks import WAITING, Knowledge, Subtask, hands_over, macro_for, next_macro
 from rl_envs.salad.symbols import CHOPS, NOTHING, NUM_FOODS, NUM_THINGS
 from rl_envs.salad.world import Salad

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -60,64 +60,63 @@ class Decisions:
 
 @dataclass(frozen=True)
 class _Moment:
-    """An env step of all worlds: what is seen and said, and what is recorded as done after a message and without."""
+    """An env step of all worlds: what is seen and sent, and what is recorded as done after a message and without."""
 
     seen: Arrays
-    said: list[list[str]]
+    sent: list[list[str]]
     heeding: Array
     alone: Array
 
 
+class PlayOptions(TypedDict, total=False):
+    """How scripted cooks play, and which actions are recorded; all of it may be left out.
+
+    Attributes:
+        seed: of the games and errors; by default 0.
+        error: share of played decisions that are random instead of the scripted cooks'; by default 0.4.
+        expert_share: share of recorded actions that come from a scripted cook; the others are random legal ones, as all
+            are by default.
+        follow_share: share of a cook's actions after a message that follow it, by default none; the others, and those
+            without a message, come from a cook without messages.
+    """
+
+    seed: int
+    error: float
+    expert_share: float
+    follow_share: float
+
+
 def collect_corpus(
-    world: Salad,
-    env_steps: int,
-    *,
-    seed: int = 0,
-    error: float = 0.4,
-    expert_share: float = 0.0,
-    follow_share: float = 0.0,
-    teacher: Teacher | None = None,
+    world: Salad, env_steps: int, *, teacher: Teacher | None = None, **options: Unpack[PlayOptions]
 ) -> Corpus:
     """Play and record prompts with messages and actions.
 
     Args:
         world: kitchens with macro actions and text; they are reset.
         env_steps: number of env steps to play.
-        seed: seed of the games and errors.
-        error: share of played decisions that are random instead of the scripted cooks'.
-        expert_share: share of recorded actions that come from a scripted cook; the others are random legal ones.
-        follow_share: share of a cook's actions after a message that follow it; the others, and those without a
-            message, come from a cook without messages.
         teacher: source of the recorded messages; the scripted teacher by default, which the cooks hear in any case.
+        options: how they play.
     """
     narrator = Narrator(world)
-    spoken: dict[tuple[str, str], None] = {}
+    written: dict[tuple[str, str], None] = {}
     done: list[tuple[str, str]] = []
-    for moment in _play(world, env_steps, seed, error, expert_share, follow_share):
+    for moment in _play(world, env_steps, **options):
         codes = moment.seen["situation"]
-        recorded = moment.said if teacher is None else teacher(codes, moment.said)
+        recorded = moment.sent if teacher is None else teacher(codes, moment.sent)
         for row, agent in np.ndindex(moment.alone.shape):
             code = codes[row, agent]
-            spoken[narrator.message_prompt(code), recorded[row][agent]] = None
+            written[narrator.message_prompt(code), recorded[row][agent]] = None
             if moment.seen["decides"][row, agent]:
                 phrases, heard = narrator.actions(code), [recorded[row][1 - agent]]
                 done.append((narrator.action_prompt(code, heard), phrases[moment.heeding[row, agent]]))
                 done.append((narrator.action_prompt(code, []), phrases[moment.alone[row, agent]]))
-    return Corpus(tuple(spoken), tuple(done))
+    return Corpus(tuple(written), tuple(done))
 
 
-def collect_decisions(
-    world: Salad,
-    env_steps: int,
-    *,
-    seed: int = 0,
-    error: float = 0.4,
-    expert_share: float = 0.0,
-    follow_share: float = 0.0,
-) -> Decisions:
+def collect_decisions(world: Salad, env_steps: int, **options: Unpack[PlayOptions]) -> Decisions:
     """The same play, of which the recorded actions without a message are kept; arguments as above."""
     vectors, legal, chosen = [], [], []
-    for moment in _play(world, env_steps, seed, error, expert_share, follow_share):
+    for moment in _play(world, env_steps, **options):
         decides = moment.seen["decides"]
         vectors.append(moment.seen["vector"][decides])
         legal.append(np.zeros((int(decides.sum()), NUM_MACROS), bool))
@@ -127,38 +126,43 @@ def collect_decisions(
 
 
 def _play(
-    world: Salad, env_steps: int, seed: int, error: float, expert_share: float, follow_share: float
+    world: Salad,
+    env_steps: int,
+    seed: int = 0,
+    error: float = 0.4,
+    expert_share: float = 0.0,
+    follow_share: float = 0.0,
 ) -> Iterator[_Moment]:
     """Scripted cooks, who hear the scripted teacher, play with errors."""
     random = np.random.default_rng(seed)
     cooks, deaf_cooks = ScriptedCooks(world), ScriptedCooks(world)
     seen = world.reset(seed)
     for _ in range(env_steps):
-        said = messages(world)
-        actions, scripted, any_legal = erring_actions(cooks, seen["legal"], said, error, random)
+        sent = messages(world)
+        actions, scripted, any_legal = erring_actions(cooks, seen["legal"], sent, error, random)
         deaf = deaf_cooks.act()
         sensible = np.where(random.random(scripted.shape) < follow_share, scripted, deaf)
         is_expert = random.random(scripted.shape) < expert_share
         heeding, alone = (np.where(is_expert, chosen, any_legal) for chosen in (sensible, deaf))
-        yield _Moment(seen, said, heeding, alone)
+        yield _Moment(seen, sent, heeding, alone)
         seen = world.step(actions)[0]
 
 
 def erring_actions(
-    cooks: ScriptedCooks, legal: Array, said: Sequence[Sequence[str]], error: float, random: np.random.Generator
+    cooks: ScriptedCooks, legal: Array, sent: Sequence[Sequence[str]], error: float, random: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """What scripted cooks who hear each other do, with errors.
 
     Args:
         cooks: who act.
         legal: [B, N, A] bool.
-        said: the cooks' messages `[B][N]`.
+        sent: the cooks' messages `[B][N]`.
         error: share of decisions that are random.
         random: of the errors.
 
     Returns:
         the actions, those without errors, and random legal ones, [B, N] int64 each.
     """
-    scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in said])
+    scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in sent])
     any_legal = (random.random(legal.shape) * legal).argmax(-1)
     return np.where(random.random(scripted.shape) < error, any_legal, scripted), scripted, any_legal

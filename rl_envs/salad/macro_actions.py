@@ -12,7 +12,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_envs.salad.kitchen import FAR, Kitchen
-from rl_envs.salad.sight import Belief
+from rl_envs.salad.observation import Belief
 from rl_envs.salad.symbols import BOARD, MOVES, NOTHING, NUM_BOARDS, NUM_FOODS, NUM_THINGS, STAY
 
 WAIT = 0

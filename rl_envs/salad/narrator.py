@@ -53,8 +53,8 @@ class Narrator:
     def action_prompt(self, code: Array, heard: Sequence[str] = ()) -> str:
         """Prompt that an agent continues with its action, after the received messages: the paper's rho_u."""
         me, mate = self._names(code)
-        said = "".join(f' {mate} says: "{message}"' for message in heard if message)
-        return f"{self.scene(code)}{said} {self.order(code)} Now {me} should"
+        messages = "".join(f' {mate} says: "{message}"' for message in heard if message)
+        return f"{self.scene(code)}{messages} {self.order(code)} Now {me} should"
 
     def teacher_prompt(self, codes: Sequence[Array], max_words: int) -> str:
         """Prompt for a large language model as teacher, with the situations of all agents: the paper's rho_tch."""

@@ -137,8 +137,8 @@ def _lines(scene: Scene, caption: str) -> list[Line]:
     for name, colour, about, message in zip(AGENT_NAMES, AGENT_COLOURS, scene.about, scene.messages, strict=True):
         lines += [("", FOREGROUND), (name.upper(), colour), (about, FOREGROUND)]
         if message:
-            said = textwrap.wrap(f'"{message}"', _PANEL_COLUMNS)
-            lines += [(text, MUTED) for text in said]
+            message_lines = textwrap.wrap(f'"{message}"', _PANEL_COLUMNS)
+            lines += [(text, MUTED) for text in message_lines]
     return lines
 
 

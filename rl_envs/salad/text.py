@@ -13,8 +13,8 @@ from rl_envs.salad import macro_actions as macro
 from rl_envs.salad.grammar import FIRST_BOWL, NUM_CONTENTS, NUM_HANDS, ROOMS, Grammar
 from rl_envs.salad.kitchen import Kitchen
 from rl_envs.salad.macro_actions import MacroActions
+from rl_envs.salad.observation import Belief, visible_things
 from rl_envs.salad.rules import AGENTS
-from rl_envs.salad.sight import Belief, visible_things
 from rl_envs.salad.symbols import CELLS, CHOPS, NOTHING, NUM_FOODS, NUM_PLATES, NUM_THINGS, SIDE
 
 _SILENT = 0

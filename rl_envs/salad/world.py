@@ -31,7 +31,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.salad import macro_actions as macro
-from rl_envs.salad import observation, rules, sight
+from rl_envs.salad import observation, rules
 from rl_envs.salad.grammar import NUM_HANDS, Grammar
 from rl_envs.salad.kitchen import STARTS, Kitchen, check_recipes, drawing_of, kitchen_of, usual_kitchen
 from rl_envs.salad.macro_actions import MacroActions
@@ -178,10 +178,10 @@ class Salad(World):
     def _moves(self, actions: Array) -> Array:
         if self._is_primitive:
             return actions
-        belief = sight.beliefs(self.kitchen, self.state)
+        belief = observation.beliefs(self.kitchen, self.state)
         return self._actions.moves(self.state["macro"], self.state["available"], belief)
 
-    def _look(self, rows: Array | slice) -> sight.Belief:
+    def _look(self, rows: Array | slice) -> observation.Belief:
         """Update what agents believe and which actions are available; returns the beliefs."""
         state = self.state
         if self._is_primitive:
@@ -189,9 +189,9 @@ class Salad(World):
             bare = (self.kitchen.fixtures[targets] == COUNTER) & (_at(state["lying"][rows], targets) == NOTHING)
             state["available"][rows] = ~bare | (state["held"][rows] != NOTHING)[..., None]
             state["available"][rows, :, STAY] = True
-            return sight.beliefs(self.kitchen, state, rows)
-        sight.look(self.kitchen, state, rows)
-        belief = sight.beliefs(self.kitchen, state, rows)
+            return observation.beliefs(self.kitchen, state, rows)
+        observation.look(self.kitchen, state, rows)
+        belief = observation.beliefs(self.kitchen, state, rows)
         state["available"][rows] = self._actions.available(belief)
         return belief
 
@@ -223,7 +223,7 @@ class Salad(World):
         if self._is_primitive:
             same = (np.arange(len(self.macros)) * NUM_HANDS).astype(np.int16)
             return np.tile(same, (len(rows), self.num_agents, 1))
-        belief = sight.beliefs(self.kitchen, self.state, rows)
+        belief = observation.beliefs(self.kitchen, self.state, rows)
         return self._describer.phrases(self.macros, self.state, belief, self._actions, rows)
 
     def _episode_metrics(self, rows: Array) -> Arrays:
@@ -247,7 +247,7 @@ class Salad(World):
             "collisions": np.zeros(num_worlds, np.int64),
             "wrong_dishes": np.zeros(num_worlds, np.int64),
         }
-        kept = initial_state(num_worlds, self.kitchen) | sight.initial_beliefs(num_worlds, self.kitchen)
+        kept = initial_state(num_worlds, self.kitchen) | observation.initial_beliefs(num_worlds, self.kitchen)
         return super()._blank_state(num_worlds) | kept | own
 
     def _needed_state(self) -> set[str]:
@@ -276,6 +276,12 @@ class Salad(World):
         from rl_envs.salad import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
+
+    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
+        """The agents' colours in the images of `render`."""
+        from rl_envs.salad import render
+
+        return render.AGENT_COLOURS[: self.num_agents]
 
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`; callers may add `messages`."""

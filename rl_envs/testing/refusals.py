@@ -61,7 +61,7 @@ def check_refusals(world: World, seed: int) -> None:
 
 
 def check_render(world: World, seed: int) -> None:
-    """A world that renders returns uint8 `[H, W, 3]` and does not change.
+    """A world that renders returns uint8 `[H, W, 3]` with the agents in their colours, and does not change.
 
     Raises:
         AssertionError: one sentence about the broken rule.
@@ -69,6 +69,9 @@ def check_render(world: World, seed: int) -> None:
     if type(world).render is World.render:
         return
     begin(world, seed)
+    for colour in world.agent_colours():
+        drawn = (world.render(0) == np.asarray(colour)).all(-1).any()
+        require(bool(drawn), f"no pixel of the first frame has the colour {colour}, which `agent_colours` names")
     for index in range(world.num_worlds):
         before = world.snapshot()
         frame = world.render(index)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_envs.core.spec import Array
-from rl_envs.furnmove.frame_shapes import TV_LOW_METRES
+from rl_envs.furnmove.frame_palette import TV_LOW_METRES
 from rl_envs.furnmove.geometry import ROTATIONS
 from rl_envs.furnmove.ithor import PREFIX as ITHOR_PREFIX
 from rl_envs.furnmove.ithor import first_cell

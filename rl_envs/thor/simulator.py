@@ -95,9 +95,9 @@ class Simulator:
         event = self._asked(f"action {action}", lambda: self._controller.step(action=action, **arguments))
         metadata: Metadata = event.metadata
         if not metadata.get("lastActionSuccess", True):
-            said = " ".join(str(metadata.get("errorMessage", "")).split())[:200]
+            reason = " ".join(str(metadata.get("errorMessage", "")).split())[:200]
             raise ThorError(
-                f"AI2-THOR refused {action} in scene {self.scene or '(none)'}: {said or 'it gave no reason'}"
+                f"AI2-THOR refused {action} in scene {self.scene or '(none)'}: {reason or 'it gave no reason'}"
             )
         return metadata
 
@@ -135,8 +135,8 @@ class Simulator:
         try:
             return ask()
         except ValueError as error:
-            said = " ".join(str(error).split())[:200]
-            raise ThorError(f"this build of AI2-THOR does not know {what}: {said}") from error
+            reason = " ".join(str(error).split())[:200]
+            raise ThorError(f"this build of AI2-THOR does not know {what}: {reason}") from error
         except TimeoutError as error:
             raise ThorError(
                 f"AI2-THOR did not answer ({what}): start it again, with a smaller scene or fewer agents"
@@ -168,8 +168,8 @@ def _started(num_agents: int, pixels: int) -> Controller:
             height=pixels,
         )
     except Exception as error:  # the engine raises plain Exception where it finds no build
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise ThorError(
-            f"AI2-THOR cannot be started ({said}): it downloads its Unity build at the first start and needs a display "
-            "or Vulkan; run `python -c 'import ai2thor.controller as c; c.Controller()'` on such a machine once"
+            f"AI2-THOR cannot be started ({reason}): it downloads its Unity build at the first start and needs a "
+            "display or Vulkan; run `python -c 'import ai2thor.controller as c; c.Controller()'` on such a machine once"
         ) from error

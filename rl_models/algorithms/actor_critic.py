@@ -19,14 +19,19 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
+from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.learners import ALONE, Learners
+from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import (
+    ALONE,
     Batch,
+    Learners,
+    OverLearners,
     Share,
     alive_mask,
+    alone,
     chosen_actions,
     decision_mask,
     leaving_mask,
@@ -35,7 +40,6 @@ from rl_models.batch import (
 )
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
-from rl_models.losses.returns import Steps, following_values, values_of_decisions
 from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
@@ -44,28 +48,45 @@ Regressed = Literal["all", "decisions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActorCritic:
-    """What PPO and IMPALA have in common."""
+class ActorCriticConfig:
+    """Constants of PPO and IMPALA: flags of an experiment, and fields of the objective that is made of them.
 
-    gamma: float = 0.99
-    value_coef: float = 0.25
+    Names are close to Stable-Baselines3's. What PPO and IMPALA have alone stands beside them, in `ppo.py` and
+    `impala.py`; `learner_config.py` joins all of them to what an experiment's user chooses.
+    """
+
+    is_joint: bool = True
+    """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
+    gamma: UnitInterval = 0.99
+    """Discount of an env step, from 0 to 1."""
+    value_coef: NonNegativeFloat = 0.25
+    """Weight of the squared value error in the loss, at least 0."""
+    regressed: Regressed = "all"
+    """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
+    gradient_accumulation_steps: PositiveInt = 1
+    """Number of parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActorCritic(ActorCriticConfig):
+    """What PPO and IMPALA have in common.
+
+    With `regressed="decisions"` values are learned where a decision is made, and at the first step of each fragment,
+    where the fragment before took its last values; other steps that carry on with a macro action neither add to the
+    value loss nor make its mean smaller. In the joint form a decision is the team's: it has the values of all agents in
+    the game, also of those that carry on.
+
+    Attributes:
+        entropy_coef: weight of the entropy bonus.
+        entropy_kind: of what the bonus is: `component`, component and action together; `marginal`, the agent's action.
+        extra_losses: declared additions to the loss.
+    """
+
     entropy_coef: Schedule = field(default_factory=lambda: Schedule.constant(0.0))
     entropy_kind: EntropyKind = "component"
-    is_joint: bool = True
-    regressed: Regressed = "all"
-    """Where values are learned: of `all` agents in the game at every step, or only where a decision is made, and at the
-    first step of each fragment, where the fragment before took its last values. With the latter other steps that carry
-    on with a macro action neither add to the value loss nor make its mean smaller. In the joint form a decision is the
-    team's: it has the values of all agents in the game, also of those that carry on."""
-    num_epochs: int = 1
-    """Passes over each batch."""
-    num_minibatches: int = 1
-    """Optimiser steps in a pass."""
-    gradient_accumulation_steps: int = 1
-    """Parts of a minibatch whose gradients are summed before a step, so that memory holds one part at a time."""
     extra_losses: tuple[ExtraLoss, ...] = ()
 
-    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
+    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
         """Mark the values to learn, once for all epochs, unless all agents' are learned at every step.
 
         Returns are bootstrapped from the observation after a fragment, where agents may carry on. The next fragment
@@ -85,25 +106,8 @@ class ActorCritic:
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
-
-        There are as many as `num_minibatches` says, of sizes that differ by one at most, unless there are fewer
-        sequences. With several learners they are cut from the joint batch, and each learner gets its own sequences of
-        every minibatch, in some of which it may have none.
-        """
-        device = batch["is_first"].device
-        held = learners.rows(len(batch["is_first"]), device)
-        number = min(self.num_minibatches, held.total)
-        if number == 0:
-            return
-        generator = torch.Generator().manual_seed(seed)
-        for _ in range(self.num_epochs):
-            if number == 1:
-                yield batch
-                continue
-            own = [held.own(rows) for rows in _shuffled(held.total, number, generator)]
-            for rows in torch.cat(own).to(device).split([len(rows) for rows in own]):
-                yield select_worlds(batch, rows)
+        """The whole batch, once; a learner that holds no row of it makes the step, too."""
+        return shuffled_minibatches(batch, seed, learners)
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Nothing follows an optimiser step."""
@@ -153,7 +157,7 @@ class ActorCritic:
         valued = valued_mask(batch)
         return alive_mask(batch) if valued is None else valued
 
-    def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[Steps, Tensor]:
+    def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[pg.Steps, Tensor]:
         """What happened, and the values of the steps' observations with those of undecided steps carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
@@ -162,11 +166,11 @@ class ActorCritic:
             discounts = discounts * ~left
         truncated = batch["truncated"][..., None].expand_as(values)
         follow = functools.partial(
-            following_values, last_values=last_values, final_values=batch["final_values"], truncated=truncated
+            pg.following_values, last_values=last_values, final_values=batch["final_values"], truncated=truncated
         )
         continues = (~ended).float().expand_as(discounts)
-        steps = Steps(batch["reward"], discounts, continues, follow(values), self._valued(batch))
-        return values_of_decisions(steps, values, follow)
+        steps = pg.Steps(batch["reward"], discounts, continues, follow(values), self._valued(batch))
+        return pg.values_of_decisions(steps, values, follow)
 
     def _complete(
         self,
@@ -203,6 +207,30 @@ class ActorCritic:
         if acting is None:
             return entropy.sum(-1).mean()
         return pg.masked_mean((entropy * acting).sum(-1), acting.any(-1))
+
+
+def shuffled_minibatches(
+    batch: Batch, seed: int, learners: Learners = ALONE, num_epochs: int = 1, num_minibatches: int = 1
+) -> Iterator[Batch]:
+    """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
+
+    There are as many as `num_minibatches` says, of sizes that differ by one at most, unless there are fewer sequences.
+    With several learners they are cut from the joint batch, and each learner gets its own sequences of every minibatch,
+    in some of which it may have none.
+    """
+    device = batch["is_first"].device
+    held = learners.rows(len(batch["is_first"]), device)
+    number = min(num_minibatches, held.total)
+    if number == 0:
+        return
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(num_epochs):
+        if number == 1:
+            yield batch
+            continue
+        own = [held.own(rows) for rows in _shuffled(held.total, number, generator)]
+        for rows in torch.cat(own).to(device).split([len(rows) for rows in own]):
+            yield select_worlds(batch, rows)
 
 
 def _shuffled(total: int, number: int, generator: torch.Generator) -> list[Tensor]:

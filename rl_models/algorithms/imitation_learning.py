@@ -7,34 +7,43 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.actor_critic import ActorCritic, shuffled_minibatches
 from rl_models.algorithms.objective import RllibAlgorithm
-from rl_models.batch import WHOLE, Batch, Share, without_last_observation
+from rl_models.algorithms.replay import Replay
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, without_last_observation
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImitationLearning(ActorCritic):
-    """The extra losses, with the epochs and minibatches of the other objectives."""
+    """The extra losses, with epochs and minibatches like PPO's."""
 
     rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
     takes_turns: ClassVar[bool] = True
     may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = False
     target_kl: ClassVar[float] = 0.0
+    num_epochs: int = 1
+    num_minibatches: int = 1
 
     def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
         """Drop the observation after the last step, which has no action."""
         return without_last_observation(batch)
+
+    def minibatches(
+        self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
+    ) -> Iterator[Batch]:
+        """Whole sequences, shuffled anew each epoch."""
+        return shuffled_minibatches(batch, seed, learners, self.num_epochs, self.num_minibatches)
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE

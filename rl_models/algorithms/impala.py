@@ -7,12 +7,11 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig
 from rl_models.algorithms.objective import RATIO_ERROR, RllibAlgorithm
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.returns import vtrace
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
@@ -20,8 +19,23 @@ LossReduction = Literal["mean", "sum_steps", "sum"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Impala(ActorCritic):
-    """Actor-critic with V-trace, each sample used once. Values are computed anew at all T + 1 observations."""
+class ImpalaConfig(ActorCriticConfig):
+    """Constants of IMPALA."""
+
+    loss_reduction: LossReduction = "mean"
+    """How losses are reduced (IMPALA): mean; sum_steps, over the steps of a fragment; or sum, over worlds too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impala(ImpalaConfig, ActorCritic):
+    """Actor-critic with V-trace, each sample used once. Values are computed anew at all T + 1 observations.
+
+    RTFM's constants mean `sum_steps`: sum over T and mean over B; TorchBeast's mean `sum`, over both. B is that of all
+    learners. Where agents carry on, the mean is over decisions, and a sum is that mean times T, or times B and T.
+
+    Attributes:
+        clip_rho, clip_c: where V-trace clips its ratios.
+    """
 
     rllib_algorithm: ClassVar[RllibAlgorithm] = "impala"
     takes_turns: ClassVar[bool] = False
@@ -30,10 +44,6 @@ class Impala(ActorCritic):
     target_kl: ClassVar[float] = 0.0
     clip_rho: float = 1.0
     clip_c: float = 1.0
-    loss_reduction: LossReduction = "mean"
-    """`mean` over B and T; `sum_steps`: sum over T and mean over B, which RTFM's constants mean; `sum` over both, which
-    TorchBeast's mean. B is that of all learners. Where agents carry on, the mean is over decisions, and a sum is that
-    mean times T, or times B and T."""
 
     def loss(
         self, whole: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
@@ -47,7 +57,7 @@ class Impala(ActorCritic):
         log_prob = self._log_prob(output, batch)
         log_ratio = self._log_ratio(log_prob.detach(), batch)
         steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
-        targets, advantages = vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
+        targets, advantages = pg.vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
         policy_loss = pg.policy_gradient_loss(log_prob, self._advantages(advantages), self._mask(batch))
         value_loss = pg.value_loss(values, targets, self._regressed(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)

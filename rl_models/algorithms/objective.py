@@ -11,11 +11,9 @@ from typing import Literal, Protocol, TypeAlias
 
 from torch import Tensor
 
-from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import WHOLE, Batch, Share
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
-from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress
 

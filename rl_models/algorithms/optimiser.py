@@ -1,16 +1,18 @@
 """Optimisers by name with a scheduled learning rate, gradient clipping and a check that gradients are finite.
 
-`OptimiserConfig` holds the numbers that an experiment's user chooses; `optimiser_settings` turns them into the
-`OptimiserSettings` of a run, whose learning rates are schedules over its budget.
+`AnnealedOptimiserConfig` is what an experiment's user chooses; `optimiser_settings` makes of it the `OptimiserSettings`
+of a run, whose learning rates are schedules over its budget.
 
 RLlib 2.60 silently ignores `opt_type` and always builds Adam; its learners use this file instead.
+
+A checkpoint holds the optimiser's state as named tensors, so that it needs nothing but safetensors and JSON.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 import torch
@@ -44,35 +46,41 @@ class OptimiserConfig:
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
     grad_clip_by: GradClipBy = "norm"
     """What max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
-    final_learning_rate_share: UnitInterval = 0.1
-    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     precision: Precision = field(default="float32", metadata={"came_later": True})
     """Number type of the network's matrix products: float32, or bfloat16, which a GPU computes faster; weights, heads
     and losses are float32 with either."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimiserSettings:
-    """Which optimiser, with which constants."""
+class AnnealedOptimiserConfig(OptimiserConfig):
+    """The optimiser that an experiment's user chooses, whose learning rate falls over the budget."""
 
-    optimiser: OptimiserName = "adam"
+    final_learning_rate_share: UnitInterval = 0.1
+    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimiserSettings(OptimiserConfig):
+    """The optimiser of a run, with its learning rates.
+
+    Attributes:
+        learning_rate: of all parameters.
+        critic_learning_rate: of the value head, which then is a group of parameters of its own; None: the same.
+        betas: Adam's decay rates; RMSProp uses the second as its alpha.
+    """
+
     learning_rate: Schedule = field(default_factory=lambda: Schedule.constant(1e-3))
     critic_learning_rate: Schedule | None = None
-    """Of the value head, which then is a group of parameters of its own; None: the same as of all others."""
-    optimiser_epsilon: float = 1e-5
     betas: tuple[float, float] = (0.9, 0.999)
-    """Adam's decay rates; RMSProp uses the second as its alpha."""
-    amsgrad: bool = False
-    max_grad_norm: float = 1.0
-    """Gradients are scaled down together until their global norm is at most this; 0: never."""
-    grad_clip_by: GradClipBy = "norm"
-    """Which norm: Euclidean, or the largest entry."""
-    precision: Precision = "float32"
-    """In which the team that learns computes, also while it acts."""
+
+
+def constants_of(config: object, declared: type) -> dict[str, Any]:
+    """The fields that a dataclass declares, as an instance of a subclass has them, name -> value."""
+    return {field.name: getattr(config, field.name) for field in fields(declared)}
 
 
 def optimiser_settings(
-    config: OptimiserConfig, learning_rate: float, budget_env_steps: int, critic_learning_rate: float = 0.0
+    config: AnnealedOptimiserConfig, learning_rate: float, budget_env_steps: int, critic_learning_rate: float = 0.0
 ) -> OptimiserSettings:
     """The settings of a run, with learning rates that fall until the end of its budget.
 
@@ -87,15 +95,10 @@ def optimiser_settings(
         return Schedule.linear(rate, rate * config.final_learning_rate_share, budget_env_steps)
 
     return OptimiserSettings(
-        optimiser=config.optimiser,
+        **constants_of(config, OptimiserConfig),
         learning_rate=falling(learning_rate),
         critic_learning_rate=falling(critic_learning_rate) if critic_learning_rate else None,
-        optimiser_epsilon=config.optimiser_epsilon,
         betas=(0.9, _RMSPROP_ALPHA if config.optimiser == "rmsprop" else 0.999),
-        amsgrad=config.amsgrad,
-        max_grad_norm=config.max_grad_norm,
-        grad_clip_by=config.grad_clip_by,
-        precision=config.precision,
     )
 
 
@@ -179,3 +182,22 @@ def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
         optimiser.step()
     else:
         logger.warning("a gradient is not finite: this update is skipped")
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state, `INDEX.NAME` -> tensor; hyper-parameters belong to the configuration, not here."""
+    state = optimiser.state_dict()["state"]
+    return {
+        f"{index}.{name}": torch.as_tensor(value).detach().cpu()
+        for index, entries in state.items()
+        for name, value in entries.items()
+    }
+
+
+def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put `optimiser_tensors` back into an optimiser over the same parameters."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = value
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -7,41 +7,66 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic
-from rl_models.algorithms.learners import ALONE, Learners
+from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig, shuffled_minibatches
 from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, RllibAlgorithm
+from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import WHOLE, Batch, Share, decision_steps, without_last_observation
+from rl_models.batch import (
+    ALONE,
+    WHOLE,
+    Batch,
+    Learners,
+    OverLearners,
+    Share,
+    alone,
+    decision_steps,
+    without_last_observation,
+)
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.returns import gae
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ppo(ActorCritic):
-    """Proximal policy optimisation with GAE from the values recorded while acting."""
+class PpoConfig(ActorCriticConfig):
+    """Constants of PPO."""
+
+    gae_lambda: UnitInterval = 0.95
+    """Lambda of generalised advantage estimation, from 0 to 1 (PPO)."""
+    clip_range: PositiveFloat = 0.2
+    """How far a probability ratio may move from 1 before it is clipped, above 0 (PPO)."""
+    num_epochs: PositiveInt = 2
+    """Number of passes over each batch (PPO)."""
+    num_minibatches: PositiveInt = 4
+    """Number of minibatches, and so of optimiser steps, in a pass (PPO)."""
+    by_decisions: bool = False
+    """Whether minibatches are of steps at which an agent decides, instead of whole fragments (PPO)."""
+    target_kl: NonNegativeFloat = 0.0
+    """Mean approximate KL divergence at which an update ends, at least 0; 0 sets no limit (PPO)."""
+    normalize_advantages: bool = True
+    """Whether advantages are standardised over the batch (PPO)."""
+    value_clip_range: NonNegativeFloat = 0.0
+    """How far a value may move in an update before its error stops falling, at least 0; 0 sets no limit (PPO)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ppo(PpoConfig, ActorCritic):
+    """Proximal policy optimisation with GAE from the values recorded while acting.
+
+    A minibatch whose mean approximate KL exceeds `target_kl` is not stepped on and ends the update. With `by_decisions`
+    steps are shuffled over worlds and time.
+    """
 
     rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
     takes_turns: ClassVar[bool] = True
     may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = True
-    gae_lambda: float = 0.95
-    clip_range: float = 0.2
-    num_epochs: int = 2
-    num_minibatches: int = 4
-    normalize_advantages: bool = True
-    target_kl: float = 0.0
-    """A minibatch whose mean approximate KL exceeds this is not stepped on and ends the update; 0: no limit."""
-    value_clip_range: float = 0.0
-    """How far a value may move from the one recorded while acting before its error stops falling; 0: any way."""
-    by_decisions: bool = False
-    """Minibatches are of steps at which an agent decides, shuffled over worlds and time, instead of whole fragments."""
 
-    def prepare(self, batch: Batch, over_learners: pg.OverLearners = pg.alone) -> Batch:
+    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
         """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.
 
         The observation after the last step has done its work (its value was recorded) and is dropped. Advantages are
@@ -49,7 +74,7 @@ class Ppo(ActorCritic):
         """
         batch = super().prepare(batch)
         steps, values = self._steps(batch, batch["values"], batch["last_values"])
-        advantages = gae(steps, values, self.gae_lambda)
+        advantages = pg.gae(steps, values, self.gae_lambda)
         joint = self._advantages(advantages)
         if self.normalize_advantages:
             joint = pg.standardise(joint, self._mask(batch), over_learners)
@@ -59,8 +84,9 @@ class Ppo(ActorCritic):
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """As of every actor-critic; `by_decisions` shuffles decisions instead of sequences."""
-        return super().minibatches(decision_steps(batch) if self.by_decisions else batch, seed, replay, learners)
+        """Whole sequences, or with `by_decisions` single steps, shuffled anew each epoch."""
+        samples = decision_steps(batch) if self.by_decisions else batch
+        return shuffled_minibatches(samples, seed, learners, self.num_epochs, self.num_minibatches)
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE

@@ -14,14 +14,12 @@ from typing import ClassVar, cast
 from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import RllibAlgorithm
-from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserName, UnitInterval
+from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, OptimiserName, UnitInterval, constants_of
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import WHOLE, Batch, Share, decision_mask
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, decision_mask
 from rl_models.device import move
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
-from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.policy import TeamOutput, TeamPolicy
@@ -31,7 +29,19 @@ _BEFORE, _AFTER = slice(None, -1), slice(1, None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class QmixLearnerConfig(OptimiserConfig):
+class QmixConfig:
+    """Constants of QMIX, by default the paper's for StarCraft, with fragments where it has episodes."""
+
+    buffer_size: PositiveInt = 5000
+    """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
+    batch_size: int = 32
+    """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
+    update_target_every_updates: int = 200
+    """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
     """How QMIX learns, by default with the paper's constants for StarCraft and the gradient norm of its release."""
 
     optimiser: OptimiserName = "rmsprop"
@@ -46,14 +56,8 @@ class QmixLearnerConfig(OptimiserConfig):
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
     exploration_final_epsilon: UnitInterval = 0.05
     """Probability of a random action at the end of exploration, from 0 to 1; QMIX's paper has 0.05."""
-    buffer_size: PositiveInt = 5000
-    """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
-    batch_size: int = 32
-    """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
     train_every_env_steps: int = 20
     """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
-    update_target_every_updates: int = 200
-    """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
 
 
 def qmix_objective(config: QmixLearnerConfig, gamma: float, batch_env_steps: int, texts: tuple[str, ...] = ()) -> Qmix:
@@ -66,29 +70,24 @@ def qmix_objective(config: QmixLearnerConfig, gamma: float, batch_env_steps: int
         texts: observation keys whose texts the team reads.
     """
     return Qmix(
+        **constants_of(config, QmixConfig),
         gamma=gamma,
         epsilon=Schedule.linear(1.0, config.exploration_final_epsilon, config.exploration_env_steps),
-        buffer_size=config.buffer_size,
-        batch_size=config.batch_size,
         gradient_steps=max(1, batch_env_steps // config.train_every_env_steps),
-        update_target_every_updates=config.update_target_every_updates,
         texts=texts,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Qmix:
+class Qmix(QmixConfig):
     """Double Q-learning of the team's joint value; the team's reward is the mean of its agents' rewards.
 
-    Defaults are the paper's for StarCraft, with fragments where it has episodes.
+    A minibatch is that of all learners together.
 
     Attributes:
         gamma: discount of an env step.
         epsilon: probability of a random action.
-        buffer_size: fragments that a learner keeps.
-        batch_size: fragments in a minibatch, of all learners together.
         gradient_steps: minibatches after each fragment of all worlds; the paper has one after each episode.
-        update_target_every_updates: when the targets are brought up to date.
         texts: observation keys whose texts the team reads. They are kept as tokens, all other texts are forgotten.
         extra_losses: declared additions; of a batch they find what a replay keeps.
     """
@@ -101,10 +100,7 @@ class Qmix:
     target_kl: ClassVar[float] = 0.0
     gamma: float = 0.99
     epsilon: Schedule = field(default_factory=lambda: Schedule.linear(1.0, 0.05, 50_000))
-    buffer_size: int = 5000
-    batch_size: int = 32
     gradient_steps: int = 8
-    update_target_every_updates: int = 200
     texts: tuple[str, ...] = ()
     extra_losses: tuple[ExtraLoss, ...] = ()
 

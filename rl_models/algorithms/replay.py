@@ -12,8 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rl_models.algorithms.learners import Rows
-from rl_models.batch import Batch
+from rl_models.batch import Batch, Rows
 from rl_models.device import to_host
 
 _KEPT = ("is_first", "actions", "reward", "terminated", "truncated")

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from rl_models.distributions.joint_tensor import inverse_cdf
+from rl_models.distributions.joint_policy import inverse_cdf
 
 Later: TypeAlias = Callable[[dict[str, Tensor], Tensor], dict[str, Tensor]]
 """Inputs [..., N, ...] and flags [..., N, U] int64 -> factor -> log-probabilities [..., N, A], the command first."""

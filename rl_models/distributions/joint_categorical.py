@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rl_models.distributions.joint_tensor import inverse_cdf, l1_to_product
+from rl_models.distributions.joint_policy import inverse_cdf, l1_to_product
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rl_models.distributions.joint_policy import JointPolicy
-from rl_models.distributions.joint_tensor import inverse_cdf, l1_to_product
+from rl_models.distributions.joint_policy import JointPolicy, inverse_cdf, l1_to_product
 
 
 @dataclass(frozen=True)

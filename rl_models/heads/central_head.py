@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.joint_categorical import JointCategorical
-from rl_models.distributions.joint_tensor import outer
+from rl_models.distributions.joint_policy import outer
 from rl_models.layers.initialisation import glorot_, normalise_rows_
 from rl_models.policy import Features
 

@@ -1,12 +1,59 @@
-"""Heads of a team that acts by action values: an epsilon-greedy policy, and the value of the best action."""
+"""Heads of a team that acts by action values: an epsilon-greedy policy, and the value of the best action.
+
+The policy is a mixture with one component, so rollouts sample it with the world's uniforms and record its
+log-probabilities like those of other policies. Greedy play takes the best action even if epsilon makes all actions
+equally likely.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from rl_models.distributions.epsilon_greedy import EpsilonGreedy
+from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import Features
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy(MixtureOfMarginals):
+    """Joint policy of N agents that explore independently.
+
+    Attributes:
+        best: [..., N] int64, the action with the largest value.
+    """
+
+    best: Tensor
+
+    @classmethod
+    def from_values(cls, values: Tensor, epsilon: Tensor) -> EpsilonGreedy:
+        """Build the policy from action values.
+
+        Args:
+            values: [..., N, A] float32, minus infinity for illegal actions.
+            epsilon: scalar in [0, 1], probability of a uniformly drawn legal action.
+        """
+        is_legal = values > -torch.inf
+        best = values.argmax(-1)
+        uniform = is_legal / is_legal.sum(-1, keepdim=True)
+        probabilities = epsilon * uniform
+        probabilities = probabilities.scatter_add(-1, best[..., None], (1 - epsilon).expand(*best.shape, 1))
+        # Finite logarithms, so that an impossible action has entropy 0.
+        log_marginals = probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()
+        return cls(values.new_zeros(*values.shape[:-2], 1), log_marginals.unsqueeze(-2), best)
+
+    def first_steps(self, steps: int) -> EpsilonGreedy:
+        """The policy at the first `steps` steps of its batch shape [B, T]."""
+        return EpsilonGreedy(self.log_weights[:, :steps], self.log_marginals[:, :steps], self.best[:, :steps])
+
+    def select_worlds(self, worlds: slice) -> EpsilonGreedy:
+        """The policy in some of the worlds of its batch shape [B, ...]."""
+        return EpsilonGreedy(self.log_weights[worlds], self.log_marginals[worlds], self.best[worlds])
+
+    def mode(self) -> tuple[Tensor, Tensor]:
+        """The best actions [..., N] int64, and component 0 as [...] int64."""
+        return self.best, self.log_weights.argmax(-1)
 
 
 def legal_values(features: Features) -> Tensor:

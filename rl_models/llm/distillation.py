@@ -131,13 +131,13 @@ class MessageDistillation:
                 for rows in torch.randperm(len(self._learned), generator=self._generator).split(settings.batch_size):
                     batch = [self._learned[row] for row in rows]
                     nats = nats + self._step(batch)
-                    tokens += sum(len(said) for _, said in batch)
+                    tokens += sum(len(message) for _, message in batch)
                     bar.advance(task)
         return float(nats) / tokens
 
     def _step(self, pairs: list[tuple[Ids, Ids]]) -> Tensor:
         """One step of the optimiser; the nats of all messages before it, a scalar for which nobody waits."""
-        scores = self._language.score("message", [prompt for prompt, _ in pairs], [(said,) for _, said in pairs])
+        scores = self._language.score("message", [prompt for prompt, _ in pairs], [(message,) for _, message in pairs])
         loss = message_cross_entropy(scores.log_probs[:, 0])
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -150,16 +150,16 @@ class MessageDistillation:
         if not self._held_out:
             return float("nan")
         pairs = [self._ids(*pair) for pair in self._held_out]
-        scores = self._language.score("message", [prompt for prompt, _ in pairs], [(said,) for _, said in pairs])
-        return float(-scores.log_probs.sum() / sum(len(said) for _, said in pairs))
+        scores = self._language.score("message", [prompt for prompt, _ in pairs], [(message,) for _, message in pairs])
+        return float(-scores.log_probs.sum() / sum(len(message) for _, message in pairs))
 
     def _exact_match(self) -> float:
         if not self._held_out:
             return float("nan")
         taught: dict[Ids, set[str]] = {}
         for prompt, message in self._held_out:
-            ids, said = self._ids(prompt, message)
-            taught.setdefault(ids, set()).add(self._writer.text(said))
+            ids, message_ids = self._ids(prompt, message)
+            taught.setdefault(ids, set()).add(self._writer.text(message_ids))
         written = self._writer.write(list(taught))
         matches = [self._writer.text(one) in texts for one, texts in zip(written, taught.values(), strict=True)]
         return sum(matches) / len(matches)

@@ -18,7 +18,7 @@ from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.messages import PADDING, Writer, message_of
 from rl_models.llm.tokens import Tokens
 from rl_models.llm.trie import Ids
-from rl_models.networks.speech import MESSAGES
+from rl_models.networks.added_observations import MESSAGES
 from rl_models.networks.texts import TEXTS, MissingTextsError
 
 Array = NDArray[Any]
@@ -103,8 +103,8 @@ class Narration:
     def narrate(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> dict[str, Tensor]:
         """As `Speech.narrate`: messages as they reach the others, prompts and phrases."""
         codes, rows = situations(obs, self._keys)
-        said = obs[MESSAGES].cpu().numpy() if MESSAGES in obs else self._messages(codes, rows, uniforms)
-        texts, heard = self._hear(said)
+        messages = obs[MESSAGES].cpu().numpy() if MESSAGES in obs else self._messages(codes, rows, uniforms)
+        texts, heard = self._hear(messages)
         keys = np.concatenate([rows[..., None], heard], axis=-1)
         distinct, which = np.unique(keys.reshape(-1, keys.shape[-1]), axis=0, return_inverse=True)
         prompts = [
@@ -113,7 +113,7 @@ class Narration:
         ]
         prompt = self._tables[PROMPT].add(prompts)[which.ravel()].reshape(rows.shape)
         phrases = [self._tables[PHRASES].add([*map(self._tokens.behind, self._narrator.actions(c))]) for c in codes]
-        found = {MESSAGES: said, PROMPT: prompt, PHRASES: np.stack(phrases)[rows]}
+        found = {MESSAGES: messages, PROMPT: prompt, PHRASES: np.stack(phrases)[rows]}
         return {key: torch.from_numpy(value) for key, value in found.items()}
 
     def tables(self) -> dict[str, Array]:
@@ -138,12 +138,12 @@ class Narration:
             return table
         return np.roll(table, 1, axis=0) if len(table) > 1 else np.full_like(table, PADDING)
 
-    def _hear(self, said: Array) -> tuple[list[str], Array]:
+    def _hear(self, messages: Array) -> tuple[list[str], Array]:
         """Distinct texts, and which of them each agent hears from agents i + 1, i + 2, ..., [B, T, N, N - 1]."""
-        *lead, agents, length = said.shape
+        *lead, agents, length = messages.shape
         if length == 0:
             return [], np.zeros((*lead, agents, 0), np.int64)
-        rows, which = np.unique(said.reshape(-1, length), axis=0, return_inverse=True)
+        rows, which = np.unique(messages.reshape(-1, length), axis=0, return_inverse=True)
         others = (np.arange(agents)[:, None] + np.arange(1, agents)) % agents
         return [self._writer.text(message_of(row)) for row in rows], which.reshape(*lead, agents)[..., others]
 

@@ -7,6 +7,8 @@ docs/papers/verco.md. It reads no words: those come from the narration, beside t
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +16,15 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.device import to_device, to_host
+from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
-from rl_models.llm.lru_cache import LRUCache
 from rl_models.llm.messages import Writer, message_of
 from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
 from rl_models.llm.trie import Candidates, Ids
-from rl_models.networks.speech import MESSAGES
+from rl_models.networks.added_observations import MESSAGES
+from rl_models.networks.fixed_weights import LRUCache
 from rl_models.networks.texts import TEXTS, MissingTextsError
 from rl_models.policy import UNVALUED, VALUED, Features, State
 
@@ -220,3 +223,45 @@ def _left_out(obs: dict[str, Array], deciding: Array) -> dict[str, Tensor]:
     if "alive" in obs:
         left_out &= obs["alive"]
     return {UNVALUED: torch.from_numpy(left_out)} if left_out.any() else {}
+
+
+_NEVER = -1e9
+"""Logit of an illegal action."""
+
+
+class CandidateHead(nn.Module):
+    """Each agent draws for itself by the softmax over its legal actions' scores; there is nothing to learn here.
+
+    Attributes:
+        components: 1, as of every product of marginals.
+        actions: A.
+    """
+
+    def __init__(self, actions: int) -> None:
+        super().__init__()
+        self.components, self.num_actions = 1, actions
+
+    def forward(self, features: Features) -> MixtureOfMarginals:
+        """Scores [B, T, N, A] -> joint policy over [B, T] with M = 1."""
+        logits = features.extras[ACTION_SCORES]
+        if features.legal is not None:
+            logits = logits.masked_fill(~features.legal, _NEVER)
+        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+
+
+class PromptValueHead(nn.Module):
+    """A ReLU network without biases on the state of a prompt's last token; a state of zeros is worth 0."""
+
+    def __init__(self, features: int, hidden: Sequence[int]) -> None:
+        """Widths: F, those of the hidden layers, 1."""
+        super().__init__()
+        widths = (features, *hidden)
+        layers: list[nn.Module] = []
+        for inputs, outputs in itertools.pairwise(widths):
+            layers += [nn.Linear(inputs, outputs, bias=False), nn.ReLU()]
+        self.layers = nn.Sequential(*layers, nn.Linear(widths[-1], 1, bias=False))
+
+    def forward(self, features: Features) -> Tensor:
+        """[B, T, N, F] -> [B, T, N]."""
+        values: Tensor = self.layers(features.features)
+        return values.squeeze(-1)

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.device import to_device
-from rl_models.llm.packing import pack
-from rl_models.llm.trie import Candidates, Ids
+from rl_models.llm.trie import Candidates, Ids, pack
 
 Normalisation = Literal["sum", "token", "word"]
 _TOKENS_AT_ONCE = 8192

@@ -64,9 +64,9 @@ class TextGame:
             agent_key: observation key of an agent's index, [B, T, N, N] one-hot.
         """
         self._agents, self._texts, self._actions, self._text_of = tuple(agents), tuple(texts), actions, text_of
-        told = (*texts, actions) if isinstance(actions, GameText) else tuple(texts)
-        self.situation: tuple[str, ...] = (agent_key, *(text.key for text in told))
-        self._ends = list(accumulate([len(agents), *(text.size for text in told)]))
+        shown = (*texts, actions) if isinstance(actions, GameText) else tuple(texts)
+        self.situation: tuple[str, ...] = (agent_key, *(text.key for text in shown))
+        self._ends = list(accumulate([len(agents), *(text.size for text in shown)]))
 
     def message_prompt(self, code: Array) -> str:
         """Prompt that an agent continues with its message."""
@@ -74,8 +74,8 @@ class TextGame:
 
     def action_prompt(self, code: Array, heard: Sequence[str]) -> str:
         """Prompt that an agent continues with its action, behind what it reads and hears."""
-        said = "".join(f"\nYou hear: {message}" for message in heard if message)
-        return f"{self._scene(code)}{said}\nAction:"
+        messages = "".join(f"\nYou hear: {message}" for message in heard if message)
+        return f"{self._scene(code)}{messages}\nAction:"
 
     def actions(self, code: Array) -> tuple[str, ...]:
         """What the A actions are called."""

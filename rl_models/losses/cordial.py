@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.batch import Batch
-from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint
-from rl_models.distributions.joint_tensor import l1_to_product
+from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint, l1_to_product
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule

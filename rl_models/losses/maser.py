@@ -20,8 +20,7 @@ from torch import Tensor
 from rl_models.batch import Batch
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.q_learning import chosen_values
-from rl_models.networks.maser_policy import REPRESENTATION
-from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, mixing_of
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.manual_attention import score_table
+from rl_models.networks.added_observations import NOISE
 from rl_models.networks.emma import Emma, Sprites, attend
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
-from rl_models.networks.noise import NOISE
 from rl_models.networks.texts import Encoded, EncodedTexts
 from rl_models.text.encoder import SentenceEncoder
 

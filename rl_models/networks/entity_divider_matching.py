@@ -16,11 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rl_models.networks.added_observations import NOISE
 from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
 from rl_models.networks.matching import Frames, MatchingConfig, MatchingReader, MatchingSizes
-from rl_models.networks.matching_nodes import Nodes, seen_from
-from rl_models.networks.matching_states import NodeStates, heard
-from rl_models.networks.noise import NOISE
+from rl_models.networks.matching_states import Nodes, NodeStates, heard, seen_from
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Caching of results that depend on weights alone, while a policy acts.
+"""Caches of results that depend on weights alone, or on weights and a key, while a policy acts.
 
 A change of weights is found by comparing their values with a copy. Counters such as `Tensor._version` do not suffice:
 fused optimisers change weights and leave the counter as it is. A caller that acts for many steps declares with
@@ -7,7 +7,8 @@ fused optimisers change weights and leave the counter as it is. A caller that ac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, TypeVar
@@ -15,6 +16,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
+_Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 _SCOPE: ContextVar[object | None] = ContextVar("fixed_weights", default=None)
@@ -94,3 +96,40 @@ def _are_same(ones: list[Tensor], others: list[Tensor]) -> bool:
 
 def _differ_in_kind(one: Tensor, other: Tensor) -> bool:
     return (one.device, one.dtype, one.shape) != (other.device, other.dtype, other.shape)
+
+
+class LRUCache(Generic[_Key, _Value]):
+    """Values by key, good for as long as the weights that they were computed with stay as they are.
+
+    Attributes:
+        computed: how many values were computed so far.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Keep at most so many."""
+        self._most = most
+        self._values: dict[_Key, _Value] = {}
+        self._watch = WeightChangeDetector()
+        self.computed = 0
+
+    def of(
+        self, keys: Sequence[_Key], weights: Iterable[Tensor], compute: Callable[[list[_Key]], Sequence[_Value]]
+    ) -> list[_Value]:
+        """The values of some keys; those that are not known are computed together, each once.
+
+        Args:
+            keys: whose values.
+            weights: all that values depend on beside their keys; none are fine.
+            compute: keys, each once -> their values.
+        """
+        if self._watch.has_changed(weights):
+            self._values = {}
+        new = [key for key in dict.fromkeys(keys) if key not in self._values]
+        if new:
+            self._values.update(zip(new, compute(new), strict=True))
+            self.computed += len(new)
+        found = [self._values[key] for key in keys]
+        if len(self._values) > self._most:
+            for key in list(itertools.islice(self._values, len(self._values) - self._most)):
+                del self._values[key]
+        return found

@@ -4,7 +4,7 @@ Reading needs two comparisons of words: of a thing that is seen with the words o
 beside this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 7, in `mentions.py`); what to
 do about them is learned.
 
-4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g (`matching_nodes.py`). A
+4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g (`matching_states.py`). A
    node begins with its place, its kind, its vector, and what the document says of it and the goal:
 
        h0_n = relu(place_n + kind_n + W e_n + G f(n, g))                                                 (8)
@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.distinct import distinct
-from rl_models.networks.matching_nodes import Nodes, nodes_of
-from rl_models.networks.matching_states import NodeStates, heard, table
+from rl_models.networks.matching_states import Nodes, NodeStates, heard, nodes_of, table
 from rl_models.networks.mentions import (
     DOCUMENTS,
     SCORES,
@@ -64,31 +64,41 @@ class MatchingSizes(ReadingSizes):
 
 
 @dataclass(frozen=True)
-class MatchingConfig:
-    """Configuration of the mention-matching reader."""
+class MatchingOptions:
+    """What an experiment's user chooses of the mention-matching reader."""
 
-    word_features: int = 32
+    word_features: PositiveInt = 32
     """Width of a word's vector."""
-    node_features: int = 32
-    """Width of a node's state."""
-    features: int = 128
-    """Width of the two output layers."""
-    window: int = 4
-    """Number of words to either side of a mention that are compared."""
-    sharpness: float = 4.0
-    """Sharpness of attention at first."""
-    reach: int = 3
-    """Number of cells up to which every offset from the agent has a row of its own."""
+    node_features: PositiveInt = 32
+    """Width of a node's state; a node is a thing that is shown, or the goal."""
+    features: PositiveInt = 128
+    """Width of the two output layers, which the heads see."""
+    window: PositiveInt = 4
+    """Number of words to either side of a mention that are compared with the other nodes."""
+    sharpness: PositiveFloat = 4.0
+    """Sharpness of the attention to mentions at the start, above 0; it is learned."""
     sees_names: bool = True
     """Whether nodes hold the vectors of their names; without them new names are as good as known ones."""
     learns_words: bool = True
-    """Whether the words' vectors are learned; if not, they keep their random values."""
+    """Whether the vectors of words are learned; if not, they stay random, and new words are as good as known ones."""
     has_two_tables: bool = False
-    """Whether documents have a table of words of their own (ablation)."""
-    contrasts: bool = False
-    """Whether the extras hold, while learning, what `losses/mention_contrast.py` needs."""
+    """Whether documents have a table of words of their own, which takes the comparison of names with words out."""
     reads: Reads = "pairs"
-    """What nodes learn from documents: `pairs`, or `vector`, the words around their mentions (ablation)."""
+    """What nodes learn from the document: pairs, how mentions of two nodes stand to each other, or vector, the words
+    around their own mention, which takes the comparison of these words out."""
+
+
+@dataclass(frozen=True)
+class MatchingConfig(MatchingOptions):
+    """Configuration of the mention-matching reader.
+
+    Attributes:
+        reach: number of cells up to which every offset from the agent has a row of its own.
+        contrasts: whether the extras hold, while learning, what `losses/mention_contrast.py` needs.
+    """
+
+    reach: int = 3
+    contrasts: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,116 @@ A node begins with its place (a table of offsets from an agent, up to `reach` ce
 rest), its kind, its vector, and what the document says of it and the goal (equation 8). Then it hears from all other
 nodes what the document says of both (equation 9). A reader has one set of these weights. A reader with an entity
 divider has a second, which grounds the goal (`entity_divider_matching.py`).
+
+Nodes (section 4 of `matching.py`) are what stands in the cells of a room, what agents hold, and the goal; they have no
+weights. Occupied cells are compacted, so the cost grows with the number of entities and not with the size of the room.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.matching_nodes import Nodes
 from rl_models.networks.mentions import Mentions, PairFeatures
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of K frames: X of cells, inventories and goal, which is the last.
+
+    Attributes:
+        things: [K, X] int64, names; number of names + row for goals.
+        kinds: [K, X] int64, kinds of the names; 0 for goals.
+        places: [K, X] int64, offset from the agent as row * side + column, then a row for each inventory and the goal.
+        beyond: [K, X, 2] int64, rows and columns by which a node is farther than the offsets reach.
+        cells: [K, X] int64, where a node stands in the grid, as (row * W + column) * P + name; H * W * P for padding,
+            inventories and the goal.
+        exists: [K, X] bool, False for padding.
+    """
+
+    things: Tensor
+    kinds: Tensor
+    places: Tensor
+    beyond: Tensor
+    cells: Tensor
+    exists: Tensor
+
+
+def nodes_of(
+    grid: Tensor, position: Tensor, inventory: Tensor, goals: Tensor, num_goals: int, kinds: Tensor, reach: int
+) -> Nodes:
+    """Nodes of K frames.
+
+    Args:
+        grid: [K, H, W, P] uint8, names in each cell.
+        position: [K, 2] int64, row and column of the agent.
+        inventory: [K, N] int64, names of held items.
+        goals: [K] int64, row of the goal among the distinct goals.
+        num_goals: number of rows of goals.
+        kinds: [names] int64, kind of each name; names of kind 0 are no nodes of cells.
+        reach: cells up to which offsets are told apart.
+    """
+    width, names = grid.shape[2:]
+    flat = grid.flatten(1).long()
+    frames, places, count, most = _present(kinds[flat] > 0)
+    index = frames, torch.arange(len(frames), device=flat.device) - (count.cumsum(0) - count)[frames]
+    cells = places.div(names, rounding_mode="floor")
+    offsets = torch.stack([cells.div(width, rounding_mode="floor"), cells % width], -1) - position[frames]
+    near, beyond = places_of(offsets, reach)
+    constant = torch.cat([inventory, goals[:, None] + len(kinds)], 1)
+    further = constant.shape[1]
+    things = torch.cat([_padded(flat[frames, places], index, len(flat), most), constant], 1)
+    held = torch.arange(further, device=flat.device).expand(len(flat), -1) + (2 * reach + 1) ** 2
+    # Inventories and the goal have negative numbers here, so they always exist.
+    number = torch.arange(-further, most, device=flat.device).roll(-further)
+    all_kinds = torch.nn.functional.pad(kinds, (0, num_goals))
+    return Nodes(
+        things,
+        all_kinds[things],
+        torch.cat([_padded(near, index, len(flat), most), held], 1),
+        _padded(beyond, index, len(flat), most + further),
+        _padded(places, index, len(flat), most + further, flat.shape[1]),
+        number < count[:, None],
+    )
+
+
+def places_of(offsets: Tensor, reach: int) -> tuple[Tensor, Tensor]:
+    """Rows of places [...] int64 and what is beyond them [..., 2] int64, of (row, column) offsets [..., 2] int64."""
+    near = offsets.clamp(-reach, reach)
+    return (near[..., 0] + reach) * (2 * reach + 1) + near[..., 1] + reach, offsets - near
+
+
+def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
+    """The same nodes, with the places that they have for another agent. Inventories and the goal keep theirs.
+
+    Args:
+        nodes: of K frames.
+        offsets: [K, H * W * P, 2] int64, (row, column) offsets of everything in the grid from the other agent.
+        reach: cells up to which offsets are told apart.
+    """
+    is_in_grid = nodes.cells < offsets.shape[1]
+    index = nodes.cells.clamp(max=offsets.shape[1] - 1)[..., None].expand(-1, -1, 2)
+    places, beyond = places_of(offsets.gather(1, index), reach)
+    return replace(nodes, places=places.where(is_in_grid, nodes.places), beyond=beyond * is_in_grid[..., None])
+
+
+def _present(is_node: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
+    """Frame and place of each of Q nodes [Q], their number a frame [K], and the largest such number.
+
+    The host waits once: for how many there are.
+    """
+    count = is_node.sum(1)
+    total, most = torch.stack([count.sum(), count.max()]).tolist()
+    frames, places = torch.nonzero_static(is_node, size=total).unbind(1)
+    return frames, places, count, most
+
+
+def _padded(values: Tensor, index: tuple[Tensor, Tensor], frames: int, most: int, padding: int = 0) -> Tensor:
+    """Values [Q, ...] of nodes by frame and number in it, [frames, most, ...]."""
+    return values.new_full((frames, most, *values.shape[1:]), padding).index_put(index, values)
+
 
 _GAIN = 2.0
 """Scale of the initial weights of what the document says (G and C), in PyTorch's."""
@@ -77,8 +178,8 @@ class NodeStates(nn.Module):
 
         The first X are the nodes that speak, so that `heard` is one product of matrices.
         """
-        said = self.of_pair(pairs.features)[pairs.of_frames.mT]
-        messages: Tensor = (self.to_receiver(states)[:, None] + self.to_sender(states)[:, :, None] + said).relu()
+        of_pairs = self.of_pair(pairs.features)[pairs.of_frames.mT]
+        messages: Tensor = (self.to_receiver(states)[:, None] + self.to_sender(states)[:, :, None] + of_pairs).relu()
         return messages
 
 

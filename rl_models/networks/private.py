@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.noise import noise_shape
+from rl_models.networks.added_observations import noise_shape
 from rl_models.networks.texts import ENCODED, TEXTS, Encoded, encode_texts
 from rl_models.policy import FeatureNetwork, Features, State
 from rl_models.team_world import Texts

@@ -4,6 +4,8 @@ Acting uses the Q network only. While gradients are enabled, the extras hold all
 `q/WHO` [B, T, N, A], minus infinity for illegal actions, and with a mixer its weights at each step, `mixing/WHO/NAME`
 (`layers/monotonic_mixer.py`). WHO is `online` or `target`. Extras of the online network (roles, sub-tasks) are among
 them.
+
+`MaserPolicy` adds a representation of observations that only learning uses (`losses/maser.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from torch import Tensor, nn
 
 from rl_models.heads.epsilon_greedy_head import BestValueHead, EpsilonGreedyHead, legal_values
 from rl_models.layers.monotonic_mixer import Mixing, MonotonicMixer, sum_of_values
-from rl_models.networks.q_network import Encoder, QValues
+from rl_models.networks.q_network import ENCODED, Encoder, QValues
 from rl_models.policy import Features, State, TeamOutput, TeamPolicy
 
 ONLINE, TARGET = "online", "target"
@@ -110,3 +112,39 @@ def mixing_of(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Te
 def _named(who: str, features: Features, mixing: Mixing | None) -> dict[str, Tensor]:
     weights = {} if mixing is None else {f"mixing/{who}/{name}": value for name, value in vars(mixing).items()}
     return {f"q/{who}": legal_values(features)} | weights
+
+
+REPRESENTATION = "maser/representation"
+"""Extra while gradients are enabled: f of each observation, [B, T, N, A] float32."""
+
+
+class MaserPolicy(QmixPolicy):
+    """Acts as QMIX does; while gradients are enabled, its extras hold the representation of every observation."""
+
+    def __init__(
+        self,
+        network: QValues,
+        mixer: StateMixer | None,
+        epsilon: float,
+        hidden_size: int = 128,
+        is_trained: bool = True,
+    ) -> None:
+        """Build the representation, two layers whose output has a number for each action.
+
+        Args:
+            network: Q network of the agents.
+            mixer: mixer of their values; None for their sum.
+            epsilon: epsilon of the first steps.
+            hidden_size: width of the representation's hidden layer.
+            is_trained: whether the representation learns; in the released form it stays as it was drawn.
+        """
+        super().__init__(network, mixer, epsilon)
+        self.representation = nn.Sequential(
+            nn.Linear(network.encoder.features, hidden_size), nn.ReLU(), nn.Linear(hidden_size, network.features)
+        ).requires_grad_(is_trained)
+
+    def _joint_values(
+        self, features: Features, obs: dict[str, Tensor], state: State, is_first: Tensor
+    ) -> dict[str, Tensor]:
+        represented = self.representation(features.extras[ENCODED].detach())
+        return super()._joint_values(features, obs, state, is_first) | {REPRESENTATION: represented}

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.recurrence import run_gru, states_before
 from rl_models.layers.sampling import standard_normal
-from rl_models.networks.noise import NOISE
+from rl_models.networks.added_observations import NOISE
 from rl_models.networks.q_network import ENCODED, Encoder, QValues, legal_actions, with_agent_index
 from rl_models.policy import Features, State
 

@@ -15,9 +15,8 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.device import steps_with_starts
-from rl_models.layers.channel_embedding import ChannelEmbedding
 from rl_models.layers.communication import CommunicationRound, Dialogue
-from rl_models.layers.grid_convolutions import apply_in_chunks, embed_and_convolve, grid_convolutions
+from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.policy import Features, State

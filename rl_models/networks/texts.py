@@ -1,20 +1,29 @@
 """Encoding of texts: each distinct text is encoded once, in however many frames it occurs.
 
-Observations hold row numbers, and `texts/KEY` [D, L] holds the rows; only rows that occur are encoded. A collector may
-keep encodings from step to step and pass them under `encoded/KEY/NAME` [S, ...]; row numbers then refer to these.
-Without either, the observation must hold the tokens, [B, T, N, L].
+Observations hold row numbers, and `texts/KEY` [D, L] holds the rows; only rows that occur are encoded. A collector
+keeps encodings from step to step (`TextEncodings`) and passes them under `encoded/KEY/NAME` [S, ...]; row numbers then
+refer to these. Without either, the observation must hold the tokens, [B, T, N, L].
+
+Encodings are valid as long as the weights stay and row numbers keep their meaning, so a collector begins each fragment
+without any; a caller that keeps them longer calls `forget` when weights have changed. A cache holds as many texts as
+can be shown at once, however long a run is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.fragment import Array
 from rl_models.layers.distinct import distinct
+from rl_models.policy import TeamNetwork
+from rl_models.team_world import Texts
 
 Encoded: TypeAlias = dict[str, Tensor]
 """Encodings of D texts, name -> [D, ...]."""
@@ -77,3 +86,112 @@ def lengths_of(tokens: Tensor) -> Tensor:
     such a word after every text, as the mark of its end.)
     """
     return (tokens != 0).sum(-1).clamp(min=1)
+
+
+Encode: TypeAlias = Callable[[str, Tensor], dict[str, Tensor]]
+
+
+@runtime_checkable
+class EncodesTexts(Protocol):
+    """A network that can be handed encodings in place of texts (see `rl_models/networks/texts.py`)."""
+
+    def encode_text(self, key: str, tokens: Tensor) -> dict[str, Tensor]:
+        """Tokens [D, L] under an observation key -> encodings, name -> [D, ...]."""
+
+
+@runtime_checkable
+class OwnsTexts(Protocol):
+    """A network that stores texts itself, as those of a finite world."""
+
+    @property
+    def own_texts(self) -> Mapping[str, Texts]:
+        """Observation key -> the texts that its rows point at."""
+
+
+class TextEncodings:
+    """What observations with row numbers lack: encodings of their texts, or the texts for a network without any."""
+
+    def __init__(self, network: TeamNetwork, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
+        """Begin without any.
+
+        Args:
+            network: any network; one that `EncodesTexts` gets encodings, and one that `OwnsTexts` reads these, too.
+            texts: observation key -> the texts that its rows point at; none are fine.
+            device: where the network lives.
+        """
+        self._encode_text = network.encode_text if isinstance(network, EncodesTexts) else None
+        self._texts = {**texts, **(network.own_texts if isinstance(network, OwnsTexts) else {})}
+        self.device = device
+        self._caches: dict[str, TextCache] = {}
+
+    def forget(self) -> None:
+        """Begin without any again."""
+        self._caches = {}
+
+    def of(self, obs: Mapping[str, Array]) -> dict[str, Tensor]:
+        """Tensors to lay over those of the observations, [B, N, ...] each, whose time axis T = 1 they have already."""
+        found: dict[str, Tensor] = {}
+        for key, texts in self._texts.items():
+            if self._encode_text is not None:
+                found |= self._encoded(self._encode_text, key, obs[key])
+            else:
+                found[f"{TEXTS}{key}"] = torch.from_numpy(texts.table).to(self.device)
+        return found
+
+    def _encoded(self, encode: Encode, key: str, rows: Array) -> dict[str, Tensor]:
+        """Encodings of what these rows say, and row numbers [B, 1, N] that point into them."""
+        if key not in self._caches:
+            self._caches[key] = TextCache(functools.partial(self._encode, encode, key), rows.size)
+        slots, encoded = self._caches[key].look_up(rows)
+        named = {f"{ENCODED}{key}/{name}": value for name, value in encoded.items()}
+        return named | {key: torch.from_numpy(slots)[:, None].to(self.device)}
+
+    def _encode(self, encode: Encode, key: str, rows: Array) -> dict[str, Tensor]:
+        tokens = torch.from_numpy(self._texts[key].look_up(rows))
+        return encode(key, tokens.to(self.device))
+
+
+class TextCache:
+    """Encodings of the texts under one observation key."""
+
+    def __init__(self, encode: Callable[[Array], dict[str, Tensor]], slots: int) -> None:
+        """Begin empty.
+
+        Args:
+            encode: row numbers [D] -> encodings of their texts, name -> [D, ...].
+            slots: S, most texts that are shown at once.
+        """
+        self._encode = encode
+        self._slots = slots
+        self._slot_of: dict[int, int] = {}
+        self._free = list(range(slots))
+        self._encoded: dict[str, Tensor] = {}
+
+    def look_up(self, rows: Array) -> tuple[Array, dict[str, Tensor]]:
+        """Where the encodings of these rows are, and all encodings.
+
+        Args:
+            rows: any shape, row numbers shown now, at most S different ones.
+
+        Returns:
+            slots, `rows`' shape int64; encodings, name -> [S, ...].
+        """
+        shown, place = np.unique(rows, return_inverse=True)
+        new = np.array([row for row in shown.tolist() if row not in self._slot_of], rows.dtype)
+        if new.size:
+            self._add(new, set(shown.tolist()))
+        slots = np.array([self._slot_of[row] for row in shown.tolist()])
+        return slots[place].reshape(rows.shape), self._encoded
+
+    def _add(self, new: Array, shown: set[int]) -> None:
+        if len(new) > len(self._free):
+            gone = self._slot_of.keys() - shown
+            self._free += [self._slot_of.pop(row) for row in gone]
+        slots = [self._free.pop() for _ in new]
+        self._slot_of |= dict(zip(new.tolist(), slots, strict=True))
+        encoded = self._encode(new)
+        place = torch.tensor(slots).to(next(iter(encoded.values())).device)
+        for name, value in encoded.items():
+            if name not in self._encoded:
+                self._encoded[name] = value.new_empty(self._slots, *value.shape[1:])
+            self._encoded[name][place] = value

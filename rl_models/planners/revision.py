@@ -12,10 +12,30 @@ over as many retries. This file must not know when a round has failed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Memory, Plan
+
+
+@dataclass(frozen=True)
+class FailedPlan:
+    """A plan of one world whose round failed.
+
+    Attributes:
+        plan: that failed.
+        reached: which agents reached their sub-goals.
+        memory: of the world.
+        goal: to decompose; None where the planner is to choose one.
+        tried: which try after the round's first failure it is, from 1.
+    """
+
+    plan: Plan
+    reached: Sequence[bool]
+    memory: Memory
+    goal: str | None
+    tried: int
 
 
 class Revision(Protocol):
@@ -27,23 +47,8 @@ class Revision(Protocol):
 
     planners: Sequence[Planner]
 
-    def revise(
-        self,
-        plans: Sequence[Plan],
-        reached: Sequence[Sequence[bool]],
-        memories: Sequence[Memory],
-        goals: Sequence[str | None],
-        tries: Sequence[int],
-    ) -> list[Plan]:
-        """Other plans for the same states.
-
-        Args:
-            plans: that failed.
-            reached: for each plan, which agents reached their sub-goals.
-            memories: of the worlds.
-            goals: to decompose; none where the planner is to choose one.
-            tries: which try after the round's first failure it is, from 1.
-        """
+    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
+        """Another plan for the state of each plan that failed."""
 
 
 class Reflection:
@@ -54,16 +59,14 @@ class Reflection:
         self._planner = planner
         self.planners: Sequence[Planner] = ()
 
-    def revise(
-        self,
-        plans: Sequence[Plan],
-        reached: Sequence[Sequence[bool]],
-        memories: Sequence[Memory],
-        goals: Sequence[str | None],
-        tries: Sequence[int],
-    ) -> list[Plan]:
+    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
         """As `Revision.revise`; the failure is added to each memory."""
-        return self._planner.reflect(plans, reached, memories, goals)
+        return self._planner.reflect(
+            [one.plan for one in failures],
+            [one.reached for one in failures],
+            [one.memory for one in failures],
+            [one.goal for one in failures],
+        )
 
 
 class Retry:
@@ -73,19 +76,13 @@ class Retry:
         """Take one planner for each try, of which no two have the same seed."""
         self.planners: Sequence[Planner] = planners
 
-    def revise(
-        self,
-        plans: Sequence[Plan],
-        reached: Sequence[Sequence[bool]],
-        memories: Sequence[Memory],
-        goals: Sequence[str | None],
-        tries: Sequence[int],
-    ) -> list[Plan]:
-        """As `Revision.revise`; neither `reached` nor the memories are looked at."""
-        revised = list(plans)
+    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
+        """As `Revision.revise`; neither sub-goals nor memories are looked at."""
+        revised = [one.plan for one in failures]
         for number, planner in enumerate(self.planners, start=1):
-            own = [place for place, which in enumerate(tries) if which == number]
-            anew = planner.plan([plans[place].state for place in own], [goals[place] for place in own])
+            own = [place for place, one in enumerate(failures) if one.tried == number]
+            some = [failures[place] for place in own]
+            anew = planner.plan([one.plan.state for one in some], [one.goal for one in some])
             for place, plan in zip(own, anew, strict=True):
                 revised[place] = plan
         return revised

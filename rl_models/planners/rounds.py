@@ -15,7 +15,7 @@ from rl_models.planners.commander import RandomCommander
 from rl_models.planners.goal_generators import GoalGenerator, SamaGoals
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Memory, Plan
-from rl_models.planners.revision import Reflection, Revision
+from rl_models.planners.revision import FailedPlan, Reflection, Revision
 from rl_models.planners.subgoal_data import SubgoalData
 
 
@@ -159,11 +159,13 @@ class PlanningLoop:
         for progress in some:
             progress.reflections += 1
         self.counts.reflections += len(worlds)
-        plans = [progress.plan for progress in some if progress.plan is not None]
-        reached = [ends[world].reached for world in worlds]
-        goals = self._goals.goals(worlds, [plan.state for plan in plans])
-        memories, tries = [progress.memory for progress in some], [progress.reflections for progress in some]
-        revised = self._revision.revise(plans, reached, memories, goals, tries)
+        planned = [(world, plan) for world in worlds if (plan := self._progress[world].plan) is not None]
+        goals = self._goals.goals(worlds, [plan.state for _, plan in planned])
+        failures = [
+            FailedPlan(plan, ends[world].reached, progress.memory, goal, progress.reflections)
+            for (world, plan), progress, goal in zip(planned, some, goals, strict=True)
+        ]
+        revised = self._revision.revise(failures)
         return self._take(worlds, revised, "planned again")
 
     def _take(self, worlds: Sequence[int], plans: Sequence[Plan], how: str) -> dict[int, Plan]:

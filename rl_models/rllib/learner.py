@@ -3,7 +3,7 @@
 PPO's learner runs in RLlib's synchronous update, IMPALA's in its learner thread. Stock losses are not called: the
 stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end. Nor are gradients averaged by torch's
 `DistributedDataParallel`, which waits for ever where one learner has a backward pass more than another, and which gives
-a learner with three worlds the weight of one with four: `algorithms/learners.py` sums them, weighed by what they hold.
+a learner with three worlds the weight of one with four: `batch.Learners` sums them, weighed by what they hold.
 
 Learners meet at the address at which Ray knows their node, never at all of its addresses. torch's store of keys and
 values, through which learners find each other, listens on every address of the machine and asks for no token. On
@@ -30,13 +30,13 @@ from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from ray.rllib.policy.sample_batch import MultiAgentBatch
 from torch.distributed import TCPStore
 
-from rl_models.algorithms.learners import ALONE, Learners
+from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
+from rl_models.batch import ALONE, Learners
 from rl_models.device import building_for, chosen_device, move, refuse_gpu
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
 from rl_models.schedule import Progress
 from rl_models.training import loop
-from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 
 STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 import torch
 
-from rl_models.heads.towers import PolicyTower, ValueTower
+from rl_models.heads.mixture_heads import PolicyTower, ValueTower
 from rl_models.networks.emma import Emma, GameId
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.networks.private import shared_or_private

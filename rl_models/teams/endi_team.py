@@ -15,7 +15,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from rl_models.heads.towers import PolicyTower, ValueTower
+from rl_models.heads.mixture_heads import PolicyTower, ValueTower
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, Regulariser
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.emma_body import EmmaSizes
@@ -39,16 +39,16 @@ class DivisionLosses:
     """Losses of a divided team beside the algorithm's loss; the paper gives no weights, the released code has 1."""
 
     regulariser: Regulariser = "dis"
-    regulariser_weight: float = 1.0
+    regulariser_coef: float = 1.0
     deviation: float = 0.5
     """Standard deviation of the target of the regulariser `kl`, in entities."""
-    modelling_weight: float = 1.0
+    modelling_coef: float = 1.0
     """Weight of agent modelling. With 0, build the network without heads for it (`models_others=False`)."""
 
     def extra_losses(self) -> tuple[ExtraLoss, ...]:
         """The losses for an objective. All variants log the metrics of the division."""
-        division = DivisionLoss(self.regulariser, self.regulariser_weight, self.deviation)
-        return (division, AgentModellingLoss(self.modelling_weight)) if self.modelling_weight else (division,)
+        division = DivisionLoss(self.regulariser, self.regulariser_coef, self.deviation)
+        return (division, AgentModellingLoss(self.modelling_coef)) if self.modelling_coef else (division,)
 
 
 Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]
@@ -57,11 +57,11 @@ Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]
 VARIANTS = {
     "endi_num": DivisionLosses("num"),
     "endi_dis": DivisionLosses("dis"),
-    "endi_sup": DivisionLosses("dis", modelling_weight=0.0),
+    "endi_sup": DivisionLosses("dis", modelling_coef=0.0),
     "endi_reg": DivisionLosses("none"),
     "endi_dis_balance": DivisionLosses("dis_balance"),
     "endi_kl": DivisionLosses("kl"),
-    "endi_dis_weak_modelling": DivisionLosses("dis", modelling_weight=0.1),
+    "endi_dis_weak_modelling": DivisionLosses("dis", modelling_coef=0.1),
 }
 """The paper's variants: two regularisers, EnDi(dis) without agent modelling, and EnDi without a regulariser. Then three
 more: `dis` of the released code, the divergence of section 4.1, and EnDi(dis) with a tenth of agent modelling."""
@@ -118,15 +118,7 @@ def divided_reading_team(
 def divided_matching_team(
     config: DividedMatchingTeamConfig, sizes: MatchingSizes, is_entity: Tensor, num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of the matching reader with an entity divider. PyTorch's global generator is left as it is.
-
-    Args:
-        config: configuration of the team.
-        sizes: sizes of the world.
-        is_entity: [K] bool, names of entities that can be divided.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a team of the matching reader with an entity divider; arguments as of `divided_reading_team`."""
     make_network = functools.partial(DividedMatching, config.network, sizes, is_entity, num_actions)
     members = 1 if config.shares_network else sizes.num_agents
     return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)

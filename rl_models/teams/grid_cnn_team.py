@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rl_models.heads.joint_policy_head import ValueHead
-from rl_models.heads.legal_policy import LegalPolicyHead
+from rl_models.heads.mixture_heads import LegalPolicyHead, ValueHead
 from rl_models.networks.grid_cnn import GridCnn, GridCnnConfig
 from rl_models.policy import TeamPolicy
 

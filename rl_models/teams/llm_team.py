@@ -11,11 +11,10 @@ import torch
 from rl_models.device import building_device
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.base_model import LanguageModelError
-from rl_models.llm.heads import CandidateHead, PromptValueHead
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings
 from rl_models.llm.model_cache import small_model
 from rl_models.llm.narration import Narrator
-from rl_models.llm.network import LanguageNetwork
+from rl_models.llm.network import CandidateHead, LanguageNetwork, PromptValueHead
 from rl_models.llm.shared_base import shared_base
 from rl_models.llm.small_model import Pair
 from rl_models.policy import TeamPolicy

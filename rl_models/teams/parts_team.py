@@ -7,8 +7,7 @@ from typing import Literal
 
 import torch
 
-from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
-from rl_models.heads.towers import LegalPolicyTower, ValueTower
+from rl_models.heads.mixture_heads import LegalPolicyTower, MarginalHead, SyncHead, ValueHead, ValueTower
 from rl_models.networks.parts import Part, PartsConfig, PartsEncoder, TboneOfParts, TeamState, TowersOfParts
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer

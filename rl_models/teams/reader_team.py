@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
+from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.private import shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import ReadingConfig, Txt2PiConfig, reading_network

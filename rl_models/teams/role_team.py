@@ -17,9 +17,8 @@ from rl_models.algorithms.qmix import Qmix
 from rl_models.losses.maser import MaserConfig
 from rl_models.losses.roles import RoleLoss, RoleLossConfig
 from rl_models.losses.subtasks import SubtaskLoss, SubtaskLossConfig
-from rl_models.networks.maser_policy import MaserPolicy
 from rl_models.networks.q_network import Encoder, QNetwork, QValues
-from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
+from rl_models.networks.qmix_policy import MaserPolicy, QmixPolicy, StateMixer
 from rl_models.networks.role_q_network import RoleConfig, RoleQNetwork
 from rl_models.networks.subtask_q_network import SubtaskConfig, SubtaskQNetwork
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from rl_models.heads.towers import LegalPolicyTower, ValueTower
+from rl_models.heads.mixture_heads import LegalPolicyTower, ValueTower
 from rl_models.networks.sama import Sama, SamaNetworkConfig, SamaSizes
 from rl_models.policy import TeamPolicy
 from rl_models.text.encoder import SentenceEncoder

@@ -5,16 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import nn
 
 from rl_models.heads.central_head import CentralHead, SharedValueHead
-from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
+from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central, OneMemory
 from rl_models.networks.constant import ConstantNetwork
-from rl_models.networks.tbone import TalkingAgents, Tbone, TboneConfig
-from rl_models.policy import TeamPolicy
+from rl_models.networks.tbone import Tbone, TboneConfig
+from rl_models.policy import FeatureNetwork, TeamPolicy
 
 _CONSTANT_FEATURES = 8
 
@@ -52,8 +53,18 @@ def tbone_team(
     return talking_team(make_network, num_actions, config.components, seed)
 
 
+class TalkingNetwork(FeatureNetwork, Protocol):
+    """A network whose agents exchange messages.
+
+    Attributes:
+        message_features: width of a message; 0 if agents exchange none.
+    """
+
+    message_features: int
+
+
 def talking_team(
-    make_network: Callable[[], TalkingAgents], num_actions: int, components: int, seed: int = 0
+    make_network: Callable[[], TalkingNetwork], num_actions: int, components: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team of agents that talk, whatever they see. PyTorch's global generator is left as it is.
 
@@ -75,15 +86,7 @@ def talking_team(
 def central_team(
     config: CentralTeamConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team with a central policy. PyTorch's global generator is left as it is.
-
-    Args:
-        config: configuration of the team.
-        num_agents: N.
-        view: (C, 15, 15), shape of one agent's observation `view`.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a team with a central policy; arguments as of `tbone_team`."""
     return team_of_one(functools.partial(Central, config.network, num_agents, view), num_actions, seed)
 
 
@@ -124,11 +127,6 @@ def constant_team(components: int, num_agents: int, num_actions: int, seed: int 
         num_actions: A.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        message_features = _CONSTANT_FEATURES if components > 1 else 0
-        network = ConstantNetwork(num_agents, _CONSTANT_FEATURES, message_features)
-        head: nn.Module = MarginalHead(network.features, num_actions)
-        if components > 1:
-            head = SyncHead(network.features, num_actions, components, num_agents, message_features)
-        return TeamPolicy(network, head, ValueHead(network.features))
+    message_features = _CONSTANT_FEATURES if components > 1 else 0
+    make_network = functools.partial(ConstantNetwork, num_agents, _CONSTANT_FEATURES, message_features)
+    return talking_team(make_network, num_actions, components, seed)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from rl_models.heads.legal_policy import LayeredValueHead, LegalPolicyHead
+from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.vector import VectorConfig, VectorNetwork
 from rl_models.policy import TeamPolicy
 

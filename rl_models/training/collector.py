@@ -1,8 +1,8 @@
 """The time loop: a policy acts in a batched world and what happens is written into preallocated fragments.
 
-The world is any `TeamWorld`. Actions are sampled by inverse
-CDF from the world's own counter-based uniforms, so what an agent does depends on its world's key alone, not on how
-many worlds or runners there are. So is the noise of a network that draws something itself (`networks/noise.py`).
+The world is any `TeamWorld`. Actions are sampled by inverse CDF from the world's own counter-based uniforms, so what an
+agent does depends on its world's key alone, not on how many worlds or runners there are. So is the noise of a network
+that draws something itself (`networks/added_observations.py`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ from torch import Tensor
 from rl_models.device import to_device, to_host
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
+from rl_models.networks.added_observations import (
+    speech_of,
+    tables_of,
+    with_messages_at_the_end,
+    with_noise,
+    with_speech,
+)
 from rl_models.networks.fixed_weights import fixed_weights
-from rl_models.networks.noise import with_noise
-from rl_models.networks.speech import speech_of, tables_of, with_messages_at_the_end, with_speech
+from rl_models.networks.texts import TextEncodings
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.team_world import TeamWorld
-from rl_models.training.text_cache import TextEncodings
 
 _IS_FIRST = "is_first"
 """Travels to the device with the observations."""

@@ -15,8 +15,8 @@ import torch
 from rl_models.device import to_device
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
+from rl_models.networks.added_observations import speech_of
 from rl_models.networks.fixed_weights import fixed_weights
-from rl_models.networks.speech import speech_of
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector

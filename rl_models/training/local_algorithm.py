@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 import torch
 
+from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.fragment import Array
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.team_world import TeamWorld
 from rl_models.training.algorithm import Tensors
-from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 

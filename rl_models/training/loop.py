@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from rl_models.algorithms.learners import ALONE, Learners
 from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, Objective
 from rl_models.algorithms.optimiser import (
     OptimiserSettings,
@@ -22,10 +21,20 @@ from rl_models.algorithms.optimiser import (
     set_learning_rate,
     step_if_finite,
 )
-from rl_models.batch import Batch, count_steps, forward, select_worlds, share_of, to_batch
+from rl_models.batch import (
+    ALONE,
+    Batch,
+    Learners,
+    OverLearners,
+    alone,
+    count_steps,
+    forward,
+    select_worlds,
+    share_of,
+    to_batch,
+)
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.policy_gradient import OverLearners, alone
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector

@@ -21,7 +21,7 @@ from rl_models.training.loop import Learner
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
-from tune_experiments.launch.callbacks import Callback
+from tune_experiments.launch.finished_run import Callback
 from tune_experiments.results.rows import read
 
 MODULE = "examples.corridor_experiment"

@@ -7,12 +7,11 @@ import torch
 
 from rl_envs.furnlift.actions import coordination_matrix
 from rl_models.distributions.joint_categorical import JointCategorical
-from rl_models.distributions.joint_tensor import l1_to_product
+from rl_models.distributions.joint_policy import l1_to_product
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.losses.imitation import imitation_loss
-from rl_models.losses.policy_gradient import policy_gradient_loss, team_mean, value_loss
-from rl_models.losses.returns import Steps, following_values, gae
+from rl_models.losses.policy_gradient import Steps, following_values, gae, policy_gradient_loss, team_mean, value_loss
 from tests.golden.cases import own_or_golden
 
 LOSSES = own_or_golden("losses*.jsonl", "furnlift")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.renamed_weights import with_present_names
+from rl_models.policy import with_present_names
 from tests.rl_models.networks import small_endi
 
 OLD_NAMES = {

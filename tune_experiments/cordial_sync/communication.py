@@ -93,8 +93,8 @@ class Listener(Evaluation):
         record = super()._step(steps, step)
         which = np.flatnonzero(running)
         actions = record["actions"][:, 0].cpu().numpy()
-        said = (self._heard[name][which] for name in ROUNDS)
-        self._rows.append((which, time[which], *said, actions[which].astype(np.int8), sees[which]))
+        received = (self._heard[name][which] for name in ROUNDS)
+        self._rows.append((which, time[which], *received, actions[which].astype(np.int8), sees[which]))
         self._running &= ~self._is_first
         return record
 

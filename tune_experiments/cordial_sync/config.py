@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.layers.frame_convolutions import pixels_left
 from rl_models.losses.cordial import CordialForm
@@ -93,7 +93,7 @@ class Config(TrainingConfig):
     """Learning of the family with one policy over joint actions."""
     cordial: CordialSettings = CordialSettings()
     """Weight of the CORDIAL loss over training, in the methods with CORDIAL."""
-    learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125))
+    learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125))
     """How all methods learn, except for the settings of their families."""
     valid_rooms: tuple[str, ...] = ("valid",)
     """Rooms of validation: splits, streams, rooms or room files; the paper has five rooms."""

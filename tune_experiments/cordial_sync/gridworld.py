@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs import World
-from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
@@ -38,7 +38,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 from tune_experiments.run.ray_cluster import import_tune
 
-_AUTHORS_LEARNER = ActorCriticConfig(
+_AUTHORS_LEARNER = AlgorithmConfig(
     algorithm="impala",
     is_joint=False,
     gae_lambda=1.0,

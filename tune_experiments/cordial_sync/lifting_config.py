@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
@@ -83,7 +83,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     """Weight of the imitation loss, at least 0."""
     cordial_coef: NonNegativeFloat = 0.0
     """Weight of the CORDIAL loss, at least 0; the authors leave it off in this task."""
-    learner: ActorCriticConfig = field(default_factory=lambda: ActorCriticConfig(value_coef=0.125, is_joint=False))
+    learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125, is_joint=False))
     """How all methods learn, except for the settings of their families."""
     budget_env_steps: PositiveInt = 120_000
     """Number of joint env steps of reinforcement learning, after the warm start."""
@@ -127,7 +127,7 @@ PAPER = dataclasses.replace(
     sync=FamilySettings(1e-4, 0.01),
     central=FamilySettings(1e-4, 0.01, 19),
     warm_start=ExpertWarmStart(budget_env_steps=600_000, decline_episodes=10_000, learning_rate=1e-4),
-    learner=ActorCriticConfig(
+    learner=AlgorithmConfig(
         algorithm="impala",
         is_joint=False,
         value_coef=0.25,

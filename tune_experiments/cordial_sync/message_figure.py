@@ -75,8 +75,8 @@ def _draw_round(panel: Axes, name: str, data: Episodes) -> None:
         for label, when, height, mark in marks:
             at = steps[when[:, agent]]
             place = np.full(len(at), height + (shift if height > 1 else -shift))
-            said = f"agent {agent + 1} {label}"
-            panel.scatter(at, place, s=14, marker=mark, color=colour, linewidths=1.0, label=said)
+            legend = f"agent {agent + 1} {label}"
+            panel.scatter(at, place, s=14, marker=mark, color=colour, linewidths=1.0, label=legend)
     panel.set_ylim(-0.3, 1.25)
     panel.set_yticks([0, 0.5, 1])
     panel.set_ylabel(f"{name} weight", color=INK)

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED
-from rl_envs.furnmove.eyes import Eyes
+from rl_envs.furnmove.frame_renderer import Eyes
 from rl_envs.furnmove.render import AGENT_COLOURS, framed
 from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
 from tune_experiments.play.avi import write_avi
@@ -59,9 +59,9 @@ def record_sights(policy: LoadedPolicy, seed: int = SEED, pixels: int = 84, agen
         steps = steps_of_episode(policy, world, seed, index)
         pictures, weights = [beside(world.render(index), eyes.frames(), {})], []
         for _ in steps:
-            said = {name: values[index] for name, values in heard.items()}
-            pictures.append(beside(world.render(index), eyes.frames(), said))
-            weights.append(said)
+            sent = {name: values[index] for name, values in heard.items()}
+            pictures.append(beside(world.render(index), eyes.frames(), sent))
+            weights.append(sent)
     return Sights(pictures, weights if any(weights) else [])
 
 
@@ -69,7 +69,7 @@ def write_sights(sights: Sights, folder: Path, name: str) -> Sequence[Path]:
     """`NAME.gif`, and `NAME.avi` with sound where the agents talk; what was written."""
     written = [write_gif(sights.pictures, folder / f"{name}.gif", FRAME_SECONDS)]
     if sights.weights:
-        sound = np.concatenate([silence(), *(tones(said) for said in sights.weights)])
+        sound = np.concatenate([silence(), *(tones(sent) for sent in sights.weights)])
         written.append(write_avi(sights.pictures, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE))
     return written
 

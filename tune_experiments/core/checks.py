@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tune_experiments.core.config_json import describe_range, reader_of
+from tune_experiments.core.config_json import DataclassInstance, describe_range, is_configuration, reader_of
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 
@@ -24,12 +24,12 @@ _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"
 """Pydantic's names for errors of range."""
 
 
-def check_ranges(config: Any, path: str = "") -> None:
+def check_ranges(config: DataclassInstance, path: str = "") -> None:
     """Refuse values outside the ranges that their fields are annotated with, here and in the dataclasses below."""
     plain, ranged = typing.get_type_hints(type(config)), typing.get_type_hints(type(config), include_extras=True)
     for field in dataclasses.fields(config):
         value, hint = getattr(config, field.name), ranged[field.name]
-        if dataclasses.is_dataclass(value):
+        if is_configuration(value):
             check_ranges(value, f"{path}{field.name}.")
         elif hint != plain[field.name]:
             try:
@@ -40,20 +40,20 @@ def check_ranges(config: Any, path: str = "") -> None:
                     _require(one["type"] not in _OUTSIDE, f"{path}{field.name}", describe_range(hint), one["input"])
 
 
-def check_at_least(least: float, config: Any, *paths: str) -> None:
+def check_at_least(least: float, config: DataclassInstance, *paths: str) -> None:
     """Refuse fields (or entries of tuples) below `least`."""
     for path, value in _numbers(config, paths):
         _require(least <= value < math.inf, path, f"at least {least}", value)
 
 
-def check_some(config: Any, *paths: str) -> None:
+def check_some(config: DataclassInstance, *paths: str) -> None:
     """Refuse empty tuples and repeated entries."""
     for path in paths:
         values = value_at(config, path)
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
 
 
-def _numbers(config: Any, paths: tuple[str, ...]) -> list[tuple[str, float]]:
+def _numbers(config: DataclassInstance, paths: tuple[str, ...]) -> list[tuple[str, float]]:
     values = [(path, value) for path in paths if (value := value_at(config, path)) is not None]
     return [(path, one) for path, value in values for one in (value if isinstance(value, tuple) else (value,))]
 

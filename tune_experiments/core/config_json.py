@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, Union
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -33,7 +33,21 @@ __all__ = [
     "reader_of",
 ]
 
-Config = TypeVar("Config")
+
+class DataclassInstance(Protocol):
+    """An instance of any dataclass, as a configuration is."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+Config = TypeVar("Config", bound=DataclassInstance)
+
+
+def is_configuration(value: object) -> TypeGuard[DataclassInstance]:
+    """Whether a value is an instance of a dataclass, as a part of a configuration may be."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
 IMPORTED = "imported"
 """Marks the type of a text that names a module."""
 ModuleName: TypeAlias = Annotated[str, IMPORTED]
@@ -44,7 +58,7 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
 
-def config_to_json(config: Any) -> dict[str, Any]:
+def config_to_json(config: DataclassInstance) -> dict[str, Any]:
     """The JSON of a (nested) dataclass; `config_from_json` of it is equal to `config`."""
     return {
         field.name: _to_json(getattr(config, field.name))
@@ -66,16 +80,24 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
     """
     if not isinstance(data, Mapping):
         raise UserError(f"{where} must be an object with the fields of {cls.__name__}, not {_SHORT.repr(data)}")
+    data = _with_present_names(cls, data)
     hints = typing.get_type_hints(cls, include_extras=True)
-    names = [field.name for field in dataclasses.fields(typing.cast(Any, cls)) if field.init]
-    later = {field.name for field in dataclasses.fields(typing.cast(Any, cls)) if _came_later(field)}
+    names = [field.name for field in dataclasses.fields(cls) if field.init]
+    later = {field.name for field in dataclasses.fields(cls) if _came_later(field)}
     unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data) - later)
     if unknown or missing:
-        said = [f"{what} {', '.join(some)}" for what, some in (("unknown", unknown), ("missing", missing)) if some]
+        faults = [f"{what} {', '.join(some)}" for what, some in (("unknown", unknown), ("missing", missing)) if some]
         raise UserError(
-            f"{where} does not fit {cls.__name__} ({'; '.join(said)}); write it with this version of Concord"
+            f"{where} does not fit {cls.__name__} ({'; '.join(faults)}); write it with this version of Concord"
         )
     return cls(**{name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names if name in data})
+
+
+def _with_present_names(cls: type[DataclassInstance], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a stored configuration under the names that they have now (`metadata={"renamed_from": OLD}`)."""
+    fields = [field for field in dataclasses.fields(cls) if "renamed_from" in field.metadata]
+    present = {field.metadata["renamed_from"]: field.name for field in fields if field.name not in data}
+    return {present.get(name, name): value for name, value in data.items()}
 
 
 def _came_later(field: dataclasses.Field[Any]) -> bool:
@@ -130,7 +152,7 @@ def describe_range(hint: Any) -> str:
 
 
 def _to_json(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
+    if is_configuration(value):
         return config_to_json(value)
     if isinstance(value, Mapping):
         return {key: _to_json(inner) for key, inner in value.items()}

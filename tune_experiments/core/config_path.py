@@ -11,16 +11,16 @@ import functools
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
 from tune_experiments.core.errors import UserError
 
 __all__ = ["flag_of", "flags_between", "replaced", "value_at", "with_overrides"]
 
 
-Config = TypeVar("Config")
+Config = TypeVar("Config", bound=DataclassInstance)
 
 
-def value_at(config: Any, path: str) -> Any:
+def value_at(config: object, path: str) -> Any:
     """What the configuration holds there.
 
     Raises:
@@ -31,7 +31,7 @@ def value_at(config: Any, path: str) -> Any:
     return config
 
 
-def replaced(config: Any, path: str, value: Any) -> Any:
+def replaced(config: Config, path: str, value: Any) -> Config:
     """The configuration with another value there; it checks itself as it did when it was made."""
     name, _, rest = path.partition(".")
     inner = replaced(getattr(config, name), rest, value) if rest else value
@@ -57,7 +57,7 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
             raise UserError(f"the configuration has no field {path}; {hint}")
         *groups, name = path.split(".")
         inner = functools.reduce(lambda part, group: part[group], groups, data)
-        inner[name] = config_to_json(value) if dataclasses.is_dataclass(value) else _plain(value)
+        inner[name] = config_to_json(value) if is_configuration(value) else _plain(value)
     return config_from_json(type(config), data) if overrides else config
 
 
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
 
 
-def _has(config: Any, path: str) -> bool:
+def _has(config: object, path: str) -> bool:
     name, _, rest = path.partition(".")
     if not dataclasses.is_dataclass(config) or name not in {field.name for field in dataclasses.fields(config)}:
         return False
@@ -77,7 +77,7 @@ def flag_of(path: str) -> str:
     return f"--{path.rstrip('_').replace('_', '-')}{'_' * path.endswith('_')}"
 
 
-def flags_between(old: Any, new: Any) -> list[str]:
+def flags_between(old: DataclassInstance, new: DataclassInstance) -> list[str]:
     """The words that turn one configuration into another on the command line, e.g. a preset into a run's."""
     words: list[str] = []
     before = dict(_leaves(old))

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
-__all__ = ["EXIT_CODE", "UserError", "exits_with_one_sentence"]
+__all__ = ["EXIT_CODE", "StoreUnavailableError", "UserError", "exits_with_one_sentence"]
 
 EXIT_CODE = 2
 P = ParamSpec("P")
@@ -20,6 +20,10 @@ P = ParamSpec("P")
 
 class UserError(Exception):
     """Bad input: one sentence that says what is wrong, where, and how to mend it."""
+
+
+class StoreUnavailableError(UserError):
+    """A store that does not answer at present; the same call may succeed later, so a trial starts again."""
 
 
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
@@ -46,13 +50,13 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except OSError as error:
             if error.filename is None:
                 raise
-            print(f"error: {_said_of(error)}", file=sys.stderr)
+            print(f"error: {_sentence_for(error)}", file=sys.stderr)
             return EXIT_CODE
 
     return wrapped
 
 
-def _said_of(error: OSError) -> str:
+def _sentence_for(error: OSError) -> str:
     """The sentence for a file or folder that was not checked before it was used."""
     advice = "check that it is there, that you may read and write it, and that its disk has room"
     return f"{error.filename} cannot be used ({error.strerror}): {advice}"

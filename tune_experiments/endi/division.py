@@ -1,13 +1,16 @@
 """Settings of the divider, and evaluation of teams that divide: the same on both worlds.
 
 As in the paper an evaluated team draws its masks; `--division.masks argmax` takes the likelier side instead.
+
+`division_table` shows how tested teams divided their entities: overlap, coverage and numbers, a row a method and world.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import NonNegativeFloat, PositiveFloat
 
@@ -17,9 +20,16 @@ from rl_models.networks.film2_stack import check_channels
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import VARIANTS, DivisionLosses, divides
 from rl_models.training.evaluation import Evaluation
+from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.run.final_evaluation import after_stage
 
+DividedRow: TypeAlias = Literal["endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance"]
+"""Rows that divide with the paper's backbone; `endi_kl` and `endi_dis_balance` are in no table of the paper."""
+PAPER_DIVISIONS: tuple[DividedRow, ...] = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
 DIVIDED = "endi_"
 """Rows whose teams divide begin with it."""
 ON_MATCHING = "_matching"
@@ -33,11 +43,11 @@ Way = TypeVar("Way", bound=Evaluation)
 class DivisionSettings:
     """How rows that divide differ from their backbones, beside the losses that their names say."""
 
-    regulariser_weight: NonNegativeFloat = 1.0
+    regulariser_coef: NonNegativeFloat = field(default=1.0, metadata={"renamed_from": "regulariser_weight"})
     """Weight of the regulariser, at least 0; the paper gives none, the release has 1."""
     kl_deviation: PositiveFloat = field(default=0.5, metadata={"came_later": True})
     """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
-    modelling_weight: NonNegativeFloat = 1.0
+    modelling_coef: NonNegativeFloat = field(default=1.0, metadata={"renamed_from": "modelling_weight"})
     """Weight of agent modelling, at least 0; the paper gives none, the release has 1. Rows with weak modelling have a
     tenth of it."""
     masks: Literal["drawn", "argmax"] = "drawn"
@@ -52,7 +62,7 @@ class DivisionSettings:
         return self.masks == "drawn"
 
 
-def check_stack(config: Any, path: str) -> None:
+def check_stack(config: DataclassInstance, path: str) -> None:
     """Refuse channels from which no stack of layers can be built."""
     try:
         check_channels(value_at(config, path))
@@ -70,9 +80,9 @@ def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
     losses = VARIANTS[row.removesuffix(ON_MATCHING)]
     return dataclasses.replace(
         losses,
-        regulariser_weight=settings.regulariser_weight,
+        regulariser_coef=settings.regulariser_coef,
         deviation=settings.kl_deviation,
-        modelling_weight=losses.modelling_weight * settings.modelling_weight,
+        modelling_coef=losses.modelling_coef * settings.modelling_coef,
     )
 
 
@@ -89,5 +99,36 @@ def division_deviations(settings: DivisionSettings) -> list[str]:
         notes.append("tested teams take the likelier side of each mask; the paper draws")
     if settings.shares_network:
         notes.append("agents share one network; the paper's share nothing")
-    weights = {"regulariser": settings.regulariser_weight, "agent modelling": settings.modelling_weight}
+    weights = {"regulariser": settings.regulariser_coef, "agent modelling": settings.modelling_coef}
     return notes + [f"weight of the {name}: {one:g}, the release has 1" for name, one in weights.items() if one != 1]
+
+
+EXPLANATION = (
+    "overlap: share of what is taken that more than one agent takes; coverage: share of the entities that an agent "
+    "takes; taken: share that any agent takes; conflicts: steps at which two agents' nearest own entity is the same."
+)
+
+CLAIM = "The paper says of endi_reg, without a regulariser, that its masks cover nearly all entities."
+
+
+def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str, str]) -> list[PaperTable]:
+    """One table, or none where no team divides.
+
+    Args:
+        results: lines of a run, of all stages that were tested.
+        caption: which of them.
+        worlds: their names in the results (without the stage that one was tested after) -> in the table.
+    """
+    title = f"{caption}: how entities are divided"
+    columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
+    named = [(line, worlds.get(line.world.partition(after_stage(""))[0])) for line in results if line.table == caption]
+    cells = [
+        dataclasses.replace(line, table=title, world=world)
+        for line, world in named
+        if world is not None and line.metric in columns
+    ]
+    if not cells:
+        return []
+    table = make_table(cells, title, columns)
+    notes = [table.caption, EXPLANATION, *[CLAIM] * any(cell.method == "endi_reg" for cell in cells)]
+    return [dataclasses.replace(table, caption=" ".join(notes))]

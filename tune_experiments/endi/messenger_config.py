@@ -11,22 +11,11 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import PositiveInt
 
 from rl_models.networks.txt2pi import SilgConfig
-from tune_experiments.endi.division import DivisionSettings, check_stack
+from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig
 
-RowName: TypeAlias = Literal[
-    "emma",
-    "silg",
-    "endi_num",
-    "endi_dis",
-    "endi_sup",
-    "endi_reg",
-    "endi_kl",
-    "endi_dis_balance",
-    "emma_grounding",
-    "endi_dis_grounding",
-]
-PAPER_ROWS: tuple[RowName, ...] = ("emma", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
+RowName: TypeAlias = Literal["emma", "silg", DividedRow, "emma_grounding", "endi_dis_grounding"]
+PAPER_ROWS: tuple[RowName, ...] = ("emma", "silg", *PAPER_DIVISIONS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,7 +56,7 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
         config.goal_features,
         # The contrastive loss grounds the policy's symbols; with these the divider is grounded, too.
         has_own_goal_table=not method.endswith(GROUNDED),
-        models_others=losses_of(_variant(method), config.division).modelling_weight > 0,
+        models_others=losses_of(_variant(method), config.division).modelling_coef > 0,
     )
     return divided_emma_team(DividedEmmaTeamConfig(network, shares), sizes, len(ACTIONS), encoder, seed)
 
@@ -74,7 +74,7 @@ def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, .
         found += losses_of(_variant(method), config.division).extra_losses()
     if method.endswith(GROUNDED):
         # The loss is a mean over agents; all others are sums, as of agents that learn alone.
-        found += (GroundingLoss(Schedule.constant(config.learner.grounding_weight * config.num_agents)),)
+        found += (GroundingLoss(Schedule.constant(config.learner.grounding_coef * config.num_agents)),)
     return found
 
 

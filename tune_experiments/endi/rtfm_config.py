@@ -1,6 +1,8 @@
 """Every setting of a run of EnDi in RTFM with several agents, with the laptop's values as defaults.
 
 EnDi (2023), sections 5.1 and A.1: stages S1 to S5, each with one more difficulty.
+
+`QmixSettings` are of the row `qmix`, EnDi's reference without language (2023, section 5.3).
 """
 
 from __future__ import annotations
@@ -9,21 +11,63 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_envs import World
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
+from rl_models.algorithms.qmix import QmixLearnerConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
-from tune_experiments.endi.division import DivisionSettings, check_stack
-from tune_experiments.endi.qmix_config import QmixSettings
+from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.rtfm.config import MatchingRunConfig, NetworkSettings, RtfmTask, learner_config, make_world
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
+
+
+@dataclass(frozen=True, kw_only=True)
+class QmixSettings(QmixLearnerConfig):
+    """How `qmix` learns, and its widths; EnDi gives none, and where QMIX's paper has another constant it is named."""
+
+    sees_goal: bool = True
+    """Whether observations contain the target as a symbol; no network reads the document."""
+    word_features: PositiveInt = 16
+    """Width of a symbol's embedding."""
+    cell_features: tuple[PositiveInt, PositiveInt] = (32, 64)
+    """Widths of the two layers that see a cell."""
+    hidden_size: PositiveInt = 64
+    """Width of each agent's memory; QMIX's paper has 64."""
+    mixing_hidden_size: NonNegativeInt = 32
+    """Width of the mixing network, at least 0; QMIX's paper has 32, and 0 adds values up (VDN)."""
+    optimiser: OptimiserName = "adam"
+    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
+    learning_rate: PositiveFloat = 3e-3
+    """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
+    final_learning_rate_share: UnitInterval = 0.1
+    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
+    batch_size: PositiveInt = 16
+    """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
+    train_every_env_steps: PositiveInt = 16
+    """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
+    update_target_every_updates: PositiveInt = 100
+    """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
+
+
+PAPER_QMIX = QmixSettings(
+    cell_features=(64, 64),
+    optimiser="rmsprop",
+    learning_rate=5e-4,
+    final_learning_rate_share=1.0,
+    batch_size=32,
+    train_every_env_steps=20,
+    update_target_every_updates=200,
+)
+"""QMIX's published constants, an episode being taken for 20 env steps; what sees the cells is ours."""
+
 
 RowName: TypeAlias = Literal[
     "matching",
@@ -34,15 +78,10 @@ RowName: TypeAlias = Literal[
     "endi_reg_matching",
     "txt2pi",
     "silg",
-    "endi_num",
-    "endi_dis",
-    "endi_sup",
-    "endi_reg",
-    "endi_kl",
-    "endi_dis_balance",
+    DividedRow,
     "qmix",
 ]
-PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", "endi_num", "endi_dis", "endi_sup", "endi_reg")
+PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", *PAPER_DIVISIONS)
 
 
 @dataclass(frozen=True)

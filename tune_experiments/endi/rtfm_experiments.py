@@ -11,8 +11,7 @@ import numpy as np
 
 from rl_models.policy import TeamPolicy
 from tune_experiments.endi import episode_video
-from tune_experiments.endi.division import division_deviations
-from tune_experiments.endi.division_table import division_table
+from tune_experiments.endi.division import division_deviations, division_table
 from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate

@@ -29,8 +29,7 @@ from rl_models.teams.endi_team import (
 from rl_models.teams.qmix_team import QmixConfig, qmix_grid_team
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from tune_experiments.endi.division import ON_MATCHING, is_divided, losses_of
-from tune_experiments.endi.qmix_config import QmixSettings
-from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage, task_of
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
@@ -103,7 +102,7 @@ def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamP
     network = DividedMatchingConfig(
         config.matching.network(),
         config.matching_goal_features,
-        models_others=losses_of(row, config.division).modelling_weight > 0,
+        models_others=losses_of(row, config.division).modelling_coef > 0,
     )
     team = DividedMatchingTeamConfig(network, shares_network=config.matching.shares_network)
     return divided_matching_team(team, matching_sizes(config.task), _is_entity(world), world.action_spec, seed)
@@ -124,7 +123,7 @@ def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
     network = DividedReadingConfig(
         dataclasses.replace(reads.network, features=config.divided_features),
         config.goal_channels,
-        models_others=losses_of(method, config.division).modelling_weight > 0,
+        models_others=losses_of(method, config.division).modelling_coef > 0,
     )
     team = DividedReadingTeamConfig(network, reads.only_legal_moves, shares)
     return divided_reading_team(team, of_world, _is_entity(world), actions, seed)

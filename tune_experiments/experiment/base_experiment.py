@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from rl_envs import World
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, TrialPlan
@@ -29,7 +30,7 @@ from tune_experiments.results.tables import PaperTable
 PACKAGE = "tune_experiments"
 
 
-class HasMethods(Protocol):
+class HasMethods(DataclassInstance, Protocol):
     """A configuration, a frozen dataclass."""
 
     @property

@@ -19,7 +19,7 @@ from typing import Any
 from rl_envs.core.entry_point import ENTRY_POINT
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment
+from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
 
@@ -145,7 +145,7 @@ def _is_installed(module: str) -> bool:
         return True
 
 
-def read_configuration(experiment: BaseExperiment, data: Any) -> Any:
+def read_configuration(experiment: BaseExperiment[Config], data: Any) -> Config:
     """A configuration from its JSON."""
     return config_from_json(experiment.config_class, data)
 
@@ -155,7 +155,7 @@ def trial_name(method: str, seed: int) -> str:
     return f"{method}-seed{seed}"
 
 
-def trial_folders(experiment: BaseExperiment, config: Any, out: Path) -> dict[str, dict[int, Path]]:
+def trial_folders(experiment: BaseExperiment[Config], config: Config, out: Path) -> dict[str, dict[int, Path]]:
     """Method -> seed -> folder, of the trials that lie in a run folder."""
     found: dict[str, dict[int, Path]] = {}
     for method in experiment.methods(config):

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import value_at
 
 __all__ = ["SearchSpace"]
 
 
-def _uses_all(config: Any, method: str, path: str) -> bool:
+def _uses_all(config: object, method: str, path: str) -> bool:
     return True
 
 
@@ -31,6 +32,6 @@ class SearchSpace:
     uses: Callable[[Any, str, str], bool] = _uses_all
     objective: str = "valid/success"
 
-    def values(self, config: Any, method: str) -> dict[str, Any]:
+    def values(self, config: DataclassInstance, method: str) -> dict[str, Any]:
         """Path -> value, of the paths that the method uses."""
         return {path: value_at(config, path) for path in self.domains if self.uses(config, method, path)}

@@ -16,7 +16,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan
 
-__all__ = ["SupervisedStage"]
+__all__ = ["NoTraining", "SupervisedStage"]
 
 
 class SupervisedStage(ABC):
@@ -53,3 +53,12 @@ class SupervisedStage(ABC):
     def weights(self) -> dict[str, Tensor]:
         """A copy of all weights, on the CPU."""
         return {name: value.detach().cpu().clone() for name, value in self._policy.state_dict().items()}
+
+
+class NoTraining(SupervisedStage):
+    """A stage without examples, for a team that plays as it is."""
+
+    def train(self) -> dict[str, float]:
+        """Nothing is learned; the budget counts as spent."""
+        self._progress = Progress(env_steps=self._plan.budget_env_steps)
+        return {}

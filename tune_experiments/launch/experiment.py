@@ -30,8 +30,7 @@ from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
-from tune_experiments.launch.callbacks import Callback
-from tune_experiments.launch.finished_run import Run
+from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.launch.launch import launch
 from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
 from tune_experiments.play.loading import LoadedPolicy
@@ -59,7 +58,7 @@ class Experiment(BaseExperiment[Config]):
         device: DeviceChoice = "auto",
         callbacks: Sequence[Callback] = (),
         **overrides: Any,
-    ) -> Run:
+    ) -> Run[Config]:
         """Train every method with every seed, evaluate it, and leave tables, figures and videos: the script, in Python.
 
         Run again with the same `out` it continues, from whatever ended it.

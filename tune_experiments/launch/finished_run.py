@@ -1,24 +1,35 @@
-"""What a run has left: its results, tables, files and trained teams."""
+"""What a run has left (its results, tables, files and trained teams), and callbacks that hear of it.
+
+A callback is a user's own code, called in the process that leads the run while its trials train elsewhere.
+
+    class Print(Callback):
+        def on_validation(self, trial, row):
+            print(trial, row["env_steps"], row["valid/success"])
+
+    EXPERIMENT.run(preset="smoke", callbacks=[Print()])
+
+They are never sent to a trial or stored. An error that a callback raises ends the run; the same call without it
+continues.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-
-__all__ = ["Run"]
+from tune_experiments.run.trial_watch import TrialListener
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Generic[Config]):
     """A run that has ended; `EXPERIMENT.run(...)` returns it, and `Callback.on_end` gets it.
 
     Attributes:
@@ -29,8 +40,8 @@ class Run:
         failures: trial name -> what went wrong, for trials that failed for good.
     """
 
-    experiment: BaseExperiment
-    config: Any
+    experiment: BaseExperiment[Config]
+    config: Config
     out: str
     results: Sequence[Result]
     tables: Sequence[PaperTable]
@@ -81,3 +92,13 @@ class Run:
             asked = f"{row or 'a method'} with seed {number}"
             raise UserError(f"{self.out} holds no trial of {asked}; there are {', '.join(known) or 'none'}")
         return load_policy(seeds[number], (self.experiment.module,))
+
+
+__all__ = ["Callback", "Run"]
+
+
+class Callback(TrialListener):
+    """Override what is of interest, `on_validation`, `on_checkpoint` or `on_end`; nothing happens by default."""
+
+    def on_end(self, run: Run[Any]) -> None:
+        """The run is over, whether or not trials have failed; it is not called where the user stopped it."""

@@ -23,7 +23,7 @@ from typing import Any
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
@@ -72,8 +72,8 @@ class KeptRun:
 
 
 def keep(
-    experiment: BaseExperiment,
-    config: Any,
+    experiment: BaseExperiment[Config],
+    config: Config,
     results: Sequence[Result],
     sessions: Sequence[Mapping[str, Any]],
     path: Path,

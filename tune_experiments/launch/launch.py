@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Generic
 
 from rich.console import Console
 
 from rl_models.device import refusing_gpu
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.experiment.plan import Stage
-from tune_experiments.launch.callbacks import Callback
-from tune_experiments.launch.finished_run import Run
+from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result
@@ -44,7 +43,9 @@ from tune_experiments.search.scheduler import SearchSchedulers
 DEFAULT_OUT = "runs"
 
 
-def launch(experiment: BaseExperiment, config: Any, options: RunOptions, callbacks: Sequence[Callback] = ()) -> Run:
+def launch(
+    experiment: BaseExperiment[Config], config: Config, options: RunOptions, callbacks: Sequence[Callback] = ()
+) -> Run[Config]:
     """Train every method with every seed, evaluate it, and leave tables, figures and videos; or search.
 
     Args:
@@ -75,7 +76,7 @@ def launch(experiment: BaseExperiment, config: Any, options: RunOptions, callbac
     return run
 
 
-def _check(experiment: BaseExperiment, config: Any, options: RunOptions) -> None:
+def _check(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> None:
     """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
 
     Raises:
@@ -114,11 +115,11 @@ def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions)
 
 
 @dataclass(frozen=True)
-class _Session:
+class _Session(Generic[Config]):
     """A run in its open folder."""
 
-    experiment: BaseExperiment
-    config: Any
+    experiment: BaseExperiment[Config]
+    config: Config
     options: RunOptions
     folder: RunFolder
     sync: RemoteSync | None
@@ -130,7 +131,7 @@ class _Session:
         """Where the results go, in the user's words."""
         return self.sync.uri if self.sync is not None else str(self.folder.path)
 
-    def train_and_evaluate(self) -> Run:
+    def train_and_evaluate(self) -> Run[Config]:
         """Every method with every seed."""
         refuse_search_folder(self.folder.path)
         requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
@@ -143,7 +144,7 @@ class _Session:
         results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
         return self._ended(results, tables, failures)
 
-    def search(self, search: Search) -> Run:
+    def search(self, search: Search) -> Run[Config]:
         """Settings of every method, without the final evaluation."""
         if self.sync is not None and search.by in ("asha", "pbt"):
             raise UserError(
@@ -155,15 +156,15 @@ class _Session:
         show_ranking(self.experiment, search, self.options, self.folder, self.console, scheduler)
         return self._ended(_read_results(self.folder.path), [], failures)
 
-    def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run:
+    def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
         for name, reason in failures.items():
             self.console.print(f"[red]{name} failed:[/] {reason}; the same command continues it", highlight=False)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
     def _train_unfinished(self, requests: list[Request], scheduler: SearchSchedulers | None = None) -> dict[str, str]:
         """Say what is done, and do what is left of it; trial name -> what went wrong."""
-        said = f"[bold]{self.experiment.caption}[/]\npreset {self.options.preset}, results in {self.out}"
-        self.console.print(said)
+        heading = f"[bold]{self.experiment.caption}[/]\npreset {self.options.preset}, results in {self.out}"
+        self.console.print(heading)
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  differs from the paper: {deviation}", highlight=False)
         for comparison in self.experiment.main_comparisons(self.config):
@@ -210,7 +211,9 @@ class _Session:
         return failures
 
 
-def trial_requests(experiment: BaseExperiment, config: Any, seeds: Sequence[int], folder: RunFolder) -> list[Request]:
+def trial_requests(
+    experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
+) -> list[Request]:
     """Every method with every seed; a row that does not depend on seeds with the first alone."""
     return [
         request_for(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
@@ -230,7 +233,7 @@ def _read_results(out: Path) -> list[Result]:
 
 
 def show_results(
-    experiment: BaseExperiment, config: Any, out: Path, console: Console, uri: str | None = None
+    experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
     """Tables and figures from what lies in a run folder, which may be a passing copy of what a store holds.
 

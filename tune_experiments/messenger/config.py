@@ -54,7 +54,7 @@ class MessengerLearnerConfig(LearnerConfig):
     """Weights of the entropy bonus at the end of a stage's budget, by stage."""
     value_coef: float = 0.5
     """Weight of the squared value error in the loss, at least 0."""
-    grounding_weight: PositiveFloat = 1.0
+    grounding_coef: PositiveFloat = field(default=1.0, metadata={"renamed_from": "grounding_weight"})
     """Weight of the contrastive grounding loss, above 0, in rows that have it."""
 
     def at_stage(self, stage: int) -> LearnerConfig:

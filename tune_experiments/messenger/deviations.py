@@ -39,7 +39,7 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
         "values are bootstrapped where a fragment ends and advantages standardised; the release cuts and standardises "
         "returns",
     ]
-    weight = config.learner.grounding_weight
+    weight = config.learner.grounding_coef
     for row in (row for row in config.methods if row.endswith(GROUNDED)):
         notes.insert(0, f"row {row}: a contrastive grounding loss of weight {weight:g}; the paper has none")
     if config.texts == OWN:

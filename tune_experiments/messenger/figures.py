@@ -101,8 +101,8 @@ def draw_attention(policy: LoadedPolicy, path: Path) -> Path:
     is_grounded = policy.method.endswith(GROUNDED)
     remark = ", with a contrastive grounding loss that is not in the paper" if is_grounded else ""
     figure.suptitle(f"{policy.method}{remark}", x=0.01, ha="left", fontsize=11)
-    said = f"mean attention at the start of {ATTENTION_EPISODES} episodes: white 0, darkest 1; grey: never together"
-    figure.supxlabel(said, fontsize=8, color=REMARK)
+    caption = f"mean attention at the start of {ATTENTION_EPISODES} episodes: white 0, darkest 1; grey: never together"
+    figure.supxlabel(caption, fontsize=8, color=REMARK)
     return save(figure, path)
 
 

@@ -61,7 +61,7 @@ def plan_of(config: MessengerRunConfig, row: Row, seed: int) -> Curriculum:
 
 
 def _row(config: MessengerRunConfig, method: str, seed: int) -> Row:
-    weight = Schedule.constant(config.learner.grounding_weight)
+    weight = Schedule.constant(config.learner.grounding_coef)
     return Row(
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=(GroundingLoss(weight),) if method.endswith(GROUNDED) else (),

@@ -53,7 +53,7 @@ class Role:
 
 @dataclass(frozen=True)
 class MessageStats:
-    """What an agent said: messages times hearers, and their bytes."""
+    """What an agent sent: messages times hearers, and their bytes."""
 
     messages: int = 0
     bytes: int = 0
@@ -73,17 +73,17 @@ class MessageChannel:
         self.traffic = MessageStats()
         self._agent, self._pipes, self._patience_seconds = agent, pipes, patience_seconds
 
-    def exchange(self, said: Tensor) -> Tensor:
+    def exchange(self, message: Tensor) -> Tensor:
         """Tell all others and hear them: [1, 1, ...] -> [1, N, ...] in the order of the agents.
 
         All send before any receives, which cannot block while messages are smaller than a pipe's buffer.
         """
-        mine = said.cpu().numpy()
+        mine = message.cpu().numpy()
         for pipe in self._pipes.values():
             pipe.send_bytes(mine.tobytes())
             self.traffic += MessageStats(1, mine.nbytes)
         heard = {agent: self._hear(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
-        return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(said.device)
+        return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(message.device)
 
     def _hear(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
         if not pipe.poll(self._patience_seconds):

@@ -17,7 +17,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.distributions.joint_policy import WholeJointPolicy
-from rl_models.networks.speech import MESSAGES
+from rl_models.networks.added_observations import MESSAGES
 from rl_models.policy import TeamOutput
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.maps import AttentionMap, attention_maps, own_entities, texts_of

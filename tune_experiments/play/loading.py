@@ -22,14 +22,12 @@ from rl_envs import World
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
 from rl_models.device import DeviceChoice, built_on, device_of, to_device
+from rl_models.networks.added_observations import narrated, with_noise
 from rl_models.networks.fixed_weights import WeightChangeDetector
-from rl_models.networks.noise import with_noise
-from rl_models.networks.speech import narrated
-from rl_models.networks.texts import MissingTextsError
+from rl_models.networks.texts import MissingTextsError, TextEncodings
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.collector import to_numpy
-from rl_models.training.text_cache import TextEncodings
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders
@@ -196,9 +194,9 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
     except CheckpointError as error:
         raise UserError(str(error)) from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"{checkpoint_path} does not fit this version of its experiment ({said}); train anew"
+            f"{checkpoint_path} does not fit this version of its experiment ({reason}); train anew"
         ) from error
 
 

@@ -76,8 +76,8 @@ def _in_words(world: World, steps: Iterator[tuple[Any, Any, Any, Any]], index: i
     names = getattr(world, "action_names", None)
     info: dict[str, Any] = {}
     for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
-        said = [names[action] if names else str(action) for action in actions[index]]
-        done = ", ".join(f"{agent}: {action}" for agent, action in zip(world.agents, said, strict=True))
+        chosen = [names[action] if names else str(action) for action in actions[index]]
+        done = ", ".join(f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True))
         yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+.2f}' for value in reward[index])})"
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.device import device_of
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
-from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.experiment.supervised_stage import SupervisedStage
 from tune_experiments.red.config import RedConfig

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_envs.minirts.opponents import opponent_of
-from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.commanded_units import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
@@ -42,7 +42,7 @@ class CloningSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RedLearnerConfig(ActorCriticConfig):
+class RedLearnerConfig(AlgorithmConfig):
     """PPO as in RED and SAMA; the learning rate rises linearly from 0, then falls linearly to 0."""
 
     gamma: UnitInterval = 0.999

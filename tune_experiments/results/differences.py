@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import value_at
 
 
-def differences(config: Any, reference: Any, names: Mapping[str, str], whose: str = "the paper has") -> dict[str, str]:
+def differences(
+    config: DataclassInstance, reference: DataclassInstance, names: Mapping[str, str], whose: str = "the paper has"
+) -> dict[str, str]:
     """A sentence for each field in which a configuration is not as its reference.
 
     Args:
@@ -39,6 +42,6 @@ def in_words(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _has(config: Any, path: str) -> bool:
+def _has(config: object, path: str) -> bool:
     group, _, field = path.rpartition(".")
     return hasattr(value_at(config, group) if group else config, field)

@@ -57,15 +57,15 @@ class MainComparison:
         """What came of it, with Welch's interval: A above B, not separated, or B above A."""
         first = self._lines(results, self.method, self.world)
         second = self._lines(results, self.against, self.against_world or self.world)
-        said = f"Named before the run, {self.announcement()}"
+        opening = f"Named before the run, {self.announcement()}"
         if not first or not second:
-            return f"{said}: these results do not hold both, so every ordering here is exploratory."
+            return f"{opening}: these results do not hold both, so every ordering here is exploratory."
         difference = welch_interval([line.value for line in first], [line.value for line in second])
         if min(len(first), len(second)) < 2:
             counts = f"{len(first)} and {len(second)} seeds"
-            return f"{said}: **no verdict**, for it needs two seeds of each and has {counts}. {_REST}"
+            return f"{opening}: **no verdict**, for it needs two seeds of each and has {counts}. {_REST}"
         numbers = f"difference {difference.value:+.3f}, {_in_words(difference, len(first), len(second))}"
-        return f"{said}: **{self._ordering(difference, first, second)}**, {numbers}. {_REST}"
+        return f"{opening}: **{self._ordering(difference, first, second)}**, {numbers}. {_REST}"
 
     def _lines(self, results: Sequence[Result], method: str, world: str) -> list[Result]:
         mine = [line for line in results if (line.method, line.metric) == (method, self.metric)]

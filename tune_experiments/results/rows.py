@@ -118,8 +118,8 @@ def _read_if_there(path: Path) -> list[Result]:
 
 def _write(path: Path, results: Sequence[Result]) -> None:
     for result in results:
-        if (said := _not_finite(result)) is not None:
-            raise ValueError(said)
+        if (fault := _not_finite(result)) is not None:
+            raise ValueError(fault)
     write_atomically(path, "".join(json.dumps(_plain(result)) + "\n" for result in results))
 
 
@@ -144,6 +144,6 @@ def _parse(path: Path, number: int, line: bytes) -> Result:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} line {number} is no JSON ({error}); delete that line and evaluate again") from error
     result = config_from_json(Result, data, f"{path} line {number}")
-    if (said := _not_finite(result)) is not None:
-        raise UserError(f"{path} line {number}: {said}; delete that line and evaluate again")
+    if (fault := _not_finite(result)) is not None:
+        raise UserError(f"{path} line {number}: {fault}; delete that line and evaluate again")
     return result

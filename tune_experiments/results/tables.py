@@ -187,14 +187,14 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
     for label, lines in rows.items():
         kinds.setdefault(_kind(lines, rules), []).append(label)
     usual, *others = sorted(kinds, key=lambda kind: -len(kinds[kind]))
-    said = "; ".join([usual, *(f"of {', '.join(kinds[kind])}: {kind}" for kind in others)])
+    wording = "; ".join([usual, *(f"of {', '.join(kinds[kind])}: {kind}" for kind in others)])
     steps = sorted({line.env_steps for lines in rows.values() for line in lines if line.env_steps is not None})
     trained = (
         f" Trained for {' to '.join(f'{step:,}' for step in dict.fromkeys((steps[0], steps[-1])))} env steps."
         if steps
         else ""
     )
-    return f"Intervals of 95 %: {said}.{_LISTED * any(_lists_seeds(lines) for lines in rows.values())}{trained}"
+    return f"Intervals of 95 %: {wording}.{_LISTED * any(_lists_seeds(lines) for lines in rows.values())}{trained}"
 
 
 def _lists_seeds(lines: Sequence[Result]) -> bool:

@@ -76,8 +76,8 @@ def _panel(moment: Moment, heads: list[str], size: tuple[int, int], lines: int) 
     image = Image.new("RGB", size, PAPER)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT)
     end = f"the end, reward {moment.reward:+.2f}"
-    said = f"chooses {moment.action}; attention of the goal (g) and the layers" if moment.action else end
-    pen.text((_MARGIN, 6), said, fill=INK, font=font)
+    title = f"chooses {moment.action}; attention of the goal (g) and the layers" if moment.action else end
+    pen.text((_MARGIN, 6), title, fill=INK, font=font)
     for number, word in enumerate(moment.words):
         column, line = divmod(number, lines)
         left, top = _MARGIN + column * _column_width(heads), (line + _HEAD_LINES) * _LINE - 4

@@ -51,7 +51,7 @@ def matching_plan(
         workers=settings.workers,
         budget_env_steps=settings.budget_env_steps,
     )
-    weight = settings.contrastive_weight
+    weight = settings.contrastive_coef
     losses = (*extra_losses, *[MentionContrast(Schedule.constant(weight))] * (weight > 0))
     build = functools.partial(build_matching, config.task, settings, seed)
     return dataclasses.replace(plan_one(own, "txt2pi", seed, losses), build_policy=build)

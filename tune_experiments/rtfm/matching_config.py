@@ -9,11 +9,11 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.networks.matching import MatchingConfig
-from rl_models.networks.mentions import Reads
+from rl_models.algorithms.optimiser import constants_of
+from rl_models.networks.matching import MatchingConfig, MatchingOptions
 from rl_models.rllib.workers import Workers
 
 MatchingRow: TypeAlias = Literal[
@@ -27,7 +27,7 @@ CHANGES: dict[MatchingRow, dict[str, Any]] = {
     "matching": {},
     "matching_frozen_words": {"sees_names": False, "learns_words": False},
     "matching_two_tables": {"has_two_tables": True},
-    "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_weight": 0.3},
+    "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_coef": 0.3},
     "matching_as_vector": {"reads": "vector"},
 }
 """Row -> settings that it changes: the network, one for new names, and the network without one of its comparisons."""
@@ -47,29 +47,10 @@ def matching_learner(**changes: Any) -> LearnerConfig:
 
 
 @dataclass(frozen=True)
-class MatchingSettings:
+class MatchingSettings(MatchingOptions):
     """Widths of the mention-matching reader, and how it learns."""
 
-    word_features: PositiveInt = 32
-    """Width of a word's vector."""
-    node_features: PositiveInt = 32
-    """Width of the state of a thing in the room."""
-    features: PositiveInt = 128
-    """Width of what the heads see."""
-    window: PositiveInt = 4
-    """Number of words to either side of a mention that are compared with the other things."""
-    sharpness: PositiveFloat = 4.0
-    """Sharpness of the attention to mentions at the start, above 0; it is learned."""
-    sees_names: bool = True
-    """Whether things hold the vectors of their names, beside what the document says of them."""
-    learns_words: bool = True
-    """Whether the vectors of words are learned; if not, they stay random, and new words are as good as known ones."""
-    has_two_tables: bool = False
-    """Whether documents have a table of words of their own, which takes the comparison of names with words out."""
-    reads: Reads = "pairs"
-    """What things learn from the document: pairs, how mentions of two things stand to each other, or vector, the words
-    around their own mention, which takes the comparison of these words out."""
-    contrastive_weight: NonNegativeFloat = 0.0
+    contrastive_coef: NonNegativeFloat = field(default=0.0, metadata={"renamed_from": "contrastive_weight"})
     """Weight, at least 0, of a contrastive loss without labels that finds each frame's document among others."""
     shares_network: bool = True
     """Whether all agents of a team share one network; if not, each has its own."""
@@ -82,8 +63,7 @@ class MatchingSettings:
 
     def network(self) -> MatchingConfig:
         """The network with these widths."""
-        names = {one.name for one in dataclasses.fields(MatchingConfig)} & vars(self).keys()
-        return MatchingConfig(**{name: getattr(self, name) for name in names}, contrasts=self.contrastive_weight > 0)
+        return MatchingConfig(**constants_of(self, MatchingOptions), contrasts=self.contrastive_coef > 0)
 
 
 SMOKE_MATCHING = MatchingSettings(

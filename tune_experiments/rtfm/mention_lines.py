@@ -73,8 +73,8 @@ def _page(moment: Moment, height: int) -> Page:
     """Goal, what is done, and the document with a line a sentence."""
     image = Image.new("RGB", (_WIDTH, height), BACKGROUND)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT)
-    said = f"chooses {moment.action}" if moment.action else f"the end, reward {moment.reward:+.2f}"
-    for line, (text, colour) in enumerate(((said, FOREGROUND), (f"goal: {moment.goal}", GOAL_COLOUR))):
+    title = f"chooses {moment.action}" if moment.action else f"the end, reward {moment.reward:+.2f}"
+    for line, (text, colour) in enumerate(((title, FOREGROUND), (f"goal: {moment.goal}", GOAL_COLOUR))):
         pen.text((_MARGIN, (line + 0.5) * _LINE), text, fill=colour, font=font)
     boxes = _word_boxes(moment.words, 3.5 * _LINE)
     for word, (left, top, *_) in zip(moment.words, boxes, strict=True):

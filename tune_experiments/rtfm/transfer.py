@@ -73,7 +73,7 @@ def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curri
 
 def supervised(config: LettersConfig, seed: int) -> TrialPlan:
     """txt2pi with attention supervision: the same network, whose worlds tell the answer to the loss alone."""
-    supervision = AttentionSupervision(Schedule.constant(config.attention_weight))
+    supervision = AttentionSupervision(Schedule.constant(config.attention_coef))
     return dataclasses.replace(
         plan_one(config, "txt2pi", seed, (supervision,)),
         make_world=functools.partial(make_world, config.task, tells_answer=True),
@@ -84,7 +84,7 @@ def supervised(config: LettersConfig, seed: int) -> TrialPlan:
 def helped(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan:
     """txt2pi with one part of the mention-matching reader; the rest is that of txt2pi."""
     losses: dict[LettersRow, tuple[ExtraLoss, ...]] = {
-        CONTRASTIVE: (MentionContrast(Schedule.constant(config.contrastive_weight)),),
+        CONTRASTIVE: (MentionContrast(Schedule.constant(config.contrastive_coef)),),
         WARM_START: (_warm_start(config),),
     }
     build = functools.partial(build_helped, config, row, seed)
@@ -105,7 +105,7 @@ def build_helped(config: LettersConfig, row: LettersRow, seed: int) -> TeamPolic
 def _warm_start(config: LettersConfig) -> MentionWarmStart:
     world, known = make_world(config.task), sizes(config.task)
     is_monster = torch.from_numpy(world.tables["name_kinds"] == KIND_MONSTER)
-    falling = Schedule.linear(config.warm_start_weight, 0.0, config.warm_start_env_steps)
+    falling = Schedule.linear(config.warm_start_coef, 0.0, config.warm_start_env_steps)
     return MentionWarmStart(falling, known.names, is_monster, known.vocabulary)
 
 

@@ -229,7 +229,7 @@ class CurriculumState:
             "stage": f"{len(self.ended) + 1}/{len(self.stages)} {self.stage.name}",
             "budget_env_steps": self.total(Progress()).env_steps + sum(left),
         }
-        return shown | ({"said": self.verdict()} if self.stage_is_over else {})
+        return shown | ({"notice": self.verdict()} if self.stage_is_over else {})
 
     def verdict(self) -> str:
         """How the present stage ended, in a sentence."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
-from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.results.intervals import NONE, interval_over_episodes, is_share
 from tune_experiments.results.rows import Result
@@ -39,7 +38,11 @@ Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
 
 
 def evaluations_of(
-    experiment: BaseExperiment, config: Any, method: str, curriculum: CurriculumState, trial_folder: Path | None
+    experiment: BaseExperiment[Config],
+    config: Config,
+    method: str,
+    curriculum: CurriculumState,
+    trial_folder: Path | None,
 ) -> dict[str, Evaluate]:
     """How a team is evaluated, by what each evaluation adds to the names of its worlds.
 

@@ -63,7 +63,7 @@ class Progress:
     def update(self, trial: str, row: Mapping[str, Any]) -> None:
         """Take a row with `env_steps` and, when known, `SPEED` and the columns' keys.
 
-        A row may correct `budget_env_steps`, and have something `said` in a sentence.
+        A row may correct `budget_env_steps`, and hold a `notice`, a sentence.
         """
         task = self._tasks[trial]
         # A number that this row lacks (no episode ended) keeps its last value.
@@ -71,8 +71,8 @@ class Progress:
         self._live.update(
             task.id, completed=int(latest.get("env_steps", 0)), total=latest.get("budget_env_steps"), latest=latest
         )
-        if "said" in row:
-            self._print(f"{trial}: {row['said']}")
+        if "notice" in row:
+            self._print(f"{trial}: {row['notice']}")
         now = time.monotonic()
         if not self._console.is_terminal and now - task.fields["printed_at"] >= SECONDS_BETWEEN_PLAIN_LINES:
             self._live.update(task.id, printed_at=now)

@@ -28,7 +28,7 @@ class HiddenFile:
 
     def __init__(self, store: Any, folder: str, uri: str, name: str, keys: Iterable[str]) -> None:
         self._store, self._folder, self._path = store, folder, f"{folder}/{name}"
-        self._told, self._keys = f"{uri}/{name}", set(keys)
+        self._uri, self._keys = f"{uri}/{name}", set(keys)
 
     def read(self) -> dict[str, Any] | None:
         """What it holds; None if it is not there.
@@ -48,7 +48,7 @@ class HiddenFile:
             found = None
         if isinstance(found, dict) and found.keys() == self._keys:
             return found
-        raise UserError(f"{self._told} is no file of a run; move it away or give --out another place")
+        raise UserError(f"{self._uri} is no file of a run; move it away or give --out another place")
 
     def write(self, content: dict[str, Any]) -> None:
         """Write it anew, at once: a reader finds the old one or the new one.

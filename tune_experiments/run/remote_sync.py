@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.run.remote_claim import Claim
 from tune_experiments.run.remote_ledger import Ledger
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
@@ -113,9 +113,9 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
 
 def _tell(error: BaseException, kept: str) -> None:
     """Add to an error that was raised elsewhere; the last line of a trial's traceback is all that a user sees of it."""
-    said = f"{type(error).__name__}: {error}{kept}"
-    error.add_note(said)
-    logger.error("%s", said)
+    text = f"{type(error).__name__}: {error}{kept}"
+    error.add_note(text)
+    logger.error("%s", text)
 
 
 @contextmanager
@@ -143,7 +143,8 @@ class RemoteSync:
         is_behind: the folder may hold what the store lacks, so it must not be deleted.
 
     Raises:
-        UserError: no such kind of store, or one that does not let us in.
+        UserError: no such kind of store.
+        StoreUnavailableError: a store that does not answer or does not let us in.
     """
 
     def __init__(self, folder: Path, uri: str, others: tuple[str, ...] = ()) -> None:
@@ -157,7 +158,7 @@ class RemoteSync:
         try:
             self._store, self._root = fs.FileSystem.from_uri(uri)
         except (OSError, ValueError) as error:
-            raise UserError(f"{uri} cannot be opened ({_line(error)}); correct it or name a folder") from error
+            raise _error_of(error)(f"{uri} cannot be opened ({_line(error)}); correct it or name a folder") from error
         self._ledger = Ledger(self._store, self._root, uri)
 
     @contextmanager
@@ -174,7 +175,8 @@ class RemoteSync:
         """Fetch the run's configuration alone; False if there is none, in a store without visible files.
 
         Raises:
-            UserError: the store holds files but no configuration, or does not answer.
+            UserError: the store holds files but no configuration.
+            StoreUnavailableError: it does not answer.
         """
         with self._reading():
             names = [one.base_name for one in self._infos(recursive=False)]
@@ -188,7 +190,7 @@ class RemoteSync:
         """Fetch what is new in the store.
 
         Raises:
-            UserError: it does not answer.
+            StoreUnavailableError: it does not answer.
         """
         with self._reading():
             for name, stamp in self._there().items():
@@ -285,7 +287,8 @@ class RemoteSync:
         try:
             yield
         except OSError as error:
-            raise UserError(f"{self.uri} cannot be read ({_line(error)}); see to the store and run again") from error
+            sentence = f"{self.uri} cannot be read ({_line(error)}); see to the store and run again"
+            raise _error_of(error)(sentence) from error
 
     def _there(self) -> dict[str, Stamp]:
         """Stamps of the visible files of the copy, by name."""
@@ -316,6 +319,12 @@ def _stamps(folder: Path) -> dict[str, Stamp]:
                 if not _is_hidden(name):
                     found[name] = _stamp(path)
     return found
+
+
+def _error_of(error: Exception) -> type[UserError]:
+    """What to raise for an error of a store: what is missing, or is no address, stays so when a trial starts again."""
+    is_away = isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
+    return StoreUnavailableError if is_away else UserError
 
 
 def _raise(error: OSError) -> None:

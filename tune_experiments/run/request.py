@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.config_json import DataclassInstance, config_to_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import read_configuration
@@ -24,7 +24,13 @@ Request = dict[str, Any]
 
 
 def request_for(
-    experiment: str, config: Any, method: str, seed: int, run: RunFolder, name: str, is_tested: bool = True
+    experiment: str,
+    config: DataclassInstance,
+    method: str,
+    seed: int,
+    run: RunFolder,
+    name: str,
+    is_tested: bool = True,
 ) -> Request:
     """The request for a trial of an experiment, named by its entry point; its folder in that of the run is made."""
     return {

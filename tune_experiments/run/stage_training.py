@@ -53,7 +53,7 @@ class StageTraining:
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
-            self._report(row | curriculum.live() | _said_of(row))
+            self._report(row | curriculum.live() | _notice_of(row))
             if held is not None:
                 self._checkpoint(held, curriculum.better_value(row))
 
@@ -124,13 +124,13 @@ class StageTraining:
         )
 
 
-def _said_of(row: dict[str, float | None]) -> dict[str, str]:
+def _notice_of(row: dict[str, float | None]) -> dict[str, str]:
     """What the run says of games of others that could not continue where they stood; nothing otherwise."""
     restarted = row.get(RESTARTED)
     if not restarted:
         return {}
     why = "cannot be restored, because their environment has chance that its seed does not fix"
-    return {"said": f"{restarted:.0f} games {why}: their episodes began anew"}
+    return {"notice": f"{restarted:.0f} games {why}: their episodes began anew"}
 
 
 class _Clock:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import METRICS_FILE, TrialLog, read_metrics
@@ -42,7 +42,7 @@ from tune_experiments.run.weight_transfer import transfer_stage
 CHECKPOINTS = "checkpoints"
 
 
-class Trial:
+class Trial(Generic[Config]):
     """One run of training in its folder.
 
     Args:
@@ -54,8 +54,8 @@ class Trial:
 
     def __init__(
         self,
-        experiment: BaseExperiment,
-        config: Any,
+        experiment: BaseExperiment[Config],
+        config: Config,
         method: str,
         seed: int,
         folder: Path,
@@ -112,7 +112,7 @@ class Trial:
         tensors, sentence = transfer_stage(curriculum, tensors, self.folder)
         algorithm.restore(tensors, Progress())
         log.add_text(f"weight_transfer/{curriculum.label}", sentence)
-        report({"env_steps": env_steps, **curriculum.live(), "said": sentence})
+        report({"env_steps": env_steps, **curriculum.live(), "notice": sentence})
 
     def _identity(self) -> dict[str, Any]:
         """What every checkpoint says of this trial."""

@@ -18,7 +18,7 @@ class _Display(Callback):  # type: ignore[misc]
 
     def __init__(self, progress: Progress, watch: TrialWatch | None) -> None:
         self._progress, self._watch = progress, watch
-        self._waiting = Waiting(lambda trial, said: progress.update(trial, {"said": said}), room_in_cluster)
+        self._waiting = Waiting(lambda trial, notice: progress.update(trial, {"notice": notice}), room_in_cluster)
 
     def __reduce__(self) -> Any:
         # Tune pickles its callbacks into its bookkeeping; display and user's callbacks stay with this process.
@@ -46,8 +46,8 @@ class _Display(Callback):  # type: ignore[misc]
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Say that it is started again."""
-        said = "its process or one that it needs has died; it goes on from its newest checkpoint"
-        self._progress.update(trial.config["request"]["name"], {"said": said})
+        notice = "its process or one that it needs has died; it goes on from its newest checkpoint"
+        self._progress.update(trial.config["request"]["name"], {"notice": notice})
 
     def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Say that it failed for good."""

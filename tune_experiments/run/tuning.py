@@ -19,7 +19,7 @@ from typing import Any
 
 from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
@@ -50,15 +50,10 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
 
     try:
         train_request(parameters["request"], gpus, tune.report)
+    except StoreUnavailableError:
+        raise  # Tune starts the trial again
     except UserError as error:
-        if _may_pass(error):
-            raise
         tune.report({REFUSED: str(error)})  # an error would let Tune start it again, and again come to this sentence
-
-
-def _may_pass(error: UserError) -> bool:
-    """Whether the cause is a store or disk that does not answer now; Tune then starts the trial again."""
-    return isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError)
 
 
 def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
@@ -82,7 +77,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
             report = _reports_and_sends(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
-        stack.enter_context(patient_storage(folder, lambda sentence: tell({"said": sentence})))
+        stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
         Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"], gpus).run(
             report, request.get("until")
@@ -208,7 +203,7 @@ class PacedReport:
 
     Args:
         report: gets the rows.
-        seconds: between two of them at least. A row that has something `said` goes at once, the last one at the end.
+        seconds: between two of them at least. A row with a `notice` goes at once, the last one at the end.
         clock: seconds.
     """
 
@@ -227,7 +222,7 @@ class PacedReport:
         self._waiting |= row
         now = self._clock()
         pause = max(self._seconds, _SHARE * (now - self._began_at))
-        if "said" in row or now - self._sent_at >= pause:
+        if "notice" in row or now - self._sent_at >= pause:
             self._sent_at = now
             self._send()
 

@@ -73,7 +73,7 @@ class WandbLogger:
             act()
         except (Exception, SystemExit) as error:
             self._run = None
-            self._report({"said": f"Weights & Biases gets nothing of this trial any more ({_line(error)})"})
+            self._report({"notice": f"Weights & Biases gets nothing of this trial any more ({_line(error)})"})
 
 
 def _line(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_models.renamed_weights import with_present_names
+from rl_models.policy import with_present_names
 from rl_models.training.weight_transfer import WeightTransfer, trainable_names, transfer_optimiser, transfer_weights
 from tune_experiments.core.files import write_json
 from tune_experiments.experiment.plan import Stage

@@ -9,8 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rl_models.planners.calling import Caller
-from rl_models.planners.latex import LatexError, read_paragraphs
-from rl_models.planners.manual import write_manual
+from rl_models.planners.manual import LatexError, read_paragraphs, write_manual
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.sama.planned_game import PlannedGame

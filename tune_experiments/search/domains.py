@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
 from tune_experiments.core.config_path import value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
@@ -28,7 +28,7 @@ _BETWEEN_VALUES = r",(?![^\[]*\])"
 KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  integers:low:high"
 
 
-def space_over(words: Sequence[str], config: Any, declared: SearchSpace | None) -> SearchSpace:
+def space_over(words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None) -> SearchSpace:
     """The space that the words describe; what they do not say (objective, who uses what) is the declared one's.
 
     Raises:
@@ -42,7 +42,7 @@ def space_over(words: Sequence[str], config: Any, declared: SearchSpace | None) 
     return dataclasses.replace(declared, domains=domains)
 
 
-def _domain(word: str, config: Any) -> tuple[str, Any]:
+def _domain(word: str, config: DataclassInstance) -> tuple[str, Any]:
     path, equals, text = word.partition("=")
     kind, colon, rest = text.partition(":")
     if not equals or not colon or kind not in _READERS:
@@ -55,24 +55,24 @@ def _domain(word: str, config: Any) -> tuple[str, Any]:
     return path, _READERS[kind](path, rest, config)
 
 
-def _listed(path: str, text: str, config: Any) -> list[Any]:
+def _listed(path: str, text: str, config: DataclassInstance) -> list[Any]:
     return [_value(path, one, config) for one in re.split(_BETWEEN_VALUES, text)]
 
 
-def _grid(path: str, text: str, config: Any) -> Any:
+def _grid(path: str, text: str, config: DataclassInstance) -> Any:
     tune = import_tune()
 
     return tune.grid_search(_listed(path, text, config))
 
 
-def _choice(path: str, text: str, config: Any) -> Any:
+def _choice(path: str, text: str, config: DataclassInstance) -> Any:
     tune = import_tune()
 
     return tune.choice(_listed(path, text, config))
 
 
 def _range(name: str) -> Callable[[str, str, Any], Any]:
-    def read(path: str, text: str, config: Any) -> Any:
+    def read(path: str, text: str, config: DataclassInstance) -> Any:
         tune = import_tune()
 
         low, high = _ends(path, text)
@@ -95,7 +95,7 @@ def _ends(path: str, text: str) -> tuple[float, float]:
     return low, high
 
 
-def _value(path: str, word: str, config: Any) -> Any:
+def _value(path: str, word: str, config: DataclassInstance) -> Any:
     """A word as the field's type: the first reading that the configuration takes."""
     readings: list[Callable[[str], Any]] = [_truth, int, float, _list, str]
     refusals: list[str] = []
@@ -131,11 +131,11 @@ def _list(word: str) -> list[Any]:
     return found
 
 
-def _paths(config: Any, prefix: str = "") -> list[str]:
+def _paths(config: DataclassInstance, prefix: str = "") -> list[str]:
     found: list[str] = []
     for name in typing.get_type_hints(type(config)):
         inner = getattr(config, name)
-        found += _paths(inner, f"{prefix}{name}.") if dataclasses.is_dataclass(inner) else [f"{prefix}{name}"]
+        found += _paths(inner, f"{prefix}{name}.") if is_configuration(inner) else [f"{prefix}{name}"]
     return found
 
 

@@ -27,7 +27,7 @@ from rl_models.training.checkpoint import (
     path_of,
     save_checkpoint,
 )
-from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json
 from tune_experiments.core.config_path import replaced
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
@@ -82,7 +82,7 @@ def decide(
     return copies
 
 
-def exploit(source: Path, target: Path, config: Any) -> None:
+def exploit(source: Path, target: Path, config: DataclassInstance) -> None:
     """Put the source's newest checkpoint in place of all of the target's, with the target's configuration.
 
     Where weights are chosen by validation the source's choice so far comes along, for the newest one names it.
@@ -104,7 +104,7 @@ def exploit(source: Path, target: Path, config: Any) -> None:
             delete_checkpoint(path)
 
 
-def _copied(checkpoint: Path, folder: Path, config: Any) -> Path:
+def _copied(checkpoint: Path, folder: Path, config: DataclassInstance) -> Path:
     found = load_checkpoint(checkpoint)
     return save_checkpoint(folder, found.step, found.tensors, found.state | {"config": config_to_json(config)})
 

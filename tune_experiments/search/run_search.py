@@ -9,13 +9,13 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
+from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flags_between
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import NONE
@@ -58,7 +58,7 @@ class Search:
     by: str = "random"
 
 
-def draw_search(experiment: BaseExperiment, config: Any, options: RunOptions) -> Search:
+def draw_search(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> Search:
     """Draw the settings of every method.
 
     Raises:
@@ -93,7 +93,7 @@ def check_processes(experiment: BaseExperiment, search: Search, options: RunOpti
             check_this_machine(cpus)
 
 
-def _settings(space: SearchSpace, config: Any, method: str, options: RunOptions) -> list[Setting]:
+def _settings(space: SearchSpace, config: Config, method: str, options: RunOptions) -> list[Setting[Config]]:
     if options.search_by == "grid":
         return all_settings(space, config, method)[: options.search]
     return draw_settings(space, config, method, options.search or 1, options.search_seed)
@@ -106,7 +106,7 @@ def scheduler_of(
     if search.by in ("random", "grid"):
         return None
 
-    def request_of(config: Any, method: str, number: int, seed: int, until: int | None) -> Request:
+    def request_of(config: DataclassInstance, method: str, number: int, seed: int, until: int | None) -> Request:
         request = request_for(experiment.entry_point, config, method, seed, folder, _name(method, number, seed), False)
         return request | {"until": until, "setting": number}
 
@@ -235,7 +235,7 @@ def _finished(
     return found
 
 
-def _flags(experiment: BaseExperiment, config: Any, method: str, options: RunOptions) -> tuple[str, ...]:
+def _flags(experiment: BaseExperiment, config: DataclassInstance, method: str, options: RunOptions) -> tuple[str, ...]:
     """Of a full run of one method, with seeds that did not take part in the choice."""
     if any(field.name == "methods" for field in dataclasses.fields(config)):
         config = dataclasses.replace(config, methods=(method,))

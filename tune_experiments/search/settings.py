@@ -14,11 +14,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
-from tune_experiments.core.config_json import config_from_json, config_to_json
+from tune_experiments.core.config_json import Config, config_from_json, config_to_json
 from tune_experiments.core.config_path import replaced
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
@@ -30,7 +30,7 @@ _SIGNIFICANT_DIGITS = 3
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(Generic[Config]):
     """One point of the space for one method.
 
     Attributes:
@@ -40,11 +40,11 @@ class Setting:
     """
 
     number: int
-    config: Any
+    config: Config
     values: dict[str, Any]
 
 
-def draw_settings(space: SearchSpace, config: Any, method: str, count: int, seed: int) -> list[Setting]:
+def draw_settings(space: SearchSpace, config: Config, method: str, count: int, seed: int) -> list[Setting[Config]]:
     """The configuration itself and `count - 1` others, no two alike.
 
     Raises:
@@ -62,7 +62,7 @@ def draw_settings(space: SearchSpace, config: Any, method: str, count: int, seed
     return [Setting(number, each, space.values(each, method)) for number, each in enumerate(configs)]
 
 
-def all_settings(space: SearchSpace, config: Any, method: str) -> list[Setting]:
+def all_settings(space: SearchSpace, config: Config, method: str) -> list[Setting[Config]]:
     """The configuration itself and every combination of the values of a finite space, each once.
 
     Raises:
@@ -87,7 +87,7 @@ def _values_of(path: str, domain: Any) -> Sequence[Any]:
     return list(values)
 
 
-def _draw(space: SearchSpace, config: Any, method: str, number: int, seed: int) -> Any:
+def _draw(space: SearchSpace, config: Config, method: str, number: int, seed: int) -> Config:
     grids = 1
     for path, domain in space.domains.items():
         if isinstance(domain, dict):

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from rl_envs.core.spec import Array
-from rl_models.heads.legal_policy import LayeredValueHead
-from rl_models.llm.heads import CandidateHead
-from rl_models.llm.network import ACTION_SCORES
+from rl_models.heads.mixture_heads import LayeredValueHead
+from rl_models.llm.network import ACTION_SCORES, CandidateHead
 from rl_models.policy import Features, State, TeamPolicy
 
 _NOT_CHOSEN = -50.0

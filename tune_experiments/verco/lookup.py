@@ -76,20 +76,20 @@ class LookupNetwork(AnsweringNetwork):
     ) -> list[int]:
         """As `AnsweringNetwork.answers`; each cook hears the message that is looked up for the other one."""
         return [
-            self._chosen(team[agent], some, [self._said(team[1 - agent])])
+            self._chosen(team[agent], some, [self._message_of(team[1 - agent])])
             for team, agent, some in zip(situations, agents, choices, strict=True)
         ]
 
-    def act(self, obs: Arrays, said: list[list[str]] | None) -> Array:
-        """Actions [B, N] int64 if agents receive `said` `[B][N]` instead of looked-up messages; nothing if None."""
+    def act(self, obs: Arrays, sent: list[list[str]] | None) -> Array:
+        """Actions [B, N] int64 if agents receive `sent` `[B][N]` instead of looked-up messages; nothing if None."""
         actions = np.zeros(obs["decides"].shape, np.int64)
         for world, agent in np.argwhere(obs["decides"]).tolist():
-            heard = [] if said is None else [said[world][1 - agent]]
+            heard = [] if sent is None else [sent[world][1 - agent]]
             choices = np.flatnonzero(obs["legal"][world, agent]).tolist()
             actions[world, agent] = self._chosen(obs["situation"][world, agent], choices, heard)
         return actions
 
-    def _said(self, code: Array) -> str:
+    def _message_of(self, code: Array) -> str:
         return self.messages.of(self._narrator.message_prompt(code))
 
     def _chosen(self, code: Array, choices: Sequence[int], heard: list[str]) -> int:
@@ -119,13 +119,13 @@ def met_prompts(world: Salad, env_steps: int, error: float, seed: int = _PROBE_S
     narrator, cooks, chance = Narrator(world), ScriptedCooks(world), np.random.default_rng(seed)
     seen, met = world.reset(seed), set[str]()
     for _ in range(env_steps):
-        said = messages(world)
+        sent = messages(world)
         for row, agent in np.ndindex(seen["decides"].shape):
             code = seen["situation"][row, agent]
             met.add(narrator.message_prompt(code))
             if seen["decides"][row, agent]:
-                met |= {narrator.action_prompt(code, heard) for heard in ([], [said[row][1 - agent]])}
-        seen = world.step(erring_actions(cooks, seen["legal"], said, error, chance)[0])[0]
+                met |= {narrator.action_prompt(code, heard) for heard in ([], [sent[row][1 - agent]])}
+        seen = world.step(erring_actions(cooks, seen["legal"], sent, error, chance)[0])[0]
     return met
 
 

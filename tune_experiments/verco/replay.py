@@ -18,7 +18,7 @@ from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, STEP_REWARD
 from rl_envs.salad.world import Salad
 from rl_models.llm.messages import message_of
-from rl_models.networks.speech import MESSAGES
+from rl_models.networks.added_observations import MESSAGES
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.play.spectator import Note, Spectator
@@ -34,14 +34,14 @@ class Moment:
     Attributes:
         frame: picture before it, with the messages and actions of this moment, [H, W, 3] uint8.
         scenes: what each cook saw.
-        said: message of each cook, "" for nothing.
+        messages: message of each cook, "" for nothing.
         chosen: phrase of the action that each cook began; "" for one that carried on.
         reward: of the team.
     """
 
     frame: np.ndarray
     scenes: tuple[str, ...]
-    said: tuple[str, ...]
+    messages: tuple[str, ...]
     chosen: tuple[str, ...]
     reward: float
 
@@ -83,18 +83,18 @@ def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
     assert isinstance(world, Salad)
     steps = steps_of_episode(policy, world, seed, index)
     narrator, moments, info = Narrator(world), [], dict[str, Any]()
-    said = ("",) * world.num_agents
+    messages = ("",) * world.num_agents
     scene, seen = world.scene(index), _seen(world, index)
     for actions, reward, _, info in steps:  # noqa: B007 (what the last one told is needed)
-        said, after = _said(policy, index) or said, world.scene(index)
+        messages, after = _messages_of(policy, index) or messages, world.scene(index)
         chosen = _chosen(narrator, seen, actions[index])
         # What a cook is about is what it chose at this moment, as its message is of this moment.
-        frame = render.draw(dataclasses.replace(scene, about=after.about, messages=said))
-        moments.append(Moment(frame, _scenes(narrator, seen), said, chosen, float(reward[index, 0])))
+        frame = render.draw(dataclasses.replace(scene, about=after.about, messages=messages))
+        moments.append(Moment(frame, _scenes(narrator, seen), messages, chosen, float(reward[index, 0])))
         scene, seen = after, _seen(world, index)
     place = list(info["done_worlds"]).index(index)
     metrics = {name: float(np.asarray(values[place]).flat[0]) for name, values in info["episode"].items()}
-    return Episode(tuple(moments), render.draw(dataclasses.replace(scene, messages=said)), metrics)
+    return Episode(tuple(moments), render.draw(dataclasses.replace(scene, messages=messages)), metrics)
 
 
 def _seen(world: Salad, index: int) -> dict[str, np.ndarray]:
@@ -129,14 +129,14 @@ def transcript(episode: Episode, name: str) -> str:
 
 def _paragraph(moment: Moment) -> list[str]:
     lines = []
-    for name, scene, said, chosen in zip(AGENT_NAMES, moment.scenes, moment.said, moment.chosen, strict=True):
+    for name, scene, message, chosen in zip(AGENT_NAMES, moment.scenes, moment.messages, moment.chosen, strict=True):
         lines += [f"- {scene}"] if chosen else []
-        lines += [f'- **{name}** says: "{said}"'] if said else []
+        lines += [f'- **{name}** says: "{message}"'] if message else []
         lines += [f"- **{name}** decides to {chosen}."] if chosen else []
     return [*lines, f"- Reward {moment.reward:+.3f}."]
 
 
-def _said(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
+def _messages_of(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
     """What was written at the last step; nothing by teams that do not write."""
     if policy.last_output is None or not writes(policy.policy):
         return ()

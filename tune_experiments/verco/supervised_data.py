@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import TypedDict
 
 import numpy as np
 
-from rl_envs.salad.corpus import Corpus, Decisions, Teacher, collect_corpus, collect_decisions
+from rl_envs.salad.corpus import Corpus, Decisions, PlayOptions, Teacher, collect_corpus, collect_decisions
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.procedural import procedural_kitchen
 from rl_envs.salad.teacher import messages
@@ -43,9 +42,9 @@ def _read(settings: CorpusSettings, held_out: float) -> tuple[Corpus, ...]:
     """
     corpora = []
     for world in _read_kitchens(settings):
-        found = collect_corpus(world, settings.env_steps, seed=_CORPUS_SEED, **_shares(settings))
-        spoken = tuple(pair for pair in found.messages if not is_held_out(pair[0], held_out))
-        corpora.append(Corpus(spoken, found.actions))
+        found = collect_corpus(world, settings.env_steps, **_options(settings))
+        written = tuple(pair for pair in found.messages if not is_held_out(pair[0], held_out))
+        corpora.append(Corpus(written, found.actions))
     return tuple(corpora)
 
 
@@ -64,21 +63,17 @@ def corpus_of(config: VercoConfig) -> Corpus:
 
 def expert_decisions(settings: CorpusSettings) -> Decisions:
     """The corpus' decisions without a message as numbers, for teams that see vectors."""
-    some = [
-        collect_decisions(world, settings.env_steps, seed=_CORPUS_SEED, **_shares(settings))
-        for world in _read_kitchens(settings)
-    ]
+    some = [collect_decisions(world, settings.env_steps, **_options(settings)) for world in _read_kitchens(settings)]
     return Decisions(*(np.concatenate([getattr(one, name) for one in some]) for name in ("vectors", "legal", "chosen")))
 
 
-class _Shares(TypedDict):
-    error: float
-    expert_share: float
-    follow_share: float
-
-
-def _shares(settings: CorpusSettings) -> _Shares:
-    return {"error": settings.error, "expert_share": settings.expert_share, "follow_share": settings.follow_share}
+def _options(settings: CorpusSettings) -> PlayOptions:
+    return {
+        "seed": _CORPUS_SEED,
+        "error": settings.error,
+        "expert_share": settings.expert_share,
+        "follow_share": settings.follow_share,
+    }
 
 
 def _read_kitchens(settings: CorpusSettings) -> Iterator[Salad]:
@@ -117,14 +112,14 @@ def message_pairs_of_policy(
     world = _world_of(config, number)
     narrator, collector = Narrator(world), Collector(world, policy, fragment_length=1, needs_values=False)
     collector.reset(seed)
-    spoken: dict[Pair, None] = {}
+    written: dict[Pair, None] = {}
     for _ in range(config.warm_start.env_steps):
-        said, codes = messages(world), world.observe()["situation"]
-        taught = said if teacher is None else teacher(codes, said)
+        sent, codes = messages(world), world.observe()["situation"]
+        taught = sent if teacher is None else teacher(codes, sent)
         for row, agent in np.ndindex(codes.shape[:2]):
-            spoken[narrator.message_prompt(codes[row, agent]), taught[row][agent]] = None
+            written[narrator.message_prompt(codes[row, agent]), taught[row][agent]] = None
         collector.collect()
-    return list(spoken)
+    return list(written)
 
 
 def _world_of(config: VercoConfig, number: int) -> Salad:

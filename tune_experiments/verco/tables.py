@@ -52,10 +52,10 @@ def as_row(line: Result) -> Result:
     """An ablation's row has the name of its team, a baseline's its own; baselines are untrained."""
     task = task_of(line)
     heard, after, stage = line.world.removeprefix(task).partition(after_stage(""))
-    said = heard.lstrip(": ")
-    if said in BASELINES:
-        return dataclasses.replace(line, method=said, world=task, env_steps=None)
-    method = " ".join(filter(None, (line.method, said))) + after + stage
+    ablation = heard.lstrip(": ")
+    if ablation in BASELINES:
+        return dataclasses.replace(line, method=ablation, world=task, env_steps=None)
+    method = " ".join(filter(None, (line.method, ablation))) + after + stage
     return dataclasses.replace(line, method=method, world=task)
 
 
@@ -69,7 +69,7 @@ def _with_notes(table: PaperTable) -> PaperTable:
 def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> PaperTable:
     mine = [dataclasses.replace(as_row(line), table=title) for line in results]
     teams = [line for line in mine if line.method not in BASELINES]
-    ablated_last = sorted(teams, key=lambda line: any(said in line.method for said in ABLATIONS))
+    ablated_last = sorted(teams, key=lambda line: any(ablation in line.method for ablation in ABLATIONS))
     return make_table([*ablated_last, *_of_first_trial(mine)], title, columns)
 
 

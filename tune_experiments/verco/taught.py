@@ -13,7 +13,7 @@ from rl_envs.salad.teacher import all_messages, messages
 from rl_envs.salad.world import Salad
 from rl_models.llm.messages import Writer
 from rl_models.llm.network import LanguageNetwork
-from rl_models.networks.speech import MESSAGES
+from rl_models.networks.added_observations import MESSAGES
 from rl_models.policy import TeamPolicy
 from tune_experiments.verco.config import VercoConfig
 from tune_experiments.verco.teams import language_policy
@@ -41,8 +41,8 @@ class TaughtSalad(Salad):
         return super()._specs() | {MESSAGES: spec}
 
     def _observe(self, rows: Array) -> Arrays:
-        said = messages(self)
-        ids = np.array([[self._ids[message] for message in said[row]] for row in rows], np.int32)
+        sent = messages(self)
+        ids = np.array([[self._ids[message] for message in sent[row]] for row in rows], np.int32)
         width = self.observation_spec[MESSAGES].shape
         return super()._observe(rows) | {MESSAGES: ids.reshape(len(rows), self.num_agents, *width)}
 

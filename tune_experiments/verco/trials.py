@@ -14,8 +14,8 @@ from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.no_training import NoTraining
 from tune_experiments.experiment.plan import Stage, TrialPlan, make_rllib_algorithm
+from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.evaluation import evaluate_stage, validate
 from tune_experiments.verco.lookup import lookup_team

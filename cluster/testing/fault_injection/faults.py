@@ -90,9 +90,9 @@ class Job:
     def submit_again(self) -> str:
         """Submit the same command again; returns the last line of the submission that ended."""
         self.submission.process.wait(timeout=_LIMIT_SECONDS)
-        said = self.last_line()
+        printed_line = self.last_line()
         self.submission = self._submit()
-        return said
+        return printed_line
 
     def last_line(self) -> str:
         """The last printed line that is not Ray's own."""
@@ -100,7 +100,7 @@ class Job:
         own = [line for line in lines if not re.match(r"\d{4}-\d\d-\d\d |\s|\x1b|\(raylet", line)]
         return (own or lines or [""])[-1][:240]
 
-    def said(self, word: str) -> str:
+    def line_with(self, word: str) -> str:
         """The first printed line that contains the word; empty if there is none."""
         return next((line for line in self.submission.printed.splitlines() if word in line), "")[:240]
 
@@ -117,7 +117,7 @@ class Job:
         code = self.submission.wait(_LIMIT_SECONDS)
         steps = [int(row["env_steps"]) for row in self.trial.rows()]
         is_whole = code == 0 and self.trial.is_finished() and len(steps) == len(set(steps)) and steps == sorted(steps)
-        seen = seen or self.said("goes on from") or "nothing"
+        seen = seen or self.line_with("goes on from") or "nothing"
         return Finding(fault, self.at - self.saved if lost is None else lost, seconds, seen, is_whole)
 
     def _is_beyond(self) -> bool:
@@ -168,8 +168,8 @@ def driver_killed(cluster: LocalCluster) -> Finding:
     """The job fails; the same command continues it."""
     job = Job(cluster)
     job.kill(DRIVER)
-    said = job.submit_again()
-    return job.finding("driver killed; the same command given again", seen=said)
+    printed_line = job.submit_again()
+    return job.finding("driver killed; the same command given again", seen=printed_line)
 
 
 def head_gone(cluster: LocalCluster) -> Finding:
@@ -183,8 +183,8 @@ def head_gone(cluster: LocalCluster) -> Finding:
     cluster.start_head()
     for _ in range(cluster.workers):
         cluster.add_worker()
-    said = job.submit_again()
-    return job.finding("head gone; a new cluster, the same command given again", seen=said)
+    printed_line = job.submit_again()
+    return job.finding("head gone; a new cluster, the same command given again", seen=printed_line)
 
 
 def disk_full(cluster: LocalCluster) -> Finding:
@@ -194,7 +194,9 @@ def disk_full(cluster: LocalCluster) -> Finding:
     job.mark()
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (8192, 8192))
     wait_until(
-        lambda: bool(job.said("waiting until") or job.said("goes on from")), _LIMIT_SECONDS, "nothing was refused"
+        lambda: bool(job.line_with("waiting until") or job.line_with("goes on from")),
+        _LIMIT_SECONDS,
+        "nothing was refused",
     )
     job.at = max(job.at, job.trial.env_steps())
     return job.finding("no room for a checkpoint")
@@ -209,7 +211,7 @@ def storage_away(cluster: LocalCluster, seconds: float = 20.0) -> Finding:
     time.sleep(seconds)
     away.rename(job.trial.path)
     job.at = max(job.at, job.trial.env_steps())
-    return job.finding(f"trial's folder away for {seconds:.0f} s", seen=job.said("waiting until"))
+    return job.finding(f"trial's folder away for {seconds:.0f} s", seen=job.line_with("waiting until"))
 
 
 def truncated_checkpoint(cluster: LocalCluster) -> Finding:

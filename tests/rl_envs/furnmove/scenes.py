@@ -3,6 +3,7 @@
 import numpy as np
 
 from rl_envs.furnmove.room import Room, room_from_drawing
+from rl_envs.furnmove.splits import RoomStream, room_by_name
 from rl_envs.furnmove.world import FurnMove
 
 AHEAD, TURN_LEFT, TURN_RIGHT, PASS = range(4)
@@ -61,3 +62,19 @@ def pose(world):
     state = world.state
     agents = [tuple(cell) for cell in state["agent_cells"][0].tolist()]
     return tuple(state["tv"][0].tolist()), agents, state["agent_headings"][0].tolist()
+
+
+ROOMS = [
+    room_by_name("floorplan229"),
+    RoomStream(seed=7, size="laptop", split="valid")[3],
+    room_from_drawing("pillars", ["........", "...X....", "..oo....", "........", ".....#..", "........", "........"]),
+]
+
+
+def likely_coordinated(world, random):
+    """Actions of which four in five joint ones are coordinated, so that the furniture moves a lot."""
+    table = world.tables["coordinated_actions"]
+    rows = world.observe()["coordination"][:, 0]
+    chosen = table[rows, random.integers(table.shape[1], size=len(rows))]
+    anything = random.integers(13, size=chosen.shape)
+    return np.where(random.random((len(rows), 1)) < 0.8, chosen, anything).astype(int)

@@ -6,7 +6,7 @@ It shares the description of the room (`furnishing.py`) and sizes with the fast 
 import numpy as np
 
 from rl_envs.furnmove import frame_palette as palette
-from rl_envs.furnmove import frame_shapes as shapes
+from rl_envs.furnmove import frame_palette as shapes
 from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, WALL_METRES, furnishing_of
 from rl_envs.furnmove.geometry import STAND
 

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from rl_envs.furnmove.room import room_from_drawing
-from rl_envs.furnmove.splits import RoomStream, room_by_name
 from rl_envs.furnmove.world import FurnMove
 from tests.rl_envs.furnmove.scenes import (
     APART,
@@ -15,6 +13,8 @@ from tests.rl_envs.furnmove.scenes import (
     FINE,
     NORTH,
     PASS,
+    ROOMS,
+    likely_coordinated,
     situation,
 )
 from tests.rl_envs.furnmove.slow_game import SlowGame
@@ -89,21 +89,6 @@ def test_an_episode_shorter_than_its_distance_has_md_spl_one():
 
 
 # ---------------------------------------------------------------------------------------- all of it at once, by chance
-
-ROOMS = [
-    room_by_name("floorplan229"),
-    RoomStream(seed=7, size="laptop", split="valid")[3],
-    room_from_drawing("pillars", ["........", "...X....", "..oo....", "........", ".....#..", "........", "........"]),
-]
-
-
-def likely_coordinated(world, random):
-    """Actions of which four in five joint ones are coordinated, so that the furniture moves a lot."""
-    table = world.tables["coordinated_actions"]
-    rows = world.observe()["coordination"][:, 0]
-    chosen = table[rows, random.integers(table.shape[1], size=len(rows))]
-    anything = random.integers(13, size=chosen.shape)
-    return np.where(random.random((len(rows), 1)) < 0.8, chosen, anything).astype(int)
 
 
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])

@@ -13,15 +13,16 @@ from tests.rl_envs.furnmove.scenes import (
     NORTH,
     PASS,
     PUSH_AHEAD,
+    ROOMS,
     SOUTH,
     TURN_OBJECT,
     TURN_RIGHT,
     WEST,
+    likely_coordinated,
     situation,
     situations,
 )
 from tests.rl_envs.furnmove.slow_game import SlowGame
-from tests.rl_envs.furnmove.test_episode_ends import ROOMS, likely_coordinated
 
 TV_ALLOWED, FLOOR, VISITED, FIRST_OTHER = range(4)
 TV, STAND = -2, -1

@@ -13,8 +13,15 @@ import pytest
 from rl_envs.furnmove import splits
 from rl_envs.furnmove.generator import MAX_CELLS, generate_room, is_playable
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_TEMPLATE, STAND, TV_BODY, clockwise, hold_masks
-from rl_envs.furnmove.poses import carry_poses, holdable_poses, largest_part
-from rl_envs.furnmove.room import FREE, characters, room_from_drawing, stand_cells
+from rl_envs.furnmove.room import (
+    FREE,
+    carry_poses,
+    characters,
+    holdable_poses,
+    largest_part,
+    room_from_drawing,
+    stand_cells,
+)
 from rl_envs.furnmove.room_checks import validate_room
 from rl_envs.furnmove.splits import NAMED_ROOMS, SIZES, RoomStream, bounds, resolve_rooms, room_by_name, rooms_of
 

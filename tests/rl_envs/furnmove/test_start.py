@@ -12,8 +12,8 @@ from rl_envs.furnmove.room import room_from_drawing
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import RoomStream, room_by_name
 from rl_envs.furnmove.world import FurnMove
+from tests.rl_envs.furnmove.scenes import ROOMS
 from tests.rl_envs.furnmove.slow_game import STAND_OFFSETS, STEP, around, chebyshev, hold_cells
-from tests.rl_envs.furnmove.test_episode_ends import ROOMS
 
 SMALL = room_from_drawing("small", [".......", ".....o.", ".......", ".......", ".......", "......."])
 FLOOR = {(row, column) for row in range(6) for column in range(7) if SMALL.agent_cells[row, column]}

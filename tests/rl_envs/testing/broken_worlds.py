@@ -299,6 +299,12 @@ class PaintsInFractions(Errands):
         return super().render(index) / 255
 
 
+@breaks(r"no pixel of the first frame has the colour \(9, 9, 9\), which `agent_colours` names")
+class PaintsInOtherColours(Errands):
+    def agent_colours(self):
+        return [(255, 255, 255), (9, 9, 9)]
+
+
 @breaks("rendering changes the world's cell")
 class PaintsTheWorld(Errands):
     def render(self, index=0):

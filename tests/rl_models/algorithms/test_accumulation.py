@@ -57,15 +57,14 @@ def assert_same_weights(one, other, **tolerance):
         Impala(),
         Impala(loss_reduction="sum"),
         Impala(loss_reduction="sum_steps"),
-        Ppo(num_minibatches=1),
-        Ppo(is_joint=False, num_minibatches=1),
-        dataclasses.replace(DECISIONS, num_minibatches=1),
+        Ppo(num_minibatches=1, num_epochs=1),
+        Ppo(is_joint=False, num_minibatches=1, num_epochs=1),
+        dataclasses.replace(DECISIONS, num_minibatches=1, num_epochs=1),
     ],
     ids=["impala", "summed impala", "impala summed over steps", "ppo", "ppo by agent", "ppo of decisions"],
 )
 def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one):
     """Six worlds in four parts, of two and of one; also where values are means over other steps than the rest."""
-    objective = dataclasses.replace(objective, num_epochs=1)
     one = make_one()
     fragment = one.collect()
     whole, _ = updated(one, fragment, objective)

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.losses.returns import Steps, values_of_decisions
+from rl_models.losses.policy_gradient import Steps, values_of_decisions
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from rl_models.algorithms.learners import Learners
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
+from rl_models.batch import Learners
 from rl_models.training import loop
 from rl_models.training.loop import Learner, shuffle_seed
 from tests.rl_models.training.small import collector

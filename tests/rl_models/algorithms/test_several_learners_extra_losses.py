@@ -29,9 +29,9 @@ from tests.rl_models.algorithms.together import (
     run_together,
 )
 from tests.rl_models.networks import small_endi
+from tests.rl_models.networks.emma_games import collector as emma_collector
+from tests.rl_models.networks.emma_games import world as emma_world
 from tests.rl_models.networks.small_matching import sizes_of
-from tests.rl_models.networks.test_emma_rollout import collector as emma_collector
-from tests.rl_models.networks.test_emma_rollout import world as emma_world
 from tests.rl_models.training import small
 
 SETTINGS = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), optimiser_epsilon=1e-4, max_grad_norm=1e9)

@@ -5,9 +5,8 @@ import threading
 import numpy as np
 import torch
 
-from rl_models.algorithms.learners import Learners
-from rl_models.batch import to_batch
-from rl_models.training.checkpoint_state import optimiser_tensors
+from rl_models.algorithms.optimiser import optimiser_tensors
+from rl_models.batch import Learners, to_batch
 from tests.patience import PATIENCE_SECONDS
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.distributions.epsilon_greedy import EpsilonGreedy
+from rl_models.heads.epsilon_greedy_head import EpsilonGreedy
 
 VALUES = torch.tensor([[[1.0, 3.0, 2.0], [-torch.inf, 0.5, 0.1]]])  # [1, N, A]; the second agent's first is not legal
 

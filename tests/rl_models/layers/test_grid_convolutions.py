@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from rl_models.layers.channel_embedding import ChannelEmbedding
-from rl_models.layers.grid_convolutions import embed_and_convolve, grid_convolutions
+from rl_models.layers.grid_convolutions import ChannelEmbedding, embed_and_convolve, grid_convolutions
 
 
 @pytest.mark.parametrize("channels", [9, 13])

@@ -4,7 +4,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.messages import PADDING
-from rl_models.networks.speech import narrated
+from rl_models.networks.added_observations import narrated
 from rl_models.schedule import Progress
 from tests.rl_models.llm.small import collector, stir
 

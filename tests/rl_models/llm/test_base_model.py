@@ -9,8 +9,8 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rl_models.llm.base_model import LanguageModelError, load_base_model
-from rl_models.llm.generation import generate
 from rl_models.llm.llm_config import LanguageModelSettings
+from rl_models.llm.messages import generate
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.teams.llm_team import adapted_model
 

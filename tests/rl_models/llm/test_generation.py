@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from rl_models.distributions.joint_tensor import inverse_cdf
-from rl_models.llm.generation import generate
+from rl_models.distributions.joint_policy import inverse_cdf
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings, MessageSettings
-from rl_models.llm.messages import Writer, message_of
+from rl_models.llm.messages import Writer, generate, message_of
 from rl_models.teams.llm_team import adapted_model
 from tests.rl_models.llm.small import SMALL, corpus, stir
 from tests.rl_models.networks.weight_changes import CHANGES

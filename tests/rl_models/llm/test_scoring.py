@@ -20,7 +20,7 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
-from rl_models.llm import packing, scoring
+from rl_models.llm import scoring, trie
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import LoraSettings
@@ -177,7 +177,7 @@ def test_a_model_that_ignores_masks_or_positions_is_found_out(monkeypatch, ignor
     """As if it read a row from left to right."""
 
     def pack_ignored(*arguments):
-        packed = packing.pack(*arguments)
+        packed = trie.pack(*arguments)
         rows, width = packed.tokens.shape
         plain = {"sees": packed.sees | True, "positions": torch.arange(width).expand(rows, width)}
         plain["sees"] = plain["sees"].tril()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.losses.returns import Steps, following_values, gae, vtrace
+from rl_models.losses.policy_gradient import Steps, following_values, gae, vtrace
 
 WORLDS, TIME, AGENTS, GAMMA = 6, 9, 2, 0.9
 

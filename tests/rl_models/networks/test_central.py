@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from rl_envs.furnmove.actions import NUM_ACTIONS
+from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import Features
 from rl_models.teams.tbone_team import CentralTeamConfig, central_team
-from tests.rl_models.networks.test_tbone import NUM_ACTIONS, SMALL, VIEW, coordination, num_channels, run, views
+from tests.rl_models.networks.small_tbone import SMALL, coordination, run, views
 
 PAPER = TboneConfig()
 

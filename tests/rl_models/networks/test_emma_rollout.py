@@ -4,47 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
-from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.losses.grounding import GroundingLoss
-from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
-from rl_models.text.choice import TextEncoderConfig, text_encoder
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
+from tests.rl_models.networks.emma_games import collector, team, world
 from tests.rl_models.networks.small import Uncached
 from tests.rl_models.text.small import save_bert
 from tests.rl_models.training.small import assert_equal_fragments
-
-FEW = {"max_sentences_per_cell": 2}
-
-
-def world(num_worlds=6, stage=1, **arguments):
-    return Messenger(num_worlds, stage=stage, **(FEW | arguments))
-
-
-def team(place, encoder="words", folder="", frames=3, **arguments):
-    """A narrow team for a world."""
-    config = EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments)
-    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=frames)
-
-    def build():
-        return text_encoder(TextEncoderConfig(encoder, 10, folder=str(folder)), place.sentences, place.sentences)
-
-    return emma_team(config, sizes, place.action_spec, build)
-
-
-def collector(place, policy=None, length=20, **arguments):
-    one = Collector(place, policy or team(place), length, **arguments)
-    one.reset(3)
-    return one
-
 
 KINDS = {
     "stage 1": {},

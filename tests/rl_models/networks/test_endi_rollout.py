@@ -12,13 +12,12 @@ from rl_models.fragment import Fragment
 from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from rl_models.networks.entity_divider_emma import tracks
-from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tests.rl_models.networks.small_endi import BACKBONES, team_for, world
-from tests.rl_models.training.small import assert_equal_fragments
+from tests.rl_models.training.small import assert_equal_fragments, ratio_error
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 TEAMS = [("reading", 3), ("matching", 3), ("emma", 2)]
@@ -29,11 +28,6 @@ def collector(backbone, place, policy=None, length=20, **arguments):
     one = Collector(place, policy or team_for(backbone, place), length, **arguments)
     one.reset(3)
     return one
-
-
-def ratio_error(objective, policy, fragment):
-    batch = objective.prepare(to_batch(fragment))
-    return float(objective.loss(forward(policy, batch), batch, Progress())[1]["policy/ratio_error"])
 
 
 @pytest.mark.parametrize("objective", [Ppo(), Ppo(is_joint=False), Impala()])
@@ -136,12 +130,12 @@ def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone
 def test_every_variant_trains(backbone, agents, variant, objective):
     losses = VARIANTS[variant]
     place = world(backbone, 4, agents)
-    one = collector(backbone, place, team_for(backbone, place, models_others=losses.modelling_weight > 0), 8)
+    one = collector(backbone, place, team_for(backbone, place, models_others=losses.modelling_coef > 0), 8)
     learner = Learner(one.policy, objective(extra_losses=losses.extra_losses()), OptimiserSettings())
     before = {name: weight.clone() for name, weight in one.policy.named_parameters()}
     statistics = learner.update([one.collect()])
     changed = {name for name, weight in one.policy.named_parameters() if not torch.equal(weight, before[name])}
-    for part in ("division", "goal", "policy_head") + (("others",) if losses.modelling_weight else ()):
+    for part in ("division", "goal", "policy_head") + (("others",) if losses.modelling_coef else ()):
         assert any(part in name for name in changed)
     assert statistics["learner/skipped_update"] == 0
     assert {"division/overlap", "division/coverage", "division/taken", "division/conflicts"} <= statistics.keys()

@@ -7,8 +7,7 @@ import pickle
 import pytest
 import torch
 
-from rl_models.llm.lru_cache import LRUCache
-from rl_models.networks.fixed_weights import CachedByWeights, WeightChangeDetector, fixed_weights
+from rl_models.networks.fixed_weights import CachedByWeights, LRUCache, WeightChangeDetector, fixed_weights
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress

@@ -11,12 +11,12 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.networks.reading import ReadingSizes
+from rl_models.networks.texts import TextCache
 from rl_models.schedule import Progress
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
-from rl_models.training.text_cache import TextCache
 from tests.rl_models.networks.small import NETWORKS, Uncached, narrow
 from tests.rl_models.training.small import assert_equal_fragments
 

@@ -9,10 +9,10 @@ from rl_models.batch import forward, to_batch
 from rl_models.layers.monotonic_mixer import MonotonicMixer
 from rl_models.layers.sampling import choose_one, standard_normal
 from rl_models.losses.roles import RoleLoss, RoleLossConfig
-from rl_models.networks.maser_policy import REPRESENTATION, MaserPolicy
-from rl_models.networks.noise import NOISE
+from rl_models.networks.added_observations import NOISE
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
+from rl_models.networks.qmix_policy import REPRESENTATION, MaserPolicy
 from rl_models.networks.role_q_network import RoleConfig, RoleQNetwork
 from rl_models.networks.subtask_q_network import LOGITS, SubtaskConfig, SubtaskQNetwork
 from rl_models.schedule import Progress

@@ -14,7 +14,7 @@ from rl_models.teams.endi_team import silg_entities_team
 from rl_models.text.words import Vocabulary
 from rl_models.training.collector import Collector
 from tests.rl_models.networks.small_emma import ACTIONS, WORDS, observations, sizes
-from tests.rl_models.networks.test_endi_rollout import ratio_error
+from tests.rl_models.training.small import ratio_error
 
 NARROW = SilgConfig(hidden_size=3, word_features=4, channels=(4, 3), features=5)
 

@@ -8,8 +8,15 @@ from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatFailure, ChatReply
 from rl_models.planners.calling import Caller, render
 from rl_models.planners.code_index import CodeIndex, Document, split_source
-from rl_models.planners.latex import LatexError, paragraphs, read_paragraphs
-from rl_models.planners.manual import GAME_QUESTIONS, RELEVANCE_QUESTIONS, relevant_paragraphs, write_manual
+from rl_models.planners.manual import (
+    GAME_QUESTIONS,
+    RELEVANCE_QUESTIONS,
+    LatexError,
+    paragraphs,
+    read_paragraphs,
+    relevant_paragraphs,
+    write_manual,
+)
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.offline_reading import groups, normalised
 from rl_models.planners.planner import Planner
@@ -110,7 +117,7 @@ def test_rules_read_what_no_model_reads():
 def test_a_file_that_cannot_be_read_or_is_too_large_is_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(LatexError, match="cannot be read"):
         read_paragraphs(tmp_path / "none.tex")
-    monkeypatch.setattr("rl_models.planners.latex.LARGEST_FILE", 10)
+    monkeypatch.setattr("rl_models.planners.manual.LARGEST_FILE", 10)
     (tmp_path / "long.tex").write_text(PAPER)
     with pytest.raises(LatexError, match="larger than 10 bytes"):
         read_paragraphs(tmp_path / "long.tex")

@@ -1,6 +1,7 @@
 """Small trials for the tests of the RLlib path; importable by Ray's workers."""
 
 import functools
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import TrainingPlan, Workers
+from tests.patience import PATIENCE_SECONDS
 from tests.rl_models.training.small import cordial, rooms, team
 
 
@@ -61,3 +63,12 @@ def config_of(one):
 
 IMPALA, PPO = Impala, Ppo
 partial = functools.partial
+
+
+def train_until_learned(one, env_steps):
+    """Train until so many env steps were learned from; the last numbers logged."""
+    row, start = {}, time.monotonic()
+    while one.progress().env_steps < env_steps:
+        assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {one.progress()}"
+        row |= one.train()
+    return row

@@ -10,8 +10,7 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
-from tests.rl_models.rllib.small import plan
-from tests.rl_models.rllib.test_algorithms import train_until_learned
+from tests.rl_models.rllib.small import plan, train_until_learned
 from tune_experiments import furnmove_sync
 
 

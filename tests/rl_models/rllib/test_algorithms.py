@@ -17,7 +17,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Progress, Schedule
 from tests.patience import PATIENCE_SECONDS
-from tests.rl_models.rllib.small import plan
+from tests.rl_models.rllib.small import plan, train_until_learned
 
 pytestmark = pytest.mark.usefixtures("ray_session")
 LOGGED = (
@@ -54,15 +54,6 @@ def algorithm():
     yield build
     for one in built:
         one.close()
-
-
-def train_until_learned(one, env_steps):
-    """Train until so many env steps were learned from; the last numbers logged."""
-    row, start = {}, time.monotonic()
-    while one.progress().env_steps < env_steps:
-        assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {one.progress()}"
-        row |= one.train()
-    return row
 
 
 def copied(state):

@@ -6,7 +6,7 @@ import os
 import pytest
 import torch
 
-from rl_models.text.encoding_cache import EncodingCache, EncodingCacheError
+from rl_models.text.frozen import EncodingCache, EncodingCacheError
 
 
 def encoding(sentence):

@@ -6,9 +6,10 @@ import torch
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.registry import make
+from rl_models.batch import forward, to_batch
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.networks.tbone import TboneConfig
-from rl_models.schedule import Schedule
+from rl_models.schedule import Progress, Schedule
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
 from rl_models.training.collector import Collector
 from tests.toy_worlds import Errands
@@ -69,3 +70,8 @@ def assert_equal_fragments(one, other, close=()):
             np.testing.assert_allclose(value, theirs[name], atol=1e-5, rtol=1e-5, err_msg=name)
         else:
             np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+
+
+def ratio_error(objective, policy, fragment):
+    batch = objective.prepare(to_batch(fragment))
+    return float(objective.loss(forward(policy, batch), batch, Progress())[1]["policy/ratio_error"])

@@ -72,7 +72,7 @@ def test_vtrace_values_lasting_actions_alike():
     """On policy and with lambda 1 V-trace's target is the discounted sum, as GAE's is."""
     table = {"decides": [[True, False, True, True]], "alive": [[True] * 4], "values": [3.0, -50.0, 5.0]}
     batch = batch_of(**table)
-    from rl_models.losses.returns import gae, vtrace
+    from rl_models.losses.policy_gradient import gae, vtrace
 
     for objective in (Impala(gamma=GAMMA), Ppo(gamma=GAMMA, gae_lambda=1.0)):
         steps, values = objective._steps(batch, batch["values"], batch["last_values"])

@@ -11,7 +11,7 @@ from rl_models.batch import forward, to_batch
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.fragment import Fragment
-from rl_models.heads.joint_policy_head import MarginalHead, SyncHead, ValueHead
+from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress

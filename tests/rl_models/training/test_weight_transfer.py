@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser
-from rl_models.training.checkpoint_state import load_optimiser, optimiser_tensors
+from rl_models.algorithms.optimiser import OptimiserSettings, load_optimiser, make_optimiser, optimiser_tensors
 from rl_models.training.weight_transfer import (
     FrozenBuild,
     matching,

@@ -11,15 +11,15 @@ from rl_envs.furnmove.starts import make_starts
 from rl_models.networks.tbone import TboneConfig
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.evaluation import world_from
-from tune_experiments.cordial_sync.figures import styles
-from tune_experiments.cordial_sync.methods import METHODS
-from tune_experiments.cordial_sync.trajectory import (
+from tune_experiments.cordial_sync.figures import (
     draw_trajectory,
     median_start,
     moments,
     single_start,
     storyboard,
+    styles,
 )
+from tune_experiments.cordial_sync.methods import METHODS
 from tune_experiments.furnmove_methods import EXPERIMENT
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_states

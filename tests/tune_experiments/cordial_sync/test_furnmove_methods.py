@@ -7,7 +7,7 @@ import pytest
 
 from rl_envs.furnmove.start_file import save_starts
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.learner_config import ActorCriticConfig
+from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.losses import cordial as coordination
@@ -57,7 +57,7 @@ def test_every_row_learns_with_cordial_or_an_entropy_bonus_and_never_both(method
 @pytest.mark.parametrize("is_joint", [True, False])
 @pytest.mark.parametrize("agents", [2, 3])
 def test_every_family_learns_by_ppo_and_impala_joint_and_per_agent(method, algorithm, is_joint, agents):
-    learner = ActorCriticConfig(algorithm=algorithm, is_joint=is_joint)
+    learner = AlgorithmConfig(algorithm=algorithm, is_joint=is_joint)
     config = dataclasses.replace(TINY, learner=learner, num_agents=agents)
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
     statistics, _ = one_update(config, method)

@@ -8,7 +8,7 @@ import torch
 
 from rl_envs.furnlift.sight import sees_lifted
 from rl_envs.furnmove.actions import PASS
-from rl_envs.furnmove.eyes import Eyes
+from rl_envs.furnmove.frame_renderer import Eyes
 from rl_envs.furnmove.render import framed
 from rl_models.networks.visual import VisualConfig
 from tune_experiments.cordial_sync import communication, sights

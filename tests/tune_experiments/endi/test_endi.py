@@ -8,8 +8,8 @@ import torch
 
 from rl_envs.rtfm.stages import STAGES
 from rl_models.losses.grounding import GroundingLoss
+from rl_models.networks.added_observations import NOISE
 from rl_models.networks.entity_divider_emma import DividedEmma
-from rl_models.networks.noise import NOISE
 from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS, divides
@@ -17,26 +17,20 @@ from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
+from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi import messenger_config, rtfm_config
-from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, losses_of
-from tune_experiments.endi.division_table import CLAIM
+from tune_experiments.endi.division import CLAIM, ON_MATCHING, DivisionSettings, losses_of
 from tune_experiments.endi.messenger_trials import validate
 from tune_experiments.endi.rtfm_config import make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.config import make_world
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.results.rows import Result
 
-MESSENGER, RTFM = find_experiment("endi_messenger"), find_experiment("endi_rtfm")
 SCRIPTS = ("endi_messenger", "endi_rtfm", "endi_rtfm_generalisation", "endi_three_agents")
 MESSENGER_ROWS = messenger_config.RowName.__args__
 RTFM_ROWS = tuple(row for row in rtfm_config.RowName.__args__ if row != "qmix")
-
-
-def smoke(experiment, **changes):
-    return dataclasses.replace(experiment.presets["smoke"], **changes)
 
 
 def one_update(trial, worlds=3, length=5):
@@ -44,17 +38,6 @@ def one_update(trial, worlds=3, length=5):
     collector = Collector(world, policy, length, trial.objective.needs_values)
     collector.reset(0)
     return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
-
-
-def untrained(experiment, config, row, stage=0):
-    """A team at the beginning of one of its stages."""
-    made = experiment.plan(config, row, 0)
-    names = [one.name for one in made.stages]
-    progress = {"env_steps": 0, "episodes": 0, "updates": 0}
-    ended = [{"name": name, "passed": None, "progress": progress, "env_steps": 0} for name in names[:stage]]
-    curriculum = {"stage": names[stage], "progress": progress, "values": [], "ended": ended}
-    state = {"seed": 0, "progress": progress, "validated_at": 0, "method": row, "curriculum": curriculum}
-    return LoadedPolicy(made.stages[stage].plan.build_policy(), experiment, config, state)
 
 
 # ---------------------------------------------------------------------------------------------- how rows are trained
@@ -84,7 +67,7 @@ def test_every_row_of_rtfm_learns_with_its_own_losses(row):
     assert [name for name in ("num", "dis", "dis_balance", "kl") if f"loss/{name}" in told] == [
         name for name in (regulariser,) if name != "none"
     ]
-    assert ("loss/agent_modelling" in told) == (variant is not None and variant.modelling_weight > 0)
+    assert ("loss/agent_modelling" in told) == (variant is not None and variant.modelling_coef > 0)
 
 
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
@@ -112,7 +95,7 @@ def test_the_grounding_loss_weighs_for_an_agent_what_it_weighs_for_one_alone():
     """It is a mean over agents, and everything else a sum."""
     losses = MESSENGER.plan(smoke(MESSENGER), "emma_grounding", 0).stages[0].plan.objective.extra_losses
     (weight,) = (loss.weight.at(Progress()) for loss in losses if isinstance(loss, GroundingLoss))
-    assert weight == 2 * smoke(MESSENGER).learner.grounding_weight
+    assert weight == 2 * smoke(MESSENGER).learner.grounding_coef
 
 
 def test_weights_are_chosen_by_validation_or_the_last_ones():
@@ -343,7 +326,7 @@ def test_coverage_without_a_regulariser_stands_beside_the_papers_claim():
 def test_departures_tell_what_is_not_the_papers():
     told = " ".join(MESSENGER.deviations(MESSENGER.presets["laptop"]))
     assert "endi_dis_grounding: a contrastive grounding loss" in told
-    config = smoke(RTFM, division=DivisionSettings(masks="argmax", shares_network=True, modelling_weight=0.5))
+    config = smoke(RTFM, division=DivisionSettings(masks="argmax", shares_network=True, modelling_coef=0.5))
     told = " ".join(RTFM.deviations(config))
     for words in ("likelier side", "share one network", "weight of the agent modelling: 0.5"):
         assert words in told
@@ -356,7 +339,7 @@ def test_departures_tell_what_is_not_the_papers():
         ({"stages": (2, 1)}, "--stages must be some of 1 to 5"),
         ({"goal_channels": ()}, "--goal-channels: a stack needs at least one layer"),
         ({"goal_channels": (8, 4, 6)}, "--goal-channels: the last layer takes the sum"),
-        ({"division": DivisionSettings(regulariser_weight=-1.0)}, "division.regulariser-weight"),
+        ({"division": DivisionSettings(regulariser_coef=-1.0)}, "division.regulariser-coef"),
         ({"division": DivisionSettings(kl_deviation=0.0)}, "division.kl-deviation"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, num_agents=4)}, "task.num-agents"),
         ({"task": dataclasses.replace(RTFM.presets["laptop"].task, team_loss=float("nan"))}, "task.team-loss"),
@@ -369,9 +352,9 @@ def test_what_no_run_can_have_is_one_sentence(changes, said):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
-    losses = losses_of(variant, DivisionSettings(regulariser_weight=0.5, kl_deviation=0.7, modelling_weight=2.0))
+    losses = losses_of(variant, DivisionSettings(regulariser_coef=0.5, kl_deviation=0.7, modelling_coef=2.0))
     of_modelling = {"endi_sup": 0.0, "endi_dis_weak_modelling": pytest.approx(0.2)}.get(variant, 2.0)
-    assert (losses.regulariser_weight, losses.deviation, losses.modelling_weight) == (0.5, 0.7, of_modelling)
+    assert (losses.regulariser_coef, losses.deviation, losses.modelling_coef) == (0.5, 0.7, of_modelling)
     assert losses.regulariser == VARIANTS[variant].regulariser
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from tests.tune_experiments.endi.test_endi import MESSENGER, RTFM, smoke, untrained
+from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
 from tune_experiments.endi import episode_video
 from tune_experiments.endi.episode_video import ringed
 from tune_experiments.endi.figures import CURVES, draw_all

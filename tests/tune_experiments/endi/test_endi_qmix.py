@@ -12,7 +12,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tune_experiments.core.errors import UserError
-from tune_experiments.endi.qmix_config import QmixSettings
+from tune_experiments.endi.rtfm_config import QmixSettings
 from tune_experiments.endi.rtfm_evaluation import columns
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import load_policy

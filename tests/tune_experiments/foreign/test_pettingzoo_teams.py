@@ -20,7 +20,7 @@ from tune_experiments.foreign.config import Config
 from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.run.stage_training import _said_of
+from tune_experiments.run.stage_training import _notice_of
 
 EXPERIMENT = find_experiment("pettingzoo_teams")
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -133,8 +133,8 @@ def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
     assert other.restore_snapshot(one.snapshot()) == 0, "nobody has played yet"
     one.sample(num_timesteps=1)
     assert other.restore_snapshot(one.snapshot()) == restarted
-    assert _said_of({"env_steps": 8.0}) == {}
-    said = _said_of({"env_steps": 8.0, RESTARTED: 2.0})["said"]
+    assert _notice_of({"env_steps": 8.0}) == {}
+    said = _notice_of({"env_steps": 8.0, RESTARTED: 2.0})["notice"]
     assert said.startswith("2 games cannot be restored, because their environment has chance that its seed does not")
 
 

@@ -12,7 +12,7 @@ from tune_experiments import matrix_game
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch as launching
-from tune_experiments.launch.callbacks import Callback
+from tune_experiments.launch.finished_run import Callback
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.trial_log import read_metrics

@@ -67,6 +67,38 @@ def test_a_key_is_an_action_and_the_score_stands_there(kitchen, tab):  # noqa: F
     assert tab.complaints == []
 
 
+def test_furniture_is_carried_by_keys_and_every_agent_has_the_colour_of_its_picture(tmp_path, tab):  # noqa: F811
+    game = HumanGame(untrained("furnmove_sync", "sync_13_cordial"), "agent_1", 3, tmp_path)
+    with serving(game) as server:
+        tab.goto(server.address)
+        until_step(tab, 0)
+        said = [button.replace("\n", " ") for button in tab.locator("#actions button").all_inner_texts()]
+        assert {"MoveAhead\u2191", "RotateLeft\u2190", "MoveWithObjectAhead1", "Passspace"} <= set(said)
+        for step, key in enumerate(("ArrowUp", "1", "5", " "), start=1):
+            tab.keyboard.press(key)
+            until_step(tab, step)
+        assert "agent_1: Pass" in tab.inner_text("#last")
+        colour = "dot => dot.style.background"
+        dots = [tab.locator(f"{where} .dot").last.evaluate(colour) for where in ("#who", "#last")]
+        assert dots == ["rgb(219, 62, 50)"] * 2
+    assert load_episode(game.saved[0]).actions[:, 1].tolist() == [
+        said.index(name) for name in ("MoveAhead\u2191", "MoveWithObjectAhead1", "RotateObjectRight5", "Passspace")
+    ]
+    assert tab.complaints == []
+
+
+def test_who_plays_alone_is_told_so_and_reads_the_manual(tmp_path, tab):  # noqa: F811
+    with serving(HumanGame(untrained("messenger_emma", "emma"), "agent_0", 3, tmp_path)) as server:
+        tab.goto(server.address)
+        until_step(tab, 0)
+        assert "You are agent_0; you play instead of the team emma-seed0." in tab.inner_text("#who")
+        wait_until(lambda: tab.evaluate("document.getElementById('world').width") > 400, 60, "there is no manual")
+        tab.keyboard.press("ArrowLeft")
+        until_step(tab, 1)
+        assert tab.inner_text("#last") == "agent_0: left"
+    assert tab.complaints == []
+
+
 def test_an_episode_is_played_to_its_end_and_another_begins(tmp_path, tab):  # noqa: F811
     game = HumanGame(untrained("endi_messenger", "emma"), "agent_0", 3, tmp_path)
     with serving(game) as server:

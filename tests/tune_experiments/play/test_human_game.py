@@ -9,8 +9,8 @@ import aiohttp
 import numpy as np
 import pytest
 
+from tests.tune_experiments.play.pages import data_of
 from tests.tune_experiments.play.teams import untrained
-from tests.tune_experiments.play.test_page import data_of
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError

@@ -2,63 +2,26 @@
 
 import base64
 import hashlib
-import html.parser
 import io
-import json
 import re
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from tests.tune_experiments.play.pages import EVIL, Elements, data_of, episode_of
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.__main__ import main as after_training
-from tune_experiments.play.episode import AgentStep, Episode, Step, record_episodes
+from tune_experiments.play.episode import AgentStep, record_episodes
 from tune_experiments.play.maps import AttentionMap
 from tune_experiments.play.show import write_page
-from tune_experiments.play.spectator import Note
 from tune_experiments.play.viewer.page import FOLDER, ShownTeam, page_of
 from tune_experiments.play.viewer.pictures import KEY_EVERY, pieces_of
 from tune_experiments.run.run_folder import CONFIG_FILE
 
-EVIL = "</script><img src=x onerror=alert(1)><!--\u2028"
-
-
-def told(*texts, picture=None):
-    """An episode of one agent that says these texts, one a step."""
-    steps = [
-        Step(picture, (AgentStep("stay", (("stay", 1.0),), text),), notes=(Note(text[:99], text),), rewards=(0.0,))
-        for text in texts
-    ]
-    return Episode("seed 0", "start", ("agent_0",), ("stay",), steps, picture, metrics={"length": float(len(steps))})
-
-
-class Elements(html.parser.HTMLParser):
-    """Start tags of a page with their attributes, and the text inside its scripts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.scripts, self._inside = [], [], None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        self._inside = tag
-
-    def handle_data(self, data):
-        if self._inside == "script":
-            self.scripts.append(data)
-
-    def handle_endtag(self, tag):
-        self._inside = None
-
-
-def data_of(page):
-    return json.loads(Elements(page).scripts[0])
-
 
 def test_the_policy_allows_the_pages_own_program_and_style_and_nothing_else():
-    page = page_of("a title", [ShownTeam("team", "about", [told("hello")])])
+    page = page_of("a title", [ShownTeam("team", "about", [episode_of("hello")])])
     elements = Elements(page)
     policy = next(attributes["content"] for tag, attributes in elements.tags if "http-equiv" in attributes)
     program = (FOLDER / "viewer.js").read_text()
@@ -70,7 +33,7 @@ def test_the_policy_allows_the_pages_own_program_and_style_and_nothing_else():
 
 
 def test_the_page_names_no_address_and_has_no_inline_handler():
-    elements = Elements(page_of("a title", [ShownTeam("team", "about", [told("hello")])]))
+    elements = Elements(page_of("a title", [ShownTeam("team", "about", [episode_of("hello")])]))
     names = {name for _, attributes in elements.tags for name in attributes}
     assert not names & {"src", "href", "srcset", "style", "action"}
     assert not any(name.startswith("on") for name in names)
@@ -78,7 +41,7 @@ def test_the_page_names_no_address_and_has_no_inline_handler():
 
 @pytest.mark.parametrize("text", [EVIL, "<svg/onload=alert(1)>", "%PROGRAM% %DATA%", "\u202e\x00 & ' \" \\"])
 def test_no_text_of_a_model_ends_the_element_that_holds_it(text):
-    harmless, page = (page_of(one, [ShownTeam(one, one, [told(one)])]) for one in ("a text", text))
+    harmless, page = (page_of(one, [ShownTeam(one, one, [episode_of(one)])]) for one in ("a text", text))
     assert [tag for tag, _ in Elements(page).tags] == [tag for tag, _ in Elements(harmless).tags]
     data = data_of(page)
     assert data["title"] == text
@@ -92,7 +55,7 @@ def test_the_program_writes_no_text_as_markup():
 
 def test_a_long_message_is_kept_whole_and_once():
     message = "word " * 200_000
-    page = page_of("a title", [ShownTeam("team", "about", [told(message, message, message)])])
+    page = page_of("a title", [ShownTeam("team", "about", [episode_of(message, message, message)])])
     assert len(page) < 1_200_000
     assert message in data_of(page)["teams"][0]["episodes"][0]["texts"]
 
@@ -119,7 +82,7 @@ def test_pieces_of_pictures_laid_over_one_another_give_every_picture():
 
 def test_weights_of_attention_come_back_to_half_a_percent():
     weights = np.random.default_rng(0).random((2, 3)).astype(np.float32)
-    episode = told("hello")
+    episode = episode_of("hello")
     episode.steps[0].agents = (
         AgentStep("stay", attention=(AttentionMap("goal", ("a", "b"), ("x", "y", "z"), weights),)),
     )

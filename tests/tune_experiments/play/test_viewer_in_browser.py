@@ -5,8 +5,8 @@ import pytest
 
 from cluster.testing.local_cluster import wait_until
 from tests.browser import chromium, tab  # noqa: F401 (fixtures)
+from tests.tune_experiments.play.pages import EVIL, episode_of
 from tests.tune_experiments.play.teams import untrained
-from tests.tune_experiments.play.test_page import EVIL, told
 from tune_experiments.play.show import write_page
 from tune_experiments.play.viewer.page import ShownTeam, page_of
 
@@ -68,7 +68,7 @@ def test_a_team_can_be_exchanged_and_another_start_chosen(pair, tab):  # noqa: F
 @pytest.mark.parametrize("text", [EVIL, "<img src=x onerror=\"document.title='taken'\">", "word " * 200_000])
 def test_what_a_model_wrote_is_shown_as_it_is_and_does_nothing(text, tmp_path, tab):  # noqa: F811
     path = tmp_path / "page.html"
-    path.write_text(page_of("a title", [ShownTeam("team", "about", [told(text, "done")])]), encoding="utf-8")
+    path.write_text(page_of("a title", [ShownTeam("team", "about", [episode_of(text, "done")])]), encoding="utf-8")
     tab.goto(path.as_uri())
     assert tab.locator(".message").inner_text().startswith(text.strip()[:100])
     assert tab.locator("img").count() == 0 and tab.title() == "a title"

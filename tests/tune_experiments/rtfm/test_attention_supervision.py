@@ -45,7 +45,7 @@ def test_every_other_row_learns_as_before_from_worlds_that_tell_nothing():
 
 def test_the_loss_is_that_of_txt2pi_plus_the_weighted_error_of_the_attention():
     (plain, _), (with_, statistics) = losses(plan(SMOKE, "txt2pi", 0)), losses(plan(SMOKE, SUPERVISED, 0))
-    added = SMOKE.attention_weight * statistics["loss/attention"]
+    added = SMOKE.attention_coef * statistics["loss/attention"]
     torch.testing.assert_close(with_, plain + added)
     # An untrained reader looks at all twelve words.
     assert statistics["loss/attention"].item() == pytest.approx(np.log(12), abs=0.3)

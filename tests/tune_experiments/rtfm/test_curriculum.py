@@ -66,7 +66,7 @@ def test_every_stage_leaves_its_last_checkpoint(whole):
 
 
 def test_the_live_line_hears_how_stages_end_and_what_was_handed_over(whole):
-    said = [row["said"] for row in whole[1] if "said" in row]
+    said = [row["notice"] for row in whole[1] if "notice" in row]
     assert said[0].startswith("stage 1 of 3, calm, was passed after 40 env steps (valid/sum")
     assert said[1] == (
         "stage 2 of 3, windy, after calm: 7 of 8 weights loaded, 1 by rows, 2 frozen, the optimiser goes on with 5 "
@@ -285,7 +285,7 @@ def test_training_that_stops_says_so_and_is_no_result_of_the_whole_curriculum(tm
     first = Stage(name="calm", plan=plan("calm"), promotion=rule, evaluate=test)
     declared = Curriculum((first, Stage(name="windy", plan=plan("windy"))))
     rows = run(tmp_path, declared, game="windy")
-    assert rows[-1]["said"].endswith("wanted 1e+09): training stops")
+    assert rows[-1]["notice"].endswith("wanted 1e+09): training stops")
     assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 2 * BATCH, 3 * BATCH]
     assert {result.world for result in read_test_results(tmp_path)} == worlds
 

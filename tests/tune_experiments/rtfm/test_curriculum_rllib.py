@@ -114,7 +114,7 @@ def test_ppo_that_dies_between_its_stages_and_in_the_second_ends_as_if_it_had_no
         if is_moment(row):
             raise Died
 
-    for is_moment in (lambda row: "after calm" in row.get("said", ""), lambda row: row["env_steps"] == 5 * BATCH):
+    for is_moment in (lambda row: "after calm" in row.get("notice", ""), lambda row: row["env_steps"] == 5 * BATCH):
         with pytest.raises(Died):
             run(other, declared, functools.partial(die_at, is_moment), "windy")
     run(other, declared, game="windy")

@@ -14,7 +14,7 @@ from torch import nn
 
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.heads.joint_policy_head import MarginalHead, ValueHead
+from rl_models.heads.mixture_heads import MarginalHead, ValueHead
 from rl_models.policy import Features, TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule

@@ -184,7 +184,7 @@ def test_the_live_line_shows_what_training_can_take_at_most():
     assert one.live() == {"stage": "1/2 easy", "budget_env_steps": 150}
     train(one, 40, win_rate=0.9)
     train(one, 60, win_rate=0.9)
-    assert one.live()["said"] == one.verdict()
+    assert one.live()["notice"] == one.verdict()
     assert one.curves() == {"curriculum/stage": 1, "curriculum/stage_env_steps": 60, "curriculum/passed": 1.0}
     one.next_stage()
     assert one.live() == {"stage": "2/2 hard", "budget_env_steps": 110}

@@ -45,9 +45,9 @@ def test_a_sentence_is_said_at_once_and_once():
     sent = []
     with PacedReport(sent.append, clock=Clock()) as report:
         report({"env_steps": 1})
-        report({"said": "the disk is full"})
+        report({"notice": "the disk is full"})
         report({"env_steps": 2})
-    assert sent == [{"env_steps": 1}, {"said": "the disk is full"}, {"env_steps": 2}]
+    assert sent == [{"env_steps": 1}, {"notice": "the disk is full"}, {"env_steps": 2}]
 
 
 def test_nothing_is_reported_of_a_trial_that_fails():

@@ -1,5 +1,6 @@
 """A run in a store: the copy is whole, continues anywhere, outlives an outage, and touches nothing that others keep."""
 
+import contextlib
 import copy
 import io
 import json
@@ -32,11 +33,12 @@ from tests.tune_experiments.run.remote_runs import (
     visible,
 )
 from tune_experiments.__main__ import main
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.launch.launch import show_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.run import remote_claim, remote_sync
+from tune_experiments.results.trial_log import REFUSED
+from tune_experiments.run import remote_claim, remote_sync, tuning
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder, uri_of
 
 
@@ -339,6 +341,35 @@ def test_a_folder_that_vanishes_takes_nothing_with_it(tmp_path):
 def test_an_unknown_store_is_one_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot be opened"):
         RemoteSync(tmp_path, "abfs://nothing")
+
+
+class Away:
+    """A store in which every question fails."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def get_file_info(self, selector):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "starts_again"), [(ConnectionError("no answer"), True), (FileNotFoundError("no such bucket"), False)]
+)
+def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_there(
+    error, starts_again, tmp_path, monkeypatch
+):
+    def pull(*_):
+        copy = RemoteSync(tmp_path, copy_at(tmp_path))
+        copy._store = Away(error)
+        copy.pull()
+
+    reported = []
+    monkeypatch.setattr(tuning, "train_request", pull)
+    monkeypatch.setattr("ray.tune.report", reported.append)
+    with pytest.raises(StoreUnavailableError) if starts_again else contextlib.nullcontext():
+        tuning.train_trial({"request": {}})
+    assert [list(row) for row in reported] == ([] if starts_again else [[REFUSED]])
 
 
 @pytest.mark.parametrize("words", [["table", "s3://bucket/a"], ["compare", "runs/a", "s3://bucket/a"]])

@@ -14,7 +14,7 @@ from tune_experiments.run.request import request_for
 from tune_experiments.run.wandb_log import WandbLogger
 
 IDENTITY = {"experiment": "matrix_game", "method": "sync", "seed": 0, "config": {"games": 8}}
-ROWS = [{"env_steps": 10, "loss/total": 1.0, "said": "hello"}, {"env_steps": 20, "loss/total": 0.5}]
+ROWS = [{"env_steps": 10, "loss/total": 1.0, "notice": "hello"}, {"env_steps": 20, "loss/total": 0.5}]
 
 
 class Run:
@@ -107,7 +107,7 @@ def test_a_refusal_is_said_once_and_training_goes_on(wandb, refuses):
     run = wandb({refuses})
     rows = train()
     assert [row for row in rows if "env_steps" in row] == ROWS
-    (said,) = [row["said"] for row in rows if "env_steps" not in row]
+    (said,) = [row["notice"] for row in rows if "env_steps" not in row]
     assert said.startswith("Weights & Biases gets nothing of this trial any more (")
     assert "\n" not in said
     assert sum(name == refuses for name, _, _ in run.calls) == 1, "it is not tried again"
@@ -117,7 +117,7 @@ def test_without_the_package_it_is_said_too(wandb, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)  # as if it were not installed
     rows = train()
     assert len(rows) == len(ROWS) + 1
-    assert "wandb" in rows[0]["said"]
+    assert "wandb" in rows[0]["notice"]
 
 
 def test_without_a_project_nobody_is_asked(wandb, monkeypatch):

@@ -101,3 +101,13 @@ def roll(layout, worlds=64, steps=60, seed=0):
     )
     pairs = tuple(pair for moment in moments for pair in moment[2])
     return world.kitchen, domain, Transitions(previous, current, pairs)
+
+
+PAPER = r"""
+\begin{document}
+Deep networks have been applied to a great many hard problems in the course of the last ten years.
+
+Two chefs cook \emph{soup}. Each chef must put three onions into the pot, which then cooks for 20 steps \cite{x}.
+When the soup is ready a chef needs a dish for it, and delivers it to the hatch.
+\end{document}
+"""

@@ -6,6 +6,7 @@ import pytest
 
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.offline import OfflineBackend
+from tests.tune_experiments.sama.kitchens import PAPER
 from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
@@ -17,14 +18,6 @@ from tune_experiments.sama.trials import plan, with_training_data
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
-PAPER = r"""
-\begin{document}
-Deep networks have been applied to a great many hard problems in the course of the last ten years.
-
-Two chefs cook \emph{soup}. Each chef must put three onions into the pot, which then cooks for 20 steps \cite{x}.
-When the soup is ready a chef needs a dish for it, and delivers it to the hatch.
-\end{document}
-"""
 WEATHER = "It will rain in the morning, and the afternoon is going to be sunny and warm."
 
 

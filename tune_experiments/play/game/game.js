@@ -44,8 +44,15 @@ function draw(png) {
     const canvas = byId("world");
     canvas.width = image.width;
     canvas.height = image.height;
+    canvas.style.setProperty("--ratio", image.width / image.height);
     canvas.getContext("2d").drawImage(image, 0, 0);
   }).catch(() => null);
+}
+
+function dot(name) {
+  const element = make("i", "dot");
+  element.style.background = view.colours[view.agents.indexOf(name)] ?? "none";
+  return element;
 }
 
 function button(action, number) {
@@ -60,12 +67,14 @@ function show() {
   document.querySelector("main").hidden = false;
   document.title = `Concord: ${view.caption}`;
   byId("caption").textContent = view.caption;
-  byId("who").textContent = `You are ${view.you}; the others are the team ${view.team}.`;
+  const alone = view.agents.length === 1;
+  const others = alone ? [`; you play instead of the team ${view.team}.`] : [`; the others are the team ${view.team}.`];
+  byId("who").replaceChildren("You are ", dot(view.you), view.you, ...others);
   byId("score").textContent = view.score;
   byId("reward").textContent = view.reward;
   byId("step").textContent = `${view.step} of ${view.limit}`;
-  byId("last").textContent = Object.entries(view.done).map(([name, done]) => `${name}: ${done || "carries on"}`).join(" \u00b7 ");
-  byId("heard").replaceChildren(...Object.entries(view.heard).filter(([, text]) => text).map(([name, text]) => make("p", "said", `${name}: ${text}`)));
+  byId("last").replaceChildren(...Object.entries(view.done).map(([name, done]) => make("span", "", dot(name), `${name}: ${done || "carries on"}`)));
+  byId("heard").replaceChildren(...Object.entries(view.heard).filter(([, text]) => text).map(([name, text]) => make("p", "said", dot(name), `${name}: ${text}`)));
   byId("talk").hidden = !view.reads;
   byId("actions").replaceChildren(...view.actions.map(button));
   byId("end").hidden = !view.ended;

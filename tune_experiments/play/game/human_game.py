@@ -17,7 +17,7 @@ from PIL import Image
 
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.device import to_device
-from rl_models.networks.speech import MESSAGES, speech_of
+from rl_models.networks.added_observations import MESSAGES, speech_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
@@ -131,6 +131,7 @@ class HumanGame:
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
             "you": agents[self.agent],
+            "colours": [f"rgb{tuple(colour)}" for colour in self._world.agent_colours()],
             "agents": list(agents),
             "step": len(self._actions),
             "limit": self._world.max_episode_steps,

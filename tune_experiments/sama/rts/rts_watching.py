@@ -28,7 +28,7 @@ def video(loaded: LoadedPolicy, seed: int, most: int = MOST_FRAMES) -> list[np.n
         if len(frames) < most:
             frames.append(world.render(0))
 
-    planned(loaded.config, loaded.method, loaded.policy, seed, 1, watch)
+    planned(loaded.config, loaded.method, loaded.policy, seed, 1, watch, loaded.trial_folder)
     return frames
 
 
@@ -39,7 +39,7 @@ def record_games(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int
 
 def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
     recorder = _Recorder(f"seed {seed}", most)
-    found = planned(loaded.config, loaded.method, loaded.policy, seed, 1, recorder)
+    found = planned(loaded.config, loaded.method, loaded.policy, seed, 1, recorder, loaded.trial_folder)
     episode = recorder.episode
     assert episode is not None
     if len(episode.steps) > 1:

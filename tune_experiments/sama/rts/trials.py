@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from rl_models.algorithms.learner_config import make_objective
@@ -17,8 +18,8 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import uniform_team
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.no_training import NoTraining
 from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.play.loading import load_policy
 from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import play as play_learned
@@ -145,22 +146,30 @@ def planner_name(config: RtsConfig) -> str:
     return {"offline": "rules", "noisy": f"{config.noise} rules"}.get(config.planner, config.model.name)
 
 
-def evaluate(config: RtsConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-    """All tests of a row, by name."""
+def evaluate(
+    config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None
+) -> dict[str, Episodes]:
+    """All tests of a row, by name; `trial_folder` keeps the manual that is written for the trial."""
     assert isinstance(policy, SeededTeam)
     seed = config.test_seed + policy.seed
     found = {}
     if "commanders" in config.tests:
         found = {test: commanded(config, method, policy, one, seed) for test, one in COMMANDERS.items()}
     for test, changed in conditions(config).items():
-        found[test] = planned(changed, method, policy, seed)
+        found[test] = planned(changed, method, policy, seed, trial_folder=trial_folder)
         if test != plain_test(config):
             del found[test][TRANSCRIPT]
     return found
 
 
 def planned(
-    config: RtsConfig, method: str, policy: TeamPolicy, seed: int, episodes: int = 0, watch: Watch | None = None
+    config: RtsConfig,
+    method: str,
+    policy: TeamPolicy,
+    seed: int,
+    episodes: int = 0,
+    watch: Watch | None = None,
+    trial_folder: Path | None = None,
 ) -> Episodes:
     """Games under the planner that the settings name.
 
@@ -171,12 +180,13 @@ def planned(
         seed: of the games, and of what the planner errs in.
         episodes: B, played side by side; 0 takes the test's number.
         watch: looks on.
+        trial_folder: which keeps the manual that is written for the trial.
 
     Returns:
         as `RtsPlay.run`, with the transcript and what `planning_metrics` counts.
     """
     worlds, task = episodes or config.test_episodes, str(num_agents_of(method))
-    loop = loop_of(config, task, seed)
+    loop = loop_of(config, task, seed, trial_folder)
     executor = learned(policy) if is_learned(method) else scripted
     with (
         closing(make_world(config, method, worlds)) as world,

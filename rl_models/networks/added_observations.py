@@ -1,28 +1,81 @@
-"""Texts that agents read, and messages that they write to each other, before any of them acts.
+"""What a collector adds to the observations before agents act: noise that a network draws, texts and messages.
 
-A collector asks the network for a `Speech`, which turns observations into texts and messages and adds them to the
-observations. Messages and the rows of the texts travel with the fragment, and each distinct text travels once beside
-them (`texts.py`). So all epochs read the same texts, and a learner knows neither words nor world. If words are drawn,
-the uniform numbers come from the world's own stream. If the observations hold messages already, these are used.
+All of it travels with the fragment, so all epochs learn from what the agents have seen, and a learner knows neither
+words nor world. Random numbers come from the world's own stream.
+
+Noise is for networks that draw something beside the actions of their agents, such as the masks of EnDi, with separate
+draws for each agent. Without noise a network takes the most probable choice.
+
+Texts and messages come from the network's `Speech`. Each distinct text travels once beside the rows that point at it
+(`texts.py`). If the observations hold messages already, these are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rl_models.fragment import Array
 from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamNetwork
+from rl_models.team_world import Chance
 
-Array = NDArray[Any]
+NOISE = "noise"
+"""Observation key of the noise, [B, T, N, ...] float32, uniform in [0, 1]."""
+NOISE_DRAW = 2**20
+"""Draw number of the first noise; draws with smaller numbers sample the actions."""
+
+
+@runtime_checkable
+class DrawsNoise(Protocol):
+    """A network that draws something itself, beside the actions of its agents."""
+
+    def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
+        """Shape of one agent's noise at one step, None for no noise; `obs` is name -> [B, N, ...]."""
+
+
+def noise_shape(network: TeamNetwork, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """Shape of one agent's noise at one step; None for a network without noise.
+
+    Args:
+        network: any network.
+        obs: present observations, name -> [B, N, ...].
+    """
+    return network.noise_shape(obs) if isinstance(network, DrawsNoise) else None
+
+
+def with_noise(
+    network: TeamNetwork,
+    chance: Chance,
+    num_agents: int,
+    obs: Mapping[str, Array],
+    worlds: slice | NDArray[np.integer] = slice(None),
+) -> dict[str, Array]:
+    """Observations with the noise that a network needs, name -> [K, N, ...]; unchanged if it needs none.
+
+    Args:
+        network: any network.
+        chance: random stream of all worlds at this step.
+        num_agents: N.
+        obs: present observations of K worlds, name -> [K, N, ...].
+        worlds: the K worlds among all, a slice or [K] int.
+    """
+    shape = noise_shape(network, obs)
+    if shape is None:
+        return dict(obs)
+    uniforms = chance.policy_uniforms(num_agents * math.prod(shape), NOISE_DRAW)[worlds]
+    return {**obs, NOISE: uniforms.reshape(-1, num_agents, *shape).astype(np.float32)}
+
 
 MESSAGES = "messages"
 """Observation key of the agents' messages, [B, T, N, L] int32 token ids, -1 after the end."""
-FIRST_DRAW = 2**24
+MESSAGE_DRAW = 2**24
 """Draw number of the first word; draws with smaller numbers are those of actions and noise."""
 
 
@@ -107,7 +160,7 @@ def with_speech(
     if speech is None:
         return obs
     is_drawn = speech.draws and MESSAGES not in obs
-    uniforms = torch.from_numpy(uniforms_of(speech.draws, FIRST_DRAW)) if is_drawn else None
+    uniforms = torch.from_numpy(uniforms_of(speech.draws, MESSAGE_DRAW)) if is_drawn else None
     return obs | {key: value[:, 0].cpu().numpy() for key, value in speech.narrate(tensors(obs), uniforms).items()}
 
 

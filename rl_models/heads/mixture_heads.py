@@ -1,0 +1,235 @@
+"""Heads whose policies are mixtures of marginals (`distributions/mixture.py`), and the value heads beside them.
+
+| heads | of | layers |
+|---|---|---|
+| `MarginalHead`, `SyncHead`, `ValueHead` | A Cordial Sync, section 4.2 | one linear layer; SYNC's mixture has three |
+| `LegalPolicyHead`, `LayeredValueHead` | RTFM, eqs. 21-22 | two with a ReLU; the released code has one |
+| `PolicyTower`, `LegalPolicyTower`, `ValueTower` | EMMA, section 4 | one, on the policy's or the value's half |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.layers.initialisation import glorot_, glorot_matrices_
+from rl_models.policy import Features
+
+
+class AgentLayers(nn.Module):
+    """One layer that all agents share, or N layers, one for each agent."""
+
+    def __init__(self, members: Iterable[nn.Module]) -> None:
+        """Store the layers.
+
+        Args:
+            members: one layer that all agents share, or N layers, one for each agent.
+        """
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Apply each agent's layer to its features: [..., N, F] -> [..., N, outputs] float32."""
+        if len(self.members) == 1:
+            shared: Tensor = self.members[0](features)
+            return shared
+        pairs = zip(self.members, features.unbind(-2), strict=True)
+        return torch.stack([layer(of_agent) for layer, of_agent in pairs], -2)
+
+
+class AgentLinear(AgentLayers):
+    """Linear layer on agents' features with Glorot-uniform weights."""
+
+    def __init__(self, inputs: int, outputs: int, members: int = 1) -> None:
+        """Build the layers.
+
+        Args:
+            inputs: F, width of the input.
+            outputs: width of the output.
+            members: 1 for one layer that all agents share, N for one layer an agent.
+        """
+        super().__init__(nn.Linear(inputs, outputs) for _ in range(members))
+        glorot_matrices_(self)
+
+
+_NEVER = -1e9
+"""Logit of an illegal action. Its probability is 0 in every precision; it is finite, so its entropy is 0 and no NaN."""
+
+
+def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
+    """Logits [..., A] with those of illegal actions far below all others; as they are if `legal` is None.
+
+    Args:
+        logits: [..., A] float32.
+        legal: [..., A] bool, of a shape that the logits' broadcasts to.
+    """
+    return logits if legal is None else logits.masked_fill(~legal, _NEVER)
+
+
+class LegalPolicyHead(nn.Module):
+    """Marginal policies over the legal actions, or over all actions if the world does not say which are legal."""
+
+    def __init__(
+        self, features: int, num_actions: int, hidden_size: int = 0, only_legal: bool = True, members: int = 1
+    ) -> None:
+        """Build the layers.
+
+        Args:
+            features: F.
+            num_actions: A.
+            hidden_size: width of the hidden layer; 0 for no hidden layer.
+            only_legal: draw legal actions only.
+            members: 1 for one head that all agents share, N for one head an agent.
+        """
+        super().__init__()
+        self.components, self.num_actions = 1, num_actions
+        self._only_legal = only_legal
+        self.policy = _layers(features, hidden_size, num_actions, members)
+
+    def forward(self, features: Features) -> MixtureOfMarginals:
+        """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
+        logits = legal_logits(self.policy(features.features), features.legal if self._only_legal else None)
+        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+
+
+class LayeredValueHead(nn.Module):
+    """Each agent's value of the present state, with a hidden layer or without."""
+
+    def __init__(self, features: int, hidden_size: int = 0, members: int = 1) -> None:
+        super().__init__()
+        self.value = _layers(features, hidden_size, 1, members)
+
+    def forward(self, features: Features) -> Tensor:
+        """Features [B, T, N, F] -> values [B, T, N] float32."""
+        values: Tensor = self.value(features.features)
+        return values.squeeze(-1)
+
+
+def _layers(inputs: int, hidden_size: int, outputs: int, members: int) -> nn.Module:
+    """One linear layer, or two with a ReLU between them; shared by all agents or one such part an agent."""
+    if members > 1:
+        return AgentLayers(_layers(inputs, hidden_size, outputs, 1) for _ in range(members))
+    if hidden_size == 0:
+        return nn.Linear(inputs, outputs)
+    return nn.Sequential(nn.Linear(inputs, hidden_size), nn.ReLU(), nn.Linear(hidden_size, outputs))
+
+
+_MIXTURE_HIDDEN = 64
+
+
+class MarginalHead(nn.Module):
+    """Marginal policies: each agent draws its own action, a legal one if the network says which are legal."""
+
+    reads_messages = False
+
+    def __init__(self, features: int, num_actions: int) -> None:
+        super().__init__()
+        self.components, self.num_actions = 1, num_actions
+        self.policy = nn.Linear(features, num_actions)
+        glorot_(self)
+
+    def forward(self, features: Features) -> MixtureOfMarginals:
+        """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
+        logits = legal_logits(self.policy(features.features), features.legal).unsqueeze(-2)
+        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits)
+
+
+class SyncHead(nn.Module):
+    """SYNC policies: M marginal policies an agent, and mixture weights that every agent computes from all messages.
+
+    Each of the M policies has legal actions only, if the network says which are legal.
+    """
+
+    reads_messages = True
+
+    def __init__(
+        self, features: int, num_actions: int, components: int, num_agents: int, message_features: int
+    ) -> None:
+        super().__init__()
+        self.components, self.num_actions = components, num_actions
+        self.policies = nn.Linear(features, components * num_actions)
+        self.mixture = nn.Sequential(
+            nn.Linear(message_features * num_agents, _MIXTURE_HIDDEN),
+            nn.ReLU(),
+            nn.Linear(_MIXTURE_HIDDEN, _MIXTURE_HIDDEN),
+            nn.ReLU(),
+            nn.Linear(_MIXTURE_HIDDEN, components),
+        )
+        glorot_(self)
+
+    def forward(self, features: Features) -> MixtureOfMarginals:
+        """Features [B, T, N, F] with messages [B, T, N, message features] -> joint policy with batch shape [B, T].
+
+        Raises:
+            ValueError: the agents of the network exchange no messages.
+        """
+        if features.messages is None:
+            raise ValueError(
+                "SYNC computes its mixture weights from messages: use a network whose agents exchange messages"
+            )
+        logits = self.policies(features.features).unflatten(-1, (self.components, -1))
+        logits = legal_logits(logits, None if features.legal is None else features.legal.unsqueeze(-2))
+        return MixtureOfMarginals.from_logits(self.mixture(features.messages.flatten(-2)), logits)
+
+
+class ValueHead(nn.Module):
+    """Each agent's value of the present state."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.value = nn.Linear(features, 1)
+        glorot_(self)
+
+    def forward(self, features: Features) -> Tensor:
+        """Features [B, T, N, F] -> values [B, T, N] float32."""
+        return torch.squeeze(self.value(features.features), -1)
+
+
+class PolicyTower(nn.Module):
+    """Marginal policies on the first half of the features."""
+
+    def __init__(self, features: int, num_actions: int, members: int = 1) -> None:
+        """Build the output layer.
+
+        Args:
+            features: F, width of both halves together.
+            num_actions: A.
+            members: 1 for one layer that all agents share, N for one layer an agent.
+        """
+        super().__init__()
+        self.components, self.num_actions = 1, num_actions
+        self.policy = AgentLinear(features // 2, num_actions, members)
+
+    def forward(self, features: Features) -> MixtureOfMarginals:
+        """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
+        logits = self.policy(features.features.chunk(2, -1)[0])
+        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+
+
+class ValueTower(nn.Module):
+    """Each agent's value of the present state, from the second half of the features."""
+
+    def __init__(self, features: int, members: int = 1) -> None:
+        super().__init__()
+        self.value = AgentLinear(features // 2, 1, members)
+
+    def forward(self, features: Features) -> Tensor:
+        """Features [B, T, N, F] -> values [B, T, N] float32."""
+        values: Tensor = self.value(features.features.chunk(2, -1)[1])
+        return values.squeeze(-1)
+
+
+class LegalPolicyTower(LegalPolicyHead):
+    """`LegalPolicyHead` on the first half of the features; `ValueTower` uses the second half."""
+
+    def __init__(self, features: int, num_actions: int) -> None:
+        """Build the output layer for F features, both halves together, and A actions."""
+        super().__init__(features // 2, num_actions)
+
+    def forward(self, features: Features) -> MixtureOfMarginals:
+        """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
+        return super().forward(replace(features, features=features.features.chunk(2, -1)[0]))

@@ -1,0 +1,31 @@
+"""Worlds of MESSENGER with narrow teams of EMMA that play in them."""
+
+from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
+from rl_envs.messenger.world import Messenger
+from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.text.choice import TextEncoderConfig, text_encoder
+from rl_models.training.collector import Collector
+
+FEW = {"max_sentences_per_cell": 2}
+
+
+def world(num_worlds=6, stage=1, **arguments):
+    return Messenger(num_worlds, stage=stage, **(FEW | arguments))
+
+
+def team(place, encoder="words", folder="", frames=3, **arguments):
+    """A narrow team for a world."""
+    config = EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments)
+    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=frames)
+
+    def build():
+        return text_encoder(TextEncoderConfig(encoder, 10, folder=str(folder)), place.sentences, place.sentences)
+
+    return emma_team(config, sizes, place.action_spec, build)
+
+
+def collector(place, policy=None, length=20, **arguments):
+    one = Collector(place, policy or team(place), length, **arguments)
+    one.reset(3)
+    return one
