@@ -56,9 +56,7 @@ def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
     seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.69, 0.7, 0.71))]
     table = make_table([*seeds, ONE_SEED[2]], "unseen rooms", ("success",))
     assert "| sync | 0.700 [0.675, 0.725] |" in table.markdown()
-    assert (
-        "Student's t over 3 seeds, 100 episodes a seed; of marginal: over 100 episodes of one seed" in table.caption
-    )
+    assert "Student's t over 3 seeds, 100 episodes a seed; of marginal: over 100 episodes of one seed" in table.caption
     assert "lists each seed" not in table.caption
 
 
