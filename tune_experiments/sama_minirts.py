@@ -45,7 +45,7 @@ from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES
 from tune_experiments.sama.planning import check_planner
 from tune_experiments.sama.rts.config import RtsConfig
 from tune_experiments.sama.rts.rts_watching import record_games, video
-from tune_experiments.sama.rts.tables import tables, title_of
+from tune_experiments.sama.rts.tables import ERRING, tables, title_of
 from tune_experiments.sama.rts.trials import check_team, evaluate, is_learned, make_world, plan
 
 LAPTOP = RtsConfig()
@@ -91,7 +91,7 @@ class SamaMinirts(Experiment[RtsConfig]):
         """For each team, reflection under a planner that errs against as many tries without a memory."""
         if "erring" not in config.tests:
             return ()
-        reflections, retries = (f"weak rules, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
+        reflections, retries = (f"{ERRING}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         return [
             MainComparison(method, method, "win_rate", reflections, retries, table=title_of(method))
             for method in config.methods

@@ -206,6 +206,23 @@ def test_the_default_tests_are_those_of_the_figures():
     assert modelled["gpt-4o-mini, tests by code"].reward_source == "code"
 
 
+def test_a_table_of_a_model_names_its_share_of_answers_by_rule_without_those_that_err_on_purpose():
+    by_test = {"m, 3 reflections": 0.125, "weak rules, 3 reflections": 1.0}
+    episodes = {"win_rate": np.ones(2), "questions": np.array([50.0])}
+    rows = [
+        row
+        for test, share in by_test.items()
+        for row in results_of(EXPERIMENT, TWO, 0, test, episodes | {"answered_by_rule": np.array([share])}, None)
+    ]
+    (table,) = tables(rows)
+    assert "a language model, except in `weak rules`; rules answered at most 12.5 %" in table.caption
+
+
+def test_erring_rules_beside_a_model_ask_no_record():
+    found = conditions(dataclasses.replace(LAPTOP, planner="openai", replay="asked", tests=("plain", "erring")))
+    assert found["gpt-4o-mini, 3 reflections"].planner == "replay" and found["weak rules, 3 retries"].replay == ""
+
+
 def test_seeds_play_different_games_and_a_seed_the_same_ones():
     seeds = [build_team(SMOKE, TWO, seed).seed for seed in (0, 1)]
     config = dataclasses.replace(SMOKE, max_episode_steps=6, test_episodes=1)

@@ -15,6 +15,8 @@ COUNTING = (
     "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A fight that is lost in an undone "
     "round is undone, too."
 )
+ERRING = "weak rules"
+"""What tests of rules that err on purpose begin with, whoever plans otherwise."""
 EXECUTORS = {
     "scripted": "Executor: a script of fixed rules, written by hand; nothing was trained.",
     "learned": "Executor: a team that RED has trained.",
@@ -47,10 +49,12 @@ def _table(results: Sequence[Result], method: str) -> PaperTable:
 
 def _planned_by(lines: Sequence[Result]) -> str:
     """Who planned, and how much was asked; nothing where no test has a planner."""
-    asked, by_rule = ([line.value for line in lines if line.metric == name] for name in (QUESTIONS, BY_RULE))
-    if not by_rule:
+    asked = [line.value for line in lines if line.metric == QUESTIONS]
+    by_rule = [line.value for line in lines if line.metric == BY_RULE and not line.world.startswith(ERRING)]
+    if not asked:
         return ""
     questions = f"{min(asked):.0f} to {max(asked):.0f} questions a game."
-    if min(by_rule) == 1.0:
+    if min(by_rule, default=1.0) == 1.0:
         return f"Planner: rules, written by hand; prompts, manual and shots do not reach them. {questions}"
-    return f"Planner: a language model; rules answered at most {100 * max(by_rule):.1f} % of the questions. {questions}"
+    share = f"rules answered at most {100 * max(by_rule):.1f} % of the questions"
+    return f"Planner: a language model, except in `{ERRING}`; {share}. {questions}"

@@ -31,6 +31,7 @@ from tune_experiments.sama.rts.judging import open_book
 from tune_experiments.sama.rts.planned_rts import PlannedRts
 from tune_experiments.sama.rts.rts_executors import FORMS, learned, scripted
 from tune_experiments.sama.rts.rts_play import RtsPlay, Watch
+from tune_experiments.sama.rts.tables import ERRING
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""
@@ -215,10 +216,12 @@ def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str
 
 def _erring(config: RtsConfig) -> dict[str, RtsConfig]:
     """Rules that err on purpose, with reflections, and with as many tries of another seed without a memory."""
-    noisy = _changed(config, planner="noisy", noise="weak")
+    # A model's record holds none of their answers, which are the same each time anyway.
+    replay = config.replay if config.planner in RULES else ""
+    noisy = _changed(config, planner="noisy", noise="weak", replay=replay)
     again = _changed(noisy, after_failure="retry")
-    found = {f"weak rules, {n} reflections": _changed(noisy, reflections=n) for n in range(MOST_REFLECTIONS + 1)}
-    return found | {f"weak rules, {n} retries": _changed(again, reflections=n) for n in range(1, MOST_REFLECTIONS + 1)}
+    found = {f"{ERRING}, {n} reflections": _changed(noisy, reflections=n) for n in range(MOST_REFLECTIONS + 1)}
+    return found | {f"{ERRING}, {n} retries": _changed(again, reflections=n) for n in range(1, MOST_REFLECTIONS + 1)}
 
 
 def _changed(config: RtsConfig, **changes: Any) -> RtsConfig:
