@@ -131,7 +131,7 @@ class HumanGame:
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
             "you": agents[self.agent],
-            "colours": [f"rgb{tuple(colour)}" for colour in self._world.agent_colours()],
+            "colours": list(self._recorder.episode.colours),
             "agents": list(agents),
             "step": len(self._actions),
             "limit": self._world.max_episode_steps,
