@@ -26,7 +26,7 @@ from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
-from rl_models.teams.visual_team import VisualTeamConfig, visual_team
+from rl_models.teams.tbone_team import VisualTeamConfig, visual_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments import furnmove_visual

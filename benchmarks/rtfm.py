@@ -39,8 +39,7 @@ from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
-from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
-from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import MatchingTeamConfig, ReadingTeamConfig, matching_team, reading_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.rtfm.config import LettersTask, RtfmTask, Task, make_world

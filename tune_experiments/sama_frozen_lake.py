@@ -87,6 +87,10 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         """What the first row learns in."""
         return make_world(config, config.methods[0], num_worlds)
 
+    def world_of(self, config: LakeConfig, method: str, num_worlds: int) -> FrozenLakeSpread:
+        """What the method learns in."""
+        return make_world(config, method, num_worlds)
+
 
 EXPERIMENT = SamaFrozenLake()
 

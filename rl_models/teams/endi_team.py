@@ -29,8 +29,7 @@ from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
-from rl_models.teams.matching_team import undecided_team
-from rl_models.teams.reader_team import team_of_readers
+from rl_models.teams.reader_team import team_of_readers, undecided_team
 from rl_models.text.encoder import SentenceEncoder
 
 

@@ -1,4 +1,7 @@
-"""Ready-made teams that read: txt2π and its baselines (RTFM, section 4 and appendix C), with their heads."""
+"""Ready-made teams that read, with their heads: txt2π and its baselines (RTFM, section 4 and appendix C), and ours.
+
+`matching_team` is the mention-matching reader (`networks/matching.py`), which is of no paper.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 
 from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
+from rl_models.networks.matching import MatchingConfig, MatchingReader, MatchingSizes
 from rl_models.networks.private import shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import ReadingConfig, Txt2PiConfig, reading_network
@@ -65,3 +69,51 @@ def team_of_readers(
         network = shared_or_private(make_network, members)
         policy = LegalPolicyHead(network.features, num_actions, head_hidden_size, only_legal_moves, members)
         return TeamPolicy(network, policy, LayeredValueHead(network.features, head_hidden_size, members))
+
+
+_HEAD_SCALE = 0.1
+"""Scale of the heads' initial weights, in PyTorch's."""
+
+
+@dataclass(frozen=True)
+class MatchingTeamConfig:
+    """Configuration of a matching reader with a policy head and a value head."""
+
+    network: MatchingConfig = field(default_factory=MatchingConfig)
+    only_legal_moves: bool = True
+    """Draw legal moves only, so no moves into walls."""
+    shares_network: bool = True
+    """True: all agents share one network. False: one network an agent, with nothing shared."""
+
+
+def matching_team(config: MatchingTeamConfig, sizes: MatchingSizes, num_actions: int, seed: int = 0) -> TeamPolicy:
+    """Build a team that reads. PyTorch's global generator is left as it is.
+
+    Args:
+        config: configuration of the team.
+        sizes: sizes of the world.
+        num_actions: A.
+        seed: seed of the initial weights.
+    """
+    make_network = functools.partial(MatchingReader, config.network, sizes)
+    members = 1 if config.shares_network else sizes.num_agents
+    return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)
+
+
+def undecided_team(
+    make_network: Callable[[], FeatureNetwork], members: int, num_actions: int, only_legal_moves: bool, seed: int
+) -> TeamPolicy:
+    """Build a team of any readers that begins with all actions nearly equally likely.
+
+    Args:
+        make_network: builds a reader with `features`, its width.
+        members: number of networks: 1 that all agents share, or one an agent.
+        num_actions: A.
+        only_legal_moves: whether only legal moves are drawn.
+        seed: seed of the initial weights.
+    """
+    team = team_of_readers(make_network, members, num_actions, 0, only_legal_moves, seed)
+    with torch.no_grad():
+        for weights in (*team.policy_head.parameters(), *team.value_head.parameters()):
+            weights.mul_(_HEAD_SCALE)
+    return team

@@ -1,4 +1,7 @@
-"""Ready-made teams of A Cordial Sync (section 4): TBONE with SYNC or marginal policies, and the central policy."""
+"""Ready-made teams of A Cordial Sync (section 4): TBONE with SYNC or marginal policies, and the central policy.
+
+Agents see a view of the grid, or camera frames (`visual_team`, `visual_central_team`).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central, OneMemory
 from rl_models.networks.constant import ConstantNetwork
 from rl_models.networks.tbone import Tbone, TboneConfig
+from rl_models.networks.visual import VisualCentral, VisualConfig, VisualTbone
 from rl_models.policy import FeatureNetwork, TeamPolicy
 
 _CONSTANT_FEATURES = 8
@@ -130,3 +134,38 @@ def constant_team(components: int, num_agents: int, num_actions: int, seed: int 
     message_features = _CONSTANT_FEATURES if components > 1 else 0
     make_network = functools.partial(ConstantNetwork, num_agents, _CONSTANT_FEATURES, message_features)
     return talking_team(make_network, num_actions, components, seed)
+
+
+@dataclass(frozen=True)
+class VisualTeamConfig:
+    """Configuration of a team with cameras."""
+
+    network: VisualConfig = field(default_factory=VisualConfig)
+    components: int = 13
+    """M, number of mixture components; 1 gives marginal policies. A central policy has none."""
+
+
+def visual_team(
+    config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
+) -> TeamPolicy:
+    """Build a team with SYNC or marginal policies. PyTorch's global generator is left as it is.
+
+    Args:
+        config: configuration of the team.
+        num_agents: N.
+        frame: (P, P, 3), shape of one agent's observation `frame`.
+        num_actions: A.
+        seed: seed of the initial weights.
+
+    Raises:
+        ValueError: the network cannot take frames of this size.
+    """
+    make_network = functools.partial(VisualTbone, config.network, num_agents, frame)
+    return talking_team(make_network, num_actions, config.components, seed)
+
+
+def visual_central_team(
+    config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
+) -> TeamPolicy:
+    """Build a team with one central policy; arguments and errors as for `visual_team`."""
+    return team_of_one(functools.partial(VisualCentral, config.network, num_agents, frame), num_actions, seed)

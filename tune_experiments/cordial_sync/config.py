@@ -13,10 +13,9 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import UnitInterval
-from rl_models.layers.frame_convolutions import pixels_left
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
-from rl_models.networks.visual import VisualConfig
+from rl_models.networks.visual import VisualConfig, pixels_left
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError

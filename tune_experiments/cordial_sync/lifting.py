@@ -23,7 +23,7 @@ from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.imitation import Imitation
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.visual_team import VisualTeamConfig, visual_central_team, visual_team
+from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import FamilySettings
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set, has_inferred_masks

@@ -15,8 +15,15 @@ from rl_models.networks.tbone import TboneConfig
 from rl_models.networks.visual import VisualConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
-from rl_models.teams.visual_team import VisualTeamConfig, visual_central_team, visual_team
+from rl_models.teams.tbone_team import (
+    CentralTeamConfig,
+    TboneTeamConfig,
+    VisualTeamConfig,
+    central_team,
+    tbone_team,
+    visual_central_team,
+    visual_team,
+)
 from tune_experiments.cordial_sync.config import Config, FamilySettings
 from tune_experiments.cordial_sync.evaluation import arguments_of, coordination_set, sizes, validate
 from tune_experiments.cordial_sync.methods import Method, method_of

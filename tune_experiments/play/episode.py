@@ -87,6 +87,7 @@ class Episode:
         last_picture: of the world after the last step.
         last_notes: what came after the last step.
         metrics: of the episode; empty if it was cut.
+        colours: of the agents in the pictures, as CSS writes them; empty where they have none.
     """
 
     title: str
@@ -97,6 +98,7 @@ class Episode:
     last_picture: Array | None = None
     last_notes: tuple[Note, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
+    colours: tuple[str, ...] = ()
 
 
 class EpisodeRecorder:
@@ -113,7 +115,7 @@ class EpisodeRecorder:
             spectator: looks on.
         """
         names = tuple(map(str, getattr(world, "action_names", ())))
-        self.episode = Episode(title, digest_of(world, index), tuple(world.agents), names)
+        self.episode = Episode(title, digest_of(world, index), tuple(world.agents), names, colours=colours_of(world))
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
     def choose(self, obs: Arrays, actions: Any) -> None:
@@ -214,6 +216,11 @@ def digest_of(world: Any, index: int) -> str:
         if name not in world.texts:  # row numbers; they depend on what was read before
             found.update(name.encode() + np.ascontiguousarray(value[index]).tobytes())
     return found.hexdigest()[:16]
+
+
+def colours_of(world: Any) -> tuple[str, ...]:
+    """The agents' colours in a world's pictures, as CSS writes them."""
+    return tuple(f"rgb({red}, {green}, {blue})" for red, green, blue in world.agent_colours())
 
 
 def record_episodes(

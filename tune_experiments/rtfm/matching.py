@@ -19,7 +19,7 @@ from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.networks.matching import MatchingSizes
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
+from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm.config import MatchingRunConfig, Task, make_world
 from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings

@@ -52,9 +52,9 @@ def longest_lane(budgets: Sequence[int], concurrent: int) -> int:
 
 def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
     budgets = [plan.budget_env_steps for plan in plans]
-    said = " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)})) + " env steps"
+    budget_text = " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)})) + " env steps"
     stages = max(len(plan.stages) for plan in plans)
-    return f"at most {said} in up to {stages} stages" if stages > 1 else said
+    return f"at most {budget_text} in up to {stages} stages" if stages > 1 else budget_text
 
 
 def _seconds_per_env_step(plan: TrialPlan) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, TrialPlan
@@ -27,7 +28,7 @@ from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.fine_tuning import plan
 from tune_experiments.sama.kitchens import SubgoalKitchen
 from tune_experiments.sama.tables import of_training, tables
-from tune_experiments.sama.trials import UNPLANNED, check, make_test_rounds, methods_of, parts_of
+from tune_experiments.sama.trials import BLIND, UNPLANNED, check, make_rounds, make_test_rounds, methods_of, parts_of
 from tune_experiments.sama.watching import record_planned
 
 __all__ = ["SamaExperiment", "deviations"]
@@ -115,6 +116,13 @@ class SamaExperiment(Experiment[SamaConfig]):
     def test_world(self, config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
         """Rounds in the run's first kitchen."""
         return make_test_rounds(config, num_worlds)
+
+    def world_of(self, config: SamaConfig, method: str, num_worlds: int) -> World:
+        """Rounds in the method's own kitchen; of a row without a planner, the game itself."""
+        row, layout = parts_of(method)
+        if row in UNPLANNED:
+            return UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
+        return make_rounds(config, layout, num_worlds, sees_commands=row != BLIND)
 
 
 def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:

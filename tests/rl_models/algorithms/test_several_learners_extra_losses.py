@@ -19,7 +19,7 @@ from rl_models.losses.grounding import GroundingLoss
 from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.networks.matching import MatchingConfig
 from rl_models.schedule import Schedule
-from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
+from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.algorithms.together import (

@@ -4,7 +4,7 @@ import torch
 
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
 from rl_models.networks.matching import MatchingConfig, MatchingSizes
-from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
+from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
 from tests.rl_models.networks import small
 
 KINDS = torch.tensor([0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3])

@@ -11,8 +11,7 @@ from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.teams.endi_team import VARIANTS, DividedReadingTeamConfig, divided_reading_team
-from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
-from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import MatchingTeamConfig, ReadingTeamConfig, matching_team, reading_team
 from tests.rl_models.networks import small, small_emma, small_matching
 from tests.rl_models.networks.small_endi import (
     BACKBONES,

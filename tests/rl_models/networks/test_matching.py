@@ -12,7 +12,7 @@ from rl_models.losses.mention_contrast import MentionContrast, document_contrast
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.mentions import DOCUMENTS, SCORES, document_words
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.matching_team import MatchingTeamConfig, matching_team
+from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
 from rl_models.training.collector import Collector
 from tests.rl_models.networks.slow_matching import SlowMatching
 from tests.rl_models.networks.small import gradients, run

@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from rl_models.layers.frame_convolutions import FrameConvolutions
-from rl_models.networks.visual import VisualConfig, VisualTbone
-from rl_models.teams.visual_team import VisualTeamConfig, visual_central_team, visual_team
+from rl_models.networks.visual import FrameConvolutions, VisualConfig, VisualTbone
+from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
 
 FRAME = (84, 84, 3)
 MOVING, LIFTING = (16, 16, 32, 64), (32, 32, 64)

@@ -1,13 +1,15 @@
 """Untrained teams of the experiments' smoke presets, without Ray and without a folder."""
 
+import dataclasses
+
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 
 
-def untrained(experiment, method):
+def untrained(experiment, method, **changes):
     """A team as `load_policy` gives it, at the end of its curriculum."""
     found = find_experiment(experiment)
-    config = found.presets["smoke"]
+    config = dataclasses.replace(found.presets["smoke"], **changes)
     made = found.plan(config, method, 0)
     names, progress = [stage.name for stage in made.stages], {"env_steps": 0, "episodes": 0, "updates": 0}
     ended = [{"name": name, "passed": None, "progress": progress, "env_steps": 0} for name in names[:-1]]

@@ -35,6 +35,12 @@ def test_the_player_steps_two_teams_to_their_end_by_keys(pair, tab):  # noqa: F8
     assert tab.complaints == []
 
 
+def test_an_agent_has_the_colour_of_its_picture(pair, tab):  # noqa: F811
+    tab.goto(pair.as_uri())
+    edges = [box.evaluate("box => getComputedStyle(box).borderLeftColor") for box in tab.locator(".agent").all()]
+    assert edges == ["rgb(37, 99, 214)", "rgb(126, 58, 172)"] * 2
+
+
 def test_it_plays_by_itself_and_stops_at_the_end(pair, tab):  # noqa: F811
     tab.goto(pair.as_uri())
     tab.select_option("#speed", "100")

@@ -70,7 +70,7 @@ class HumanGame:
         self._spectator = self._stack.enter_context(loaded.experiment.spectator(loaded))
         self.saved: list[Path] = []
         self._ended: dict[str, float] | None = None
-        self._said: Array | None = None
+        self._received: Array | None = None
         self._first: Array | None = None
         self._world.auto_resets = False
         loaded.reset(seed, self._world.texts)
@@ -131,14 +131,14 @@ class HumanGame:
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
             "you": agents[self.agent],
-            "colours": [f"rgb{tuple(colour)}" for colour in self._world.agent_colours()],
+            "colours": list(self._recorder.episode.colours),
             "agents": list(agents),
             "step": len(self._actions),
             "limit": self._world.max_episode_steps,
             "score": round(float(np.sum([row[self.agent] for row in self._rewards])), 3),
             "reward": round(float(self._rewards[-1][self.agent]), 3) if self._rewards else 0.0,
             "decides": self._decides(),
-            "reads": self._said is not None,
+            "reads": self._received is not None,
             "heard": self._heard(),
             "done": done,
             "actions": [{"name": name, "key": key, "legal": bool(can)} for name, key, can in rows],
@@ -176,10 +176,12 @@ class HumanGame:
         name, number = self._loaded.experiment.name, 1
         while (path := self._folder / f"{name}_{number:04d}").with_suffix(".json").exists():
             number += 1
-        told = about(self._loaded, self.agent, self._seed, self._messages, episode.metrics)
+        description = about(self._loaded, self.agent, self._seed, self._messages, episode.metrics)
         obs = {key: np.stack([row[key] for row in self._obs_rows]) for key in self._obs_rows[0]}
         rewards = np.stack(self._rewards)
-        save_episode(HumanEpisode(told, self._start, obs, np.stack(self._actions).astype(np.int64), rewards), path)
+        save_episode(
+            HumanEpisode(description, self._start, obs, np.stack(self._actions).astype(np.int64), rewards), path
+        )
         team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a person in it", [episode])
         write_atomically(path.with_suffix(".html"), page_of(self._loaded.experiment.caption, [team]))
         return path
@@ -194,28 +196,28 @@ class HumanGame:
 
     def _listen(self) -> None:
         """Let the team write its messages of this moment, if it writes; [1, N, L] token ids."""
-        self._said = None
+        self._received = None
         speech = speech_of(self._loaded.policy.network)
         if speech is not None and hasattr(self._loaded.policy.network, "message_row"):
             tensors = to_device({key: value[:, None] for key, value in self._obs.items()}, self._loaded.device)
-            said = speech.narrate(tensors)[MESSAGES][:, 0].cpu().numpy()
-            self._said = said if said.shape[-1] else None
+            messages = speech.narrate(tensors)[MESSAGES][:, 0].cpu().numpy()
+            self._received = messages if messages.shape[-1] else None
 
     def _heard(self) -> dict[str, str]:
         """What the other agents say at this moment."""
-        if self._said is None or self._ended is not None:
+        if self._received is None or self._ended is not None:
             return {}
         text, agents = self._loaded.policy.network.message_text, self._world.agents  # type: ignore[attr-defined]
-        return {name: text(self._said[0, n]) for n, name in enumerate(agents) if n != self.agent}
+        return {name: text(self._received[0, n]) for n, name in enumerate(agents) if n != self.agent}
 
     def _with_message(self, message: str) -> tuple[Arrays, str]:
         """Observations in which the person's message stands for what the policy would have written."""
-        if self._said is None:
+        if self._received is None:
             return self._obs, message
         network: Any = self._loaded.policy.network
-        said = self._said.copy()
-        said[0, self.agent] = network.message_row(message)
-        return self._obs | {MESSAGES: said}, message
+        messages = self._received.copy()
+        messages[0, self.agent] = network.message_row(message)
+        return self._obs | {MESSAGES: messages}, message
 
 
 def _number_of(name: str, agents: tuple[str, ...]) -> int:

@@ -135,10 +135,10 @@ class GameServer:
         await _send(socket, {"view": view})
 
 
-async def _send(socket: web.WebSocketResponse, said: Any) -> None:
+async def _send(socket: web.WebSocketResponse, message: Any) -> None:
     """Tell a player something; one who closes the tab at this moment does not hear it."""
     with contextlib.suppress(ConnectionResetError):
-        await socket.send_json(said)
+        await socket.send_json(message)
 
 
 def _act_of(text: str) -> Callable[[HumanGame], None]:

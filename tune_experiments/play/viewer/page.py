@@ -107,6 +107,7 @@ def _episode(episode: Episode) -> dict[str, Any]:
         "title": episode.title,
         "start": episode.start,
         "agents": episode.agents,
+        "colours": episode.colours,
         "actions": episode.actions,
         "steps": steps,
         "pictures": pieces_of(pictures),

@@ -142,6 +142,7 @@ function attention(map, episode, key) {
 function agentPart(episode, step, number, side) {
   const agent = step.agents[number], reward = step.rewards[number];
   const box = make("div", {class: "agent", "data-number": number % 4});
+  if (episode.colours[number]) box.style.borderColor = episode.colours[number];
   const done = agent.action || "carries on";
   box.append(make("span", {class: "reward", title: "reward"}, reward === undefined ? "" : signed(reward)),
     make("span", {}, `${episode.agents[number]}: `), make("span", {class: "action"}, done));
