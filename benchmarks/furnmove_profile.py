@@ -21,7 +21,7 @@ from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
 from rl_envs.furnmove.maps import CompiledRooms
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms import actor_critic, impala
+from rl_models.algorithms import actor_critic
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.distributions.mixture import MixtureOfMarginals
@@ -29,6 +29,7 @@ from rl_models.layers import grid_convolutions
 from rl_models.layers.communication import CommunicationRound
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.losses import cordial as coordination
+from rl_models.losses import policy_gradient
 from rl_models.losses.cordial import CoordinationLoss
 from rl_models.networks.tbone import Tbone
 from rl_models.policy import TeamPolicy
@@ -136,7 +137,7 @@ def _learning(learner: Learner) -> list[Watch]:
         Watch(loop, "to_batch", "batch"),
         Watch(actor_critic, "select_worlds", "batch"),
         Watch(kind, "prepare", "returns"),
-        Watch(impala, "vtrace", "returns"),
+        Watch(policy_gradient, "vtrace", "returns"),
         Watch(kind, "loss", "loss"),
         Watch(kind, "_entropy", "entropy"),
         Watch(CoordinationLoss, "__call__", "cordial"),

@@ -60,7 +60,6 @@ class Furnlift(Experiment[LiftConfig]):
     name = "furnlift"
     caption = "FurnLift: two agents find a television and pick it up at the same moment"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
-    main = MainComparison("marginal", "no_communication", "success")
     columns = {
         "return": "episode/return",
         "success": "episode/success",
@@ -79,6 +78,10 @@ class Furnlift(Experiment[LiftConfig]):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's eight metrics."""
         return [make_table(results, self.caption, METRICS)]
+
+    def main_comparisons(self, config: LiftConfig) -> Sequence[MainComparison]:
+        """What messages add, over all test episodes."""
+        return (MainComparison("marginal", "no_communication", "success", lifting.world_name(config)),)
 
     def deviations(self, config: LiftConfig) -> list[str]:
         """What a configuration shrinks or changes."""

@@ -203,7 +203,8 @@ def evaluate(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
 
 def evaluate_stage(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The same test after the warm start alone."""
-    return {f"{world_name(config)}-after-{WARM_START}": evaluate(config, policy)[world_name(config)]}
+    name = world_name(config)
+    return {name: evaluate(config, policy)[name]}
 
 
 def world_name(config: LiftConfig) -> str:

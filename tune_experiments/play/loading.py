@@ -116,8 +116,10 @@ class LoadedPolicy:
             [B, N] int64 actions, or one such array for each factor of a factored action.
 
         Raises:
-            ValueError: another number of worlds, or unknown row numbers of texts.
+            ValueError: another number of worlds, unknown row numbers of texts, or a world that shows nothing.
         """
+        if not obs:
+            raise ValueError("this world shows no observation, for scripts play its team; watch it with show or render")
         batch = len(next(iter(obs.values())))
         if self._chance is not None and len(self._chance.key) != batch:
             raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() before")

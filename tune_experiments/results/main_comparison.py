@@ -60,6 +60,10 @@ class MainComparison:
         opening = f"Named before the run, {self.announcement()}"
         if not first or not second:
             return f"{opening}: these results do not hold both, so every ordering here is exploratory."
+        if any(len({line.seed for line in side}) < len(side) for side in (first, second)):
+            return (
+                f"{opening}: **no verdict**, for a seed stands in several worlds and the comparison names none. {_REST}"
+            )
         difference = welch_interval([line.value for line in first], [line.value for line in second])
         if min(len(first), len(second)) < 2:
             counts = f"{len(first)} and {len(second)} seeds"

@@ -186,7 +186,7 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
     kinds: dict[str, list[str]] = {}
     for label, lines in rows.items():
         kinds.setdefault(_kind(lines, rules), []).append(label)
-    usual, *others = sorted(kinds, key=lambda kind: -len(kinds[kind]))
+    usual, *others = kinds  # the first row's stands for all that are not named
     wording = "; ".join([usual, *(f"of {', '.join(kinds[kind])}: {kind}" for kind in others)])
     steps = sorted({line.env_steps for lines in rows.values() for line in lines if line.env_steps is not None})
     trained = (

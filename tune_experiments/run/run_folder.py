@@ -180,7 +180,8 @@ def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> 
     if changed:
         raise UserError(
             f"{out} was started with another configuration ({'; '.join(changed)}); "
-            f"repeat the old flags to continue it or give --out another folder"
+            f"repeat the old flags to continue it or give --out another folder; a run whose flags are gone is "
+            f"continued by the version that started it"
         )
 
 

@@ -168,6 +168,7 @@ def test_two_learners_of_uneven_shares_make_the_update_that_one_makes_and_stay_e
     assert_equal_replicas(two)
 
 
+@pytest.mark.slow
 def test_impalas_learners_stay_equal_and_each_gets_a_fragment_though_one_runner_plays(algorithm):
     two = algorithm(Impala, learners=2, worlds=3, loss_reduction="sum")
     before = weights(two)
@@ -177,6 +178,7 @@ def test_impalas_learners_stay_equal_and_each_gets_a_fragment_though_one_runner_
     assert all(not torch.equal(value, before[name]) for name, value in weights(two).items())
 
 
+@pytest.mark.slow
 def test_a_learner_that_is_behind_loses_no_shard_of_an_update(algorithm):
     """RLlib's limit of requests that wait at a learner once dropped them without a word."""
     two = algorithm(Impala, learners=2, worlds=3)

@@ -98,6 +98,7 @@ def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
         assert torch.equal(weights(continued)[name], value), name
 
 
+@pytest.mark.slow
 def test_two_learners_keep_a_replay_each_and_the_same_weights(algorithm):
     one = algorithm(worlds=8, learners=2)
     one.train()

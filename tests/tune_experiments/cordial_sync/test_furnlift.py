@@ -112,6 +112,8 @@ def test_every_method_learns_in_both_stages(method):
 def test_the_test_has_the_papers_metrics_for_all_episodes_and_by_difficulty():
     policy = lifting.build_policy(SMOKE, "sync", 0)
     found = EXPERIMENT.evaluate(SMOKE, "sync", policy)
+    (main,) = EXPERIMENT.main_comparisons(SMOKE)
+    assert main.world == next(iter(found)), "of all episodes, not of a class"
     whole = found["furnlift-laptop"]
     classes = [episodes for name, episodes in found.items() if name != "furnlift-laptop"]
     assert sum(len(episodes["success"]) for episodes in classes) == len(whole["success"]) == SMOKE.test_episodes

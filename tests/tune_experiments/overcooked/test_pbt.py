@@ -28,6 +28,7 @@ def test_every_constant_that_is_varied_changes_training_and_reaches_the_presets(
             assert training(replaced(config, path, value)) != training(config)
 
 
+@pytest.mark.slow
 def test_losers_go_on_from_winners_with_changed_constants_through_tune(ray_session, tmp_path, monkeypatch):
     monkeypatch.setattr("tune_experiments.search.population.GENERATIONS", 2)
     words = ["--preset", "smoke", "--methods", "selfplay", "--search", "2", "--search-by", "pbt", "--out"]

@@ -84,8 +84,8 @@ SYNC = "each tells each other agent {} bytes, in 2 messages"
     ("experiment", "method", "agents", "rounds", "exchanged"),
     [
         ("furnmove_sync", "sync_13_cordial", 2, 2, SYNC),
-        ("furnmove_three_agents", "sync_13_cordial", 3, 2, SYNC),
-        ("furnmove_methods", "no_communication", 2, 0, "they exchange nothing"),
+        pytest.param("furnmove_three_agents", "sync_13_cordial", 3, 2, SYNC, marks=pytest.mark.slow),
+        pytest.param("furnmove_methods", "no_communication", 2, 0, "they exchange nothing", marks=pytest.mark.slow),
     ],
 )
 def test_separate_processes_play_the_teams_episode_to_the_last_action(

@@ -42,6 +42,15 @@ def test_equal_seeds_are_apart_only_if_their_own_intervals_are():
     assert "not separated" in MAIN.verdict([*wide, *other])
 
 
+def test_worlds_of_one_seed_are_not_counted_as_seeds():
+    main = MainComparison("sync", "marginal", "success")
+    rows = [*lines("sync", (0.9, 0.8)), *lines("marginal", (0.1, 0.2))]
+    assert "**sync above marginal**" in main.verdict(rows)
+    assert "**no verdict**, for a seed stands in several worlds" in main.verdict(
+        [*rows, *lines("sync", (0.9,), "hard")]
+    )
+
+
 def test_a_method_that_was_not_run_leaves_everything_exploratory():
     assert "do not hold both, so every ordering here is exploratory" in MAIN.verdict(lines("sync", (0.5, 0.6)))
 
