@@ -97,6 +97,10 @@ class SamaMinirts(Experiment[RtsConfig]):
             for method in config.methods
         ]
 
+    def as_loaded(self, config: RtsConfig) -> RtsConfig:
+        """Without the folder in which answers were recorded."""
+        return dataclasses.replace(config, record="")
+
     def check(self, config: RtsConfig) -> None:
         """See that the planner can answer, and that the team fits."""
         check_planner(config)

@@ -98,13 +98,13 @@ def transfer_optimiser(
     """The optimiser's state of those parameters that were taken whole; the others begin without one.
 
     Args:
-        there: `checkpoint_state.optimiser_tensors` of the old team.
+        there: `optimiser.optimiser_tensors` of the old team.
         names_there: `trainable_names` of the old team.
         names_here: of the new one.
         loaded: names of weights taken whole.
 
     Returns:
-        the same for `checkpoint_state.load_optimiser` of the new team.
+        the same for `optimiser.load_optimiser` of the new team.
     """
     place = {name: index for index, name in enumerate(names_here) if name in loaded}
     found = {}

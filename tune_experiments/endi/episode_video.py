@@ -129,8 +129,8 @@ def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray
         picture = look.draw(scene, f"{policy.method}, step {number}: {chosen}")
         frames.append(ringed(picture, _owners(policy, index, look.cells(seen)), look.cell_pixels, look.colours))
         scene, seen, reward = world.scene(index), _seen(world, index), rewards[index]
-    rewards = ", ".join(f"{value:+.2f}" for value in reward)
-    return [*frames, look.draw(scene, f"{policy.method}, the end: rewards {rewards}")]
+    paid = ", ".join(f"{value:+.2f}" for value in reward)
+    return [*frames, look.draw(scene, f"{policy.method}, the end: rewards {paid}")]
 
 
 def _seen(world: World, index: int) -> dict[str, np.ndarray]:

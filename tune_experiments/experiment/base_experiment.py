@@ -203,6 +203,10 @@ class BaseExperiment(ABC, Generic[Config]):
         """Whether networks that draw something themselves do so after training, or take what is most likely."""
         return True
 
+    def as_loaded(self, config: Config) -> Config:
+        """The configuration of a stored run that is looked at or tested again; it must name no file to write."""
+        return config
+
     def check(self, config: Config) -> None:
         """Refuse, before a run starts, what it needs and has not got, such as an endpoint's key.
 

@@ -62,7 +62,7 @@ def _from_outside(module: str, name: str) -> BaseExperiment:
 
 
 def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tuple[BaseExperiment, Any]:
-    """The experiment and the configuration that a file names.
+    """The experiment and the configuration that a file names, for a run that is not trained on (`as_loaded`).
 
     Args:
         name: of the experiment.
@@ -82,7 +82,7 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
     for text, is_built in _named_in(data, [cls]):
         if text not in own:
             _check_trust(text.partition(":")[0], allow, where, is_built)
-    return experiment, read_configuration(experiment, data)
+    return experiment, experiment.as_loaded(read_configuration(experiment, data))
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:

@@ -27,6 +27,8 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.trial_watch import TrialListener
 
+__all__ = ["Callback", "Run"]
+
 
 @dataclass(frozen=True)
 class Run(Generic[Config]):
@@ -92,9 +94,6 @@ class Run(Generic[Config]):
             asked = f"{row or 'a method'} with seed {number}"
             raise UserError(f"{self.out} holds no trial of {asked}; there are {', '.join(known) or 'none'}")
         return load_policy(seeds[number], (self.experiment.module,))
-
-
-__all__ = ["Callback", "Run"]
 
 
 class Callback(TrialListener):

@@ -14,7 +14,7 @@ from typing import Any
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama import evaluation
-from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
+from tune_experiments.sama.config import MOST_REFLECTIONS, RULES, SamaConfig
 from tune_experiments.sama.evaluation import CONDITION
 from tune_experiments.sama.trials import SAMA, UNPLANNED, parts_of
 
@@ -25,9 +25,12 @@ _MANY_SHOTS = 3
 def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
     """Condition in words -> the settings it is tested with."""
     most, name = MOST_REFLECTIONS, config.planner
-    found = {f"{name} planner, {n} reflections": _changed(config, reflections=n) for n in (0, most)}
+    reflecting = _changed(config, after_failure="reflect")
+    found = {f"{name} planner, {n} reflections": _changed(reflecting, reflections=n) for n in (0, most)}
+    # A model's record holds no answers of rules that err, and others would stand in for them.
+    replay = config.replay if config.planner in RULES else ""
     for noise in ("weak", "weaker"):
-        noisy = _changed(config, planner="noisy", noise=noise)
+        noisy = _changed(reflecting, planner="noisy", noise=noise, replay=replay)
         found |= {f"{noise} planner, {n} reflections": _changed(noisy, reflections=n) for n in range(most + 1)}
         again = _changed(noisy, after_failure="retry")
         found |= {f"{noise} planner, {n} retries": _changed(again, reflections=n) for n in range(1, most + 1)}

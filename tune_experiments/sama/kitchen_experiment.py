@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -86,6 +87,10 @@ class SamaExperiment(Experiment[SamaConfig]):
     def deviations(self, config: SamaConfig) -> Sequence[str]:
         """Against the preset `paper`."""
         return deviations(config, self.presets["paper"])
+
+    def as_loaded(self, config: SamaConfig) -> SamaConfig:
+        """Without the folder in which answers were recorded."""
+        return dataclasses.replace(config, record="")
 
     def check(self, config: SamaConfig) -> None:
         """See that the planner can answer."""

@@ -53,7 +53,8 @@ def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
     with contextlib.closing(world), loaded.showing_attention():
         cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", most_steps)
         found = PlannedPlay(world, cook, loop, config.round_steps).run(seed)
-        return cook.end({name: float(np.mean(found[name])) for name in found if name != "reward"})
+        is_cut = cook.is_cut or limit < config.max_episode_steps
+        return cook.end({} if is_cut else {name: float(np.mean(found[name])) for name in found if name != "reward"})
 
 
 class _Cook:
@@ -63,6 +64,7 @@ class _Cook:
         self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, most_steps
         self._recorder: EpisodeRecorder | None = None
         self._paid: Sequence[float] = ()
+        self.is_cut = False
 
     def __call__(self, world: CommandedKitchen) -> Array:
         loaded, obs = self._loaded, world.observe()
@@ -76,6 +78,8 @@ class _Cook:
         actions: Array = loaded.act(obs, uniforms=uniforms)
         if len(self._recorder.episode.steps) < self._most:
             self._recorder.choose(obs, actions)
+        else:
+            self.is_cut = True
         self._paid = world.state["episode_return"][0].tolist()
         return actions
 

@@ -10,8 +10,10 @@ from rl_envs.minirts.symbols import UNITS
 from rl_envs.testing import check_world
 from rl_models.planners.plans import Plan
 from rl_models.planners.rounds import NextRound
+from tests.tune_experiments.play.teams import untrained
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.finding import find_experiment, find_stored
 from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import results_of
@@ -223,6 +225,14 @@ def test_erring_rules_beside_a_model_ask_no_record():
     assert found["gpt-4o-mini, 3 reflections"].planner == "replay" and found["weak rules, 3 retries"].replay == ""
 
 
+def test_rows_of_reflections_reflect_although_the_run_retries():
+    found = conditions(dataclasses.replace(LAPTOP, after_failure="retry"))
+    assert "rules, 3 retries" in found
+    for name, config in found.items():
+        if name.endswith(("reflections", "retries")):
+            assert config.after_failure == ("reflect" if name.endswith("reflections") else "retry"), name
+
+
 def test_seeds_play_different_games_and_a_seed_the_same_ones():
     seeds = [build_team(SMOKE, TWO, seed).seed for seed in (0, 1)]
     config = dataclasses.replace(SMOKE, max_episode_steps=6, test_episodes=1)
@@ -258,7 +268,22 @@ def test_the_video_shows_commands_beside_the_map():
     )
 
 
+@pytest.mark.parametrize(("most", "is_whole"), [(3, False), (99, True)])
+def test_a_record_has_metrics_unless_it_was_cut(most, is_whole):
+    loaded = untrained("sama_minirts", TWO)
+    (episode,) = EXPERIMENT.episodes(loaded, 3, 1, most)
+    assert bool(episode.metrics) == is_whole
+    assert len(episode.steps) <= most
+
+
 # ---------------------------------------------------------------------------------------------- record and replay
+
+
+def test_a_stored_run_that_is_played_again_records_nothing(tmp_path):
+    data = config_to_json(dataclasses.replace(SMOKE, record=str(tmp_path / "asked"), max_episode_steps=4))
+    _, config = find_stored(EXPERIMENT.name, data, (), tmp_path)
+    planned(config, TWO, build_team(config, TWO, 0), 42, 1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_rules_have_answered_is_recorded_and_replayed(tmp_path, monkeypatch):

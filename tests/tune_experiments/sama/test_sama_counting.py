@@ -192,6 +192,22 @@ def test_retries_are_tested_beside_as_many_reflections_of_the_same_planner():
             assert dataclasses.replace(reflecting, after_failure="retry") == retrying
 
 
+def test_rows_of_reflections_reflect_although_the_run_retries():
+    found = conditions.conditions(dataclasses.replace(LAPTOP, after_failure="retry"))
+    for name, config in found.items():
+        if name.endswith(("reflections", "retries")):
+            assert config.after_failure == ("reflect" if name.endswith("reflections") else "retry"), name
+
+
+def test_rules_that_err_beside_a_model_ask_no_record():
+    found = conditions.conditions(dataclasses.replace(LAPTOP, planner="openai", replay="asked"))
+    erring = [config for name, config in found.items() if name.startswith("weak")]
+    assert [config.replay for config in erring] == [""] * 14
+    assert found["replay planner, 3 reflections"].replay.endswith("asked")
+    by_rule = conditions.conditions(dataclasses.replace(LAPTOP, replay="asked"))
+    assert by_rule["weak planner, 1 retries"].replay.endswith("asked")  # such a record holds their answers
+
+
 def test_retries_are_by_planners_of_other_seeds_and_no_more_than_the_tries():
     config = dataclasses.replace(LAPTOP, planner="noisy", after_failure="retry", reflections=2)
     retry = loop_of(config, "cramped_room", 400)._revision

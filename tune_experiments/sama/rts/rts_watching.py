@@ -45,7 +45,8 @@ def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
     if len(episode.steps) > 1:
         last = episode.steps.pop()  # what was seen after the last decision is no step
         episode.last_picture, episode.last_notes = last.picture, last.notes
-    episode.metrics = {name: float(np.mean(values)) for name, values in found.items() if name[0] != "_"}
+    if not recorder.is_cut:
+        episode.metrics = {name: float(np.mean(values)) for name, values in found.items() if name[0] != "_"}
     return episode
 
 
@@ -55,11 +56,13 @@ class _Recorder:
     def __init__(self, title: str, most: int) -> None:
         self._title, self._most, self._told = title, most, 0
         self.episode: Episode | None = None
+        self.is_cut = False
 
     def __call__(self, world: PlannedRts, loop: PlanningLoop) -> None:
         if self.episode is None:
             self.episode = Episode(self._title, digest_of(world, 0), tuple(world.agents), ())
         if len(self.episode.steps) > self._most:
+            self.is_cut = True
             return
         text = loop.planner.caller.transcript.text
         new, self._told = text[self._told :], len(text)

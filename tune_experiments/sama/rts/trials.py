@@ -113,7 +113,7 @@ def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world:
 def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
     """Test under a planner, in words -> its settings."""
     name, most = planner_name(config), config.reflections
-    is_model = config.planner not in RULES
+    is_model, reflecting = config.planner not in RULES, _changed(config, after_failure="reflect")
     found: dict[str, dict[str, RtsConfig]] = {
         "plain": {plain_test(config): config},
         "sights": {
@@ -121,7 +121,7 @@ def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
             for sight, words in (("fair", "fair sight"), ("full", "full sight"), ("told", "told the types"))
             if sight != config.sight
         },
-        "reflections": {f"{name}, {n} reflections": _changed(config, reflections=n) for n in range(most)},
+        "reflections": {f"{name}, {n} reflections": _changed(reflecting, reflections=n) for n in range(most)},
         "erring": _erring(config),
         # Without reflection, which would judge random commands and have them replaced.
         "random": {f"random commands {n}": _changed(config, random_share=n, reflections=0) for n in _SHARES},
@@ -139,7 +139,8 @@ def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
 
 def plain_test(config: RtsConfig) -> str:
     """The test of the planner as it is set."""
-    return f"{planner_name(config)}, {config.reflections} reflections"
+    tries = "retries" if config.after_failure == "retry" else "reflections"
+    return f"{planner_name(config)}, {config.reflections} {tries}"
 
 
 def planner_name(config: RtsConfig) -> str:
@@ -218,7 +219,7 @@ def _erring(config: RtsConfig) -> dict[str, RtsConfig]:
     """Rules that err on purpose, with reflections, and with as many tries of another seed without a memory."""
     # A model's record holds none of their answers, which are the same each time anyway.
     replay = config.replay if config.planner in RULES else ""
-    noisy = _changed(config, planner="noisy", noise="weak", replay=replay)
+    noisy = _changed(config, planner="noisy", noise="weak", replay=replay, after_failure="reflect")
     again = _changed(noisy, after_failure="retry")
     found = {f"{ERRING}, {n} reflections": _changed(noisy, reflections=n) for n in range(MOST_REFLECTIONS + 1)}
     return found | {f"{ERRING}, {n} retries": _changed(again, reflections=n) for n in range(1, MOST_REFLECTIONS + 1)}
