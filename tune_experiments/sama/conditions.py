@@ -9,38 +9,25 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama import evaluation
-from tune_experiments.sama.config import MOST_REFLECTIONS, RULES, SamaConfig
+from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
 from tune_experiments.sama.evaluation import CONDITION
+from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.trials import SAMA, UNPLANNED, parts_of
-
-_SHARES = (0.25, 0.5, 0.75, 1.0)
-_MANY_SHOTS = 3
 
 
 def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
     """Condition in words -> the settings it is tested with."""
-    most, name = MOST_REFLECTIONS, config.planner
-    reflecting = _changed(config, after_failure="reflect")
-    found = {f"{name} planner, {n} reflections": _changed(reflecting, reflections=n) for n in (0, most)}
-    # A model's record holds no answers of rules that err, and others would stand in for them.
-    replay = config.replay if config.planner in RULES else ""
-    for noise in ("weak", "weaker"):
-        noisy = _changed(reflecting, planner="noisy", noise=noise, replay=replay)
-        found |= {f"{noise} planner, {n} reflections": _changed(noisy, reflections=n) for n in range(most + 1)}
-        again = _changed(noisy, after_failure="retry")
-        found |= {f"{noise} planner, {n} retries": _changed(again, reflections=n) for n in range(1, most + 1)}
-    # Without reflection, which would judge random commands and have them replaced.
-    found |= {f"random commands {share}": _changed(config, random_share=share, reflections=0) for share in _SHARES}
-    found |= {"DEPS": _changed(config, goals="deps"), "Plan4MC": _changed(config, goals="plan4mc")}
-    if config.planner in ("openai", "replay"):
-        found["no objects extracted"] = _changed(config, extracts_objects=False)
-        found[f"{_MANY_SHOTS} shots"] = _changed(config, shots=_MANY_SHOTS)
-    return found
+    reflecting = dataclasses.replace(config, after_failure="reflect")
+    found = {
+        f"{config.planner} planner, {n} reflections": dataclasses.replace(reflecting, reflections=n)
+        for n in (0, MOST_REFLECTIONS)
+    }
+    found |= erring_tests(config, "weak", "weak planner") | erring_tests(config, "weaker", "weaker planner")
+    return found | random_tests(config) | goal_tests(config) | prompt_tests(config)
 
 
 def evaluate(
@@ -62,7 +49,3 @@ def evaluate(
         )
         for name in names
     }
-
-
-def _changed(config: SamaConfig, **changes: Any) -> SamaConfig:
-    return dataclasses.replace(config, **changes)

@@ -23,7 +23,7 @@ from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.play.loading import load_policy
 from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import play as play_learned
-from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES
+from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.rts.config import LEARNED, RtsConfig
@@ -35,8 +35,6 @@ from tune_experiments.sama.rts.tables import ERRING
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""
-_SHARES = (0.25, 0.5, 0.75, 1.0)
-_MANY_SHOTS = 3
 _TEAM_OF = "red_minirts"
 
 
@@ -113,7 +111,7 @@ def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world:
 def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
     """Test under a planner, in words -> its settings."""
     name, most = planner_name(config), config.reflections
-    is_model, reflecting = config.planner not in RULES, _changed(config, after_failure="reflect")
+    reflecting = _changed(config, after_failure="reflect")
     found: dict[str, dict[str, RtsConfig]] = {
         "plain": {plain_test(config): config},
         "sights": {
@@ -122,16 +120,10 @@ def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
             if sight != config.sight
         },
         "reflections": {f"{name}, {n} reflections": _changed(reflecting, reflections=n) for n in range(most)},
-        "erring": _erring(config),
-        # Without reflection, which would judge random commands and have them replaced.
-        "random": {f"random commands {n}": _changed(config, random_share=n, reflections=0) for n in _SHARES},
-        "goals": {"DEPS": _changed(config, goals="deps"), "Plan4MC": _changed(config, goals="plan4mc")},
-        "prompts": {
-            "no objects extracted": _changed(config, extracts_objects=False),
-            f"{_MANY_SHOTS} shots": _changed(config, shots=_MANY_SHOTS),
-        }
-        if is_model
-        else {},
+        "erring": erring_tests(config, "weak", ERRING),
+        "random": random_tests(config),
+        "goals": goal_tests(config),
+        "prompts": prompt_tests(config),
         "rewards": {f"{name}, tests by {one}": _changed(config, reward_source=one) for one in ("predicate", "code")},
     }
     return {test: one for group in found if group in config.tests for test, one in found[group].items()}
@@ -213,16 +205,6 @@ def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str
         "undone_decisions": 0 * wins,
         "ticks": found["ticks"],
     }
-
-
-def _erring(config: RtsConfig) -> dict[str, RtsConfig]:
-    """Rules that err on purpose, with reflections, and with as many tries of another seed without a memory."""
-    # A model's record holds none of their answers, which are the same each time anyway.
-    replay = config.replay if config.planner in RULES else ""
-    noisy = _changed(config, planner="noisy", noise="weak", replay=replay, after_failure="reflect")
-    again = _changed(noisy, after_failure="retry")
-    found = {f"{ERRING}, {n} reflections": _changed(noisy, reflections=n) for n in range(MOST_REFLECTIONS + 1)}
-    return found | {f"{ERRING}, {n} retries": _changed(again, reflections=n) for n in range(1, MOST_REFLECTIONS + 1)}
 
 
 def _changed(config: RtsConfig, **changes: Any) -> RtsConfig:
