@@ -5,14 +5,17 @@ On a CPU nothing runs at the same time, and one group is faster: a larger batch 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from rl_models.fragment import Array, Fragment
 from rl_models.policy import TeamPolicy
-from rl_models.team_world import MakeWorld, TeamWorld
+from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector, collect_in_turns
+
+_World = TypeVar("_World", bound=TeamWorld)
 
 
 class GroupedCollector:
@@ -71,8 +74,8 @@ class GroupedCollector:
         self._version = self.groups[0].version
 
 
-def make_groups(make_world: MakeWorld, num_worlds: int, first_world: int, groups: int) -> list[TeamWorld]:
-    """Numbered worlds in groups, whose sizes differ by one at most."""
+def make_groups(make_world: Callable[..., _World], num_worlds: int, first_world: int, groups: int) -> list[_World]:
+    """Numbered worlds in groups, whose sizes differ by one at most; `make_world` as of `MakeWorld`."""
     parts = np.array_split(np.arange(num_worlds), groups)
     return [make_world(num_worlds=len(part), first_world=first_world + int(part[0])) for part in parts]
 
