@@ -135,6 +135,11 @@ def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
         WordIds().tokens("a b c", 2)
 
 
+def test_a_text_that_does_not_fit_is_refused_with_its_key_while_it_is_played():
+    with pytest.raises(ForeignEnvError, match="note: a text has 2 words and only 1 fit: raise max_words"):
+        from_pettingzoo(Unlike, max_words=1).reset(0)
+
+
 def test_keys_of_several_dimensions_part_and_own_names_are_kept_free():
     layout = Layout({"a": spaces.Box(0, 1, (2,)), "b": IMAGE, "c": spaces.Dict({"alive": spaces.Discrete(2)})})
     assert set(layout.spec) == {"observation_1d", "observation_3d", "alive_"}
