@@ -16,11 +16,11 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from tune_experiments.red.commanders import ASKING
+from tune_experiments.sama.minirts.executors import FORMS, scripted
+from tune_experiments.sama.minirts.features import feature_table, moment_of
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.subgoals import OF_TEXT, SUBGOALS, WAIT
 from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.rts.planned_rts import PlannedRts
-from tune_experiments.sama.rts.rts_executors import FORMS, scripted
-from tune_experiments.sama.rts.rts_features import feature_table, moment_of
-from tune_experiments.sama.rts.rts_subgoals import OF_TEXT, SUBGOALS, WAIT
 
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
 _TRIAL_SEED = 17

@@ -11,10 +11,10 @@ from rl_envs.minirts.opponents import opponent_of
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.red.config import RedConfig
+from tune_experiments.sama.minirts.game import game_of
+from tune_experiments.sama.minirts.planned_rts import Sight
 from tune_experiments.sama.planned_game import PlannedGame
 from tune_experiments.sama.planner_config import PlannerConfig, absolute
-from tune_experiments.sama.rts.planned_rts import Sight
-from tune_experiments.sama.rts.rts_game import game_of
 
 RtsRow: TypeAlias = Literal["scripted_2", "scripted_3", "learned_2", "learned_3"]
 Test: TypeAlias = Literal[

@@ -11,12 +11,12 @@ from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, Step, say
 from tests.tune_experiments.sama.hostile import BAD_ANSWERS, HOSTILE_CODE
 from tune_experiments.sama.manuals import FILE
+from tune_experiments.sama.minirts import judging
+from tune_experiments.sama.minirts.domain import RtsDomain
+from tune_experiments.sama.minirts.trials import build_team, planned
 from tune_experiments.sama.planner_config import ModelSettings
 from tune_experiments.sama.planning import planner_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
-from tune_experiments.sama.rts import judging
-from tune_experiments.sama.rts.domain import RtsDomain
-from tune_experiments.sama.rts.trials import build_team, planned
 from tune_experiments.sama_minirts import SMOKE
 
 pytestmark = pytest.mark.processes

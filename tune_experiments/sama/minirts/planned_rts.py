@@ -21,7 +21,7 @@ from rl_envs.minirts.symbols import NUM_TYPES
 from rl_envs.minirts.text import team_view
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
 from tune_experiments.red.words_on_frames import with_lines
-from tune_experiments.sama.rts.rts_scene import in_words
+from tune_experiments.sama.minirts.scene import in_words
 
 Sight: TypeAlias = Literal["fair", "full", "told"]
 _CLOCK = ("key", "episode", "step")

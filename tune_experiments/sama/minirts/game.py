@@ -7,8 +7,8 @@ from pathlib import Path
 
 import rl_envs.minirts
 from rl_models.planners.code_index import CodeIndex
+from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.rts.domain import RtsDomain
 
 
 @functools.cache

@@ -18,9 +18,9 @@ from rl_models.planners.plans import Plan
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from tune_experiments.experiment.plan import Episodes
-from tune_experiments.sama.rts.planned_rts import KeptGame, PlannedRts
-from tune_experiments.sama.rts.rts_features import moment_of
-from tune_experiments.sama.rts.rts_subgoals import OF_TEXT
+from tune_experiments.sama.minirts.features import moment_of
+from tune_experiments.sama.minirts.planned_rts import KeptGame, PlannedRts
+from tune_experiments.sama.minirts.subgoals import OF_TEXT
 
 METRICS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds", "ticks")
 """Of a game: won within its limit of decisions, undone ones counted; won in the decisions that stand, the paper's

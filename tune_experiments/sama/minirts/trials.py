@@ -23,15 +23,15 @@ from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.play.loading import load_policy
 from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import play as play_learned
+from tune_experiments.sama.minirts.config import LEARNED, RtsConfig
+from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
+from tune_experiments.sama.minirts.judging import open_book
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.play import RtsPlay, Watch
+from tune_experiments.sama.minirts.tables import ERRING
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
-from tune_experiments.sama.rts.config import LEARNED, RtsConfig
-from tune_experiments.sama.rts.judging import open_book
-from tune_experiments.sama.rts.planned_rts import PlannedRts
-from tune_experiments.sama.rts.rts_executors import FORMS, learned, scripted
-from tune_experiments.sama.rts.rts_play import RtsPlay, Watch
-from tune_experiments.sama.rts.tables import ERRING
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""

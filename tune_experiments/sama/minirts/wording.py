@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rl_envs.minirts.symbols import NUM_CELLS, PEASANT, UNITS
-from tune_experiments.sama.rts.rts_scene import NOBODY, Scene, last_line
+from tune_experiments.sama.minirts.scene import NOBODY, Scene, last_line
 
 OBJECTS = (
     *("peasant", "spearman", "swordman", "cavalry", "dragon", "archer", "catapult", "town hall", "barrack"),

@@ -13,8 +13,8 @@ from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.play.episode import AgentStep, Episode, Step, digest_of
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note
-from tune_experiments.sama.rts.planned_rts import PlannedRts
-from tune_experiments.sama.rts.trials import planned
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.trials import planned
 
 _ENTRY = re.compile(r"^#{2,3} (.*)$", re.MULTILINE)
 MOST_FRAMES = 400
@@ -51,7 +51,7 @@ def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
 
 
 class _Recorder:
-    """Looks on (`rts_play.Watch`) and keeps what agents are told, and what the planner's transcript says."""
+    """Looks on (`play.Watch`) and keeps what agents are told, and what the planner's transcript says."""
 
     def __init__(self, title: str, most: int) -> None:
         self._title, self._most, self._told = title, most, 0

@@ -1,6 +1,6 @@
 """MiniRTS for the planner: words, and rules in the place of a language model.
 
-States come and go in the world's sentences and one line more (`rts_scene.py`). This file must not know how the planner
+States come and go in the world's sentences and one line more (`scene.py`). This file must not know how the planner
 asks.
 """
 
@@ -29,10 +29,10 @@ from rl_envs.minirts.symbols import (
     WORKSHOP,
 )
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
-from tune_experiments.sama.rts import rts_wording as wording
-from tune_experiments.sama.rts.rts_choice import ENOUGH_TO_ATTACK, assignments, choices, wanted
-from tune_experiments.sama.rts.rts_scene import NOBODY, Scene
-from tune_experiments.sama.rts.rts_subgoals import (
+from tune_experiments.sama.minirts import wording
+from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, assignments, choices, wanted
+from tune_experiments.sama.minirts.scene import NOBODY, Scene
+from tune_experiments.sama.minirts.subgoals import (
     EARN,
     EQUIP,
     FAR,
@@ -86,7 +86,7 @@ class RtsDomain:
         """
         self.name = f"minirts_{num_agents}"
         self.agents = tuple(wording.agent_name(number) for number in range(num_agents))
-        rules = files("tune_experiments.sama.rts").joinpath("manual.txt").read_text(encoding="utf-8").strip()
+        rules = files("tune_experiments.sama.minirts").joinpath("manual.txt").read_text(encoding="utf-8").strip()
         self.map = wording.describe_team(num_agents)
         self.manual = f"{rules}\n{self.map}"
         self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))

@@ -23,8 +23,8 @@ from rl_envs.minirts.symbols import (
     PEASANT,
 )
 from tune_experiments.red.commanders import COUNTER, FOOT
-from tune_experiments.sama.rts.rts_scene import Scene
-from tune_experiments.sama.rts.rts_subgoals import (
+from tune_experiments.sama.minirts.scene import Scene
+from tune_experiments.sama.minirts.subgoals import (
     ATTACK,
     FAR,
     KEEP_SCOUTING,

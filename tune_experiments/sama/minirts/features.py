@@ -14,7 +14,7 @@ from rl_envs.core.spec import Array, Arrays
 from rl_envs.minirts.factored import C_ATTACK, C_GATHER, C_IDLE
 from rl_envs.minirts.symbols import ARMY, NUM_CELLS, NUM_TYPES, PEASANT
 from rl_models.planners.predicates.table import FeatureTable, OfferedFeature
-from tune_experiments.sama.rts.rts_subgoals import word_of
+from tune_experiments.sama.minirts.subgoals import word_of
 
 _TYPES = tuple(word_of(kind) for kind in range(PEASANT, NUM_TYPES))
 

@@ -21,7 +21,7 @@ from rl_envs.minirts.symbols import (
     SWORDMAN,
     UNITS,
 )
-from tune_experiments.sama.rts.rts_scene import Hand, Scene
+from tune_experiments.sama.minirts.scene import Hand, Scene
 
 EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST = (
     "earn money",

@@ -24,11 +24,11 @@ from rl_models.planners.domain import StateTextError
 from rl_models.planners.goal_generators import first_skill
 from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.sandbox.rules import check_source
-from tune_experiments.sama.rts.domain import RtsDomain
-from tune_experiments.sama.rts.rts_choice import choices, wanted
-from tune_experiments.sama.rts.rts_features import feature_table
-from tune_experiments.sama.rts.rts_scene import Scene
-from tune_experiments.sama.rts.rts_subgoals import (
+from tune_experiments.sama.minirts.choice import choices, wanted
+from tune_experiments.sama.minirts.domain import RtsDomain
+from tune_experiments.sama.minirts.features import feature_table
+from tune_experiments.sama.minirts.scene import Scene
+from tune_experiments.sama.minirts.subgoals import (
     ATTACK,
     EQUIP,
     FAR,

@@ -17,15 +17,15 @@ from tune_experiments.experiment.finding import find_experiment, find_stored
 from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import results_of
+from tune_experiments.sama.minirts.config import RtsConfig
+from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
+from tune_experiments.sama.minirts.judging import open_book
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.play import METRICS, RtsPlay
+from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
+from tune_experiments.sama.minirts.tables import tables, title_of
+from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
 from tune_experiments.sama.planning import planner_of
-from tune_experiments.sama.rts.config import RtsConfig
-from tune_experiments.sama.rts.judging import open_book
-from tune_experiments.sama.rts.planned_rts import PlannedRts
-from tune_experiments.sama.rts.rts_executors import FORMS, learned, scripted
-from tune_experiments.sama.rts.rts_play import METRICS, RtsPlay
-from tune_experiments.sama.rts.rts_subgoals import ATTACK, MINE, WAIT
-from tune_experiments.sama.rts.tables import tables, title_of
-from tune_experiments.sama.rts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
 
 EXPERIMENT = find_experiment("sama_minirts")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
