@@ -10,7 +10,7 @@ A trained team is tested under every condition: the planner with and without ref
 `weaker`) with 0 to 3 reflections, and with as many retries, the control of reflection: another seed of that planner and
 an empty memory; a share of the commands replaced by random ones; DEPS and Plan4MC. `rules_scripted` has the rules and
 chefs who walk by script. With a language model also without extracted objects and with three worked examples.
-Further rows train anew: `blind` is told nothing, `predicate` and `code` learn from rewards that the planner's model
+Further rows train anew: `blind` gets no command, `predicate` and `code` learn from rewards that the planner's model
 wrote. Rules write them as we would, so that with the offline planner these two rows repeat `sama`, `code` at the price
 of the sandbox.
 """

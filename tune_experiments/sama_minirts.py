@@ -53,7 +53,7 @@ SMOKE = dataclasses.replace(
     LAPTOP,
     tests=("plain", "commanders", "random", "goals"),
     opponents=("simple",),
-    round_decisions=6,
+    round_steps=6,
     max_episode_steps=16,
     test_episodes=2,
 )

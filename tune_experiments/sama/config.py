@@ -56,7 +56,7 @@ class SamaConfig(
     """One run."""
 
     methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
-    """Rows of the table: `sama`; `blind`, the same without being told anything; `predicate` and `code`, the same with
+    """Rows of the table: `sama`; `blind`, the same without commands; `predicate` and `code`, the same with
     rewards of that source; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay."""
     tasks: tuple[str, ...] = ("cramped_room",)

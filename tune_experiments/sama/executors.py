@@ -24,7 +24,7 @@ from tune_experiments.sama.kitchen.subgoals import Subgoal
 from tune_experiments.sama.kitchens import NUM_CHEFS, CommandedKitchen
 
 Executor: TypeAlias = Callable[[CommandedKitchen], Array]
-"""The cells that the chefs choose now, [B, 2] int, in kitchens that hold what they are told."""
+"""The cells that the chefs choose now, [B, 2] int, in kitchens that hold their commands."""
 
 
 def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:

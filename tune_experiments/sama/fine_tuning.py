@@ -79,7 +79,7 @@ def settings_of(config: SamaConfig) -> SamaConfig:
 def met_pairs(
     config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
 ) -> tuple[list[Pair], int]:
-    """States of play under the planner with what the chefs were told in them, and the env steps of that play.
+    """States of play under the planner with the chefs' commands in them, and the env steps of that play.
 
     Undone env steps are among them.
 

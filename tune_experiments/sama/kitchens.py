@@ -173,7 +173,7 @@ class SubgoalKitchen(CommandedKitchen):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            pairs: texts of states, each with what the chefs are told in it.
+            pairs: texts of states, each with the chefs' commands in it.
             share: what a chef gets when the other reaches its sub-goal.
             arguments: of `CommandedKitchen`.
 

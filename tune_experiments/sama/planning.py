@@ -147,7 +147,7 @@ def _caller_by_rule(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
 
 
 def _new_transcript(folder: Path) -> str:
-    """Name of a file of its own: trials plan at the same time, and what one was told must not be lost to another."""
+    """Name of a file of its own: trials plan at the same time, and no trial may overwrite another's transcript."""
     folder.mkdir(parents=True, exist_ok=True)
     file, path = tempfile.mkstemp(".md", time.strftime("planner_%Y%m%d-%H%M%S_", time.gmtime()), folder)
     os.close(file)

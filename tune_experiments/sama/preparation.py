@@ -31,7 +31,7 @@ class TrainingData:
     """What policies learn from.
 
     Attributes:
-        pairs: states with what the chefs are told.
+        pairs: states with the chefs' commands.
         rewards: tests of all sub-goals.
     """
 

@@ -64,8 +64,8 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     table = make_table([line for line in lines if line.metric not in aside], title, COLUMNS)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
-    said = f"{table.caption}{_planned_by(lines)} {COUNTING}{note}{_fallen_back(lines)}"
-    return dataclasses.replace(table, caption=said)
+    caption = f"{table.caption}{_planned_by(lines)} {COUNTING}{note}{_fallen_back(lines)}"
+    return dataclasses.replace(table, caption=caption)
 
 
 def _without_doubles(lines: Iterable[Result]) -> list[Result]:

@@ -26,12 +26,12 @@ class PlannerSpectator(Spectator):
 
     def __init__(self, loaded: LoadedPolicy, loop: PlanningLoop) -> None:
         super().__init__(loaded)
-        self._transcript, self._told = loop.planner.caller.transcript, 0
+        self._transcript, self._read = loop.planner.caller.transcript, 0
 
     def notes(self, world: CommandedKitchen, index: int) -> tuple[Note, ...]:
         """New entries of the transcript: goals, sub-goals, results, questions, replies and reflections."""
         text = self._transcript.text
-        new, self._told = text[self._told :], len(text)
+        new, self._read = text[self._read :], len(text)
         _, *parts = _ENTRY.split(new)
         return tuple(Note(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True))
 
@@ -58,7 +58,7 @@ def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
 
 
 class _Cook:
-    """Chefs who are recorded while they carry out what they are told (`executors.Executor`)."""
+    """Chefs who are recorded while they carry out their commands (`executors.Executor`)."""
 
     def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, most_steps: int) -> None:
         self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, most_steps

@@ -84,8 +84,8 @@ def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, m
     assert first["decisions"].tolist() == [14.0] and first["rounds"][0] >= 2
     assert len(script.stages) >= 6 and 0 < first["answered_by_rule"][0] < 1
     text = str(first[TRANSCRIPT])
-    for said in ("the code is refused", "no JSON object", "Build a peasant", "peasant must mine a resource"):
-        assert said in text
+    for sentence in ("the code is refused", "no JSON object", "Build a peasant", "peasant must mine a resource"):
+        assert sentence in text
     assert "Deep networks" not in (trial / FILE).read_text()
     files = [path for folder in (asked, trial) for path in folder.rglob("*") if path.is_file()]
     assert files and not any(b"a-secret-key" in path.read_bytes() for path in files)

@@ -41,7 +41,7 @@ def worlds(number=2, agents=2, **game):
 
 def state_of(world, index):
     """Everything that a game's future depends on, but for the size of its table of learned distances."""
-    kept = world.keep(index)
+    kept = world.snapshot_of(index)
     learned_distances = sorted(one for one in kept.learned.tolist() if one[0])
     record = {name: kept.record[name].tolist() for name in kept.record.dtype.names}
     return record, learned_distances, {n: v.tolist() for n, v in kept.others.items()}, kept.clock
@@ -50,16 +50,16 @@ def state_of(world, index):
 # ---------------------------------------------------------------------------------------------- undone rounds
 
 
-def test_a_game_that_is_put_back_repeats_itself_and_leaves_the_others_alone():
+def test_a_game_that_is_restored_repeats_itself_and_leaves_the_others_alone():
     world = worlds()
     for _ in range(3):
         world.step(scripted(world))
-    kept, before = world.keep(0), state_of(world, 0)
+    kept, before = world.snapshot_of(0), state_of(world, 0)
     world.tell(0, 0, "build stable")
     for _ in range(5):
         world.step(scripted(world))
     first, other = state_of(world, 0), state_of(world, 1)
-    world.put_back(0, kept)
+    world.restore_game(0, kept)
     world.observe()
     assert state_of(world, 0) == before and state_of(world, 1) == other and before != first
     world.tell(0, 0, "build stable")
@@ -68,13 +68,13 @@ def test_a_game_that_is_put_back_repeats_itself_and_leaves_the_others_alone():
     assert state_of(world, 0) == first
 
 
-def test_a_game_is_put_back_although_the_tables_have_grown():
+def test_a_game_is_restored_although_the_tables_have_grown():
     world = worlds()
     world.step(scripted(world))
-    kept, before = world.keep(1), state_of(world, 1)
+    kept, before = world.snapshot_of(1), state_of(world, 1)
     world.games.grow()
     world.step(scripted(world))
-    world.put_back(1, kept)
+    world.restore_game(1, kept)
     assert state_of(world, 1) == before
 
 
@@ -100,12 +100,12 @@ class Told:
         return found
 
 
-def play(commands, recoveries=0, least=2, most=4, limit=9, watch=None):
+def play(commands, recoveries=0, min_steps=2, max_steps=4, limit=9, watch=None):
     world = worlds(1, max_episode_steps=limit)
     planner = planner_of(SMOKE, "2", 0)
     loop = Told(commands, recoveries)
     with open_book("builtin", planner, SMOKE.game("2")) as book:
-        found = RtsPlay(world, scripted, loop, book, least, most).run(3, watch)
+        found = RtsPlay(world, scripted, loop, book, min_steps, max_steps).run(3, watch)
     return {name: float(value[0]) for name, value in found.items()}, loop
 
 
@@ -117,19 +117,24 @@ def test_undone_decisions_are_counted_and_stand_in_no_game():
     assert [end.state for end in failing[1].ends][:3] == [plain[1].ends[0].state] * 3
 
 
-def test_a_round_lasts_its_least_decisions_and_ends_at_its_limit():
-    reached, loop = play((MINE, WAIT), least=3)
+def test_a_round_lasts_its_smallest_number_of_decisions_and_ends_at_its_limit():
+    reached, loop = play((MINE, WAIT), min_steps=3)
     assert reached["rounds"] == reached["reached_rounds"] == 2 and all(loop.ends[0].reached)
-    failed, loop = play((ATTACK, WAIT), most=4)
+    failed, loop = play((ATTACK, WAIT), max_steps=4)
     assert failed["rounds"] == 2 and failed["reached_rounds"] == 0 and loop.ends[0].reached == (False, True)
 
 
 def test_who_has_made_what_it_was_to_make_hears_nothing_more_and_who_attacks_goes_on():
-    said = []
-    play(("build peasant", "wait"), least=6, most=6, watch=lambda world, loop: said.append(world.last_words(0)))
-    first = [words[0] for words in said[:6]]
+    commands = []
+    play(
+        ("build peasant", "wait"),
+        min_steps=6,
+        max_steps=6,
+        watch=lambda world, loop: commands.append(world.latest_commands(0)),
+    )
+    first = [words[0] for words in commands[:6]]
     assert first[0] == "build peasant" and "" in first[1:] and first.index("") >= 1
-    assert all(words[1] == "" for words in said)
+    assert all(words[1] == "" for words in commands)
 
 
 # -------------------------------------------------------------------------------------------------------- sight
@@ -137,15 +142,15 @@ def test_who_has_made_what_it_was_to_make_hears_nothing_more_and_who_attacks_goe
 
 def test_only_full_sight_shows_what_the_fog_hides_and_executors_never_see_it():
     texts = {}
-    for sight in ("fair", "full", "told"):
+    for sight in ("fair", "full", "types"):
         world = worlds(1, sight=sight)
         texts[sight] = world.states([0])[0]
         assert int(world.seen["num_enemy"][0, 0]) == 0
         assert not world.games["oracle"].any()
     assert "enemy" not in texts["fair"].split("Decision")[0] and "enemy 0: peasant" in texts["full"]
     trained = [UNITS[kind] for kind in worlds(1)._enemies(0)]
-    assert trained and texts["told"].endswith(f"Seen lately: 100 % {trained[0]}.") and trained[0] not in texts["fair"]
-    with pytest.raises(ValueError, match="sight must be one of fair, full, told"):
+    assert trained and texts["types"].endswith(f"Seen lately: 100 % {trained[0]}.") and trained[0] not in texts["fair"]
+    with pytest.raises(ValueError, match="sight must be one of fair, full, types"):
         PlannedRts(1, sight="all")
 
 
@@ -163,11 +168,11 @@ def test_a_learned_team_carries_commands_out_and_repeats_a_round_that_is_undone(
     world = PlannedRts(2, agents_per_side=2, actions=FORMS[True], is_read=True, opponents="simple")
     world.reset(1)
     world.auto_resets = False
-    kept = [world.keep(index) for index in range(2)]
+    kept = [world.snapshot_of(index) for index in range(2)]
     ends = []
     for _ in range(2):
         for index, one in enumerate(kept):
-            world.put_back(index, one)
+            world.restore_game(index, one)
         world.tell(0, 0, "build stable")
         for _ in range(3):
             world.step(executor(world))
@@ -249,7 +254,7 @@ def test_a_plan_of_a_team_says_that_nothing_is_learned():
 
 
 def test_a_planner_that_errs_is_undone_more_often_than_one_that_does_not():
-    config = dataclasses.replace(SMOKE, max_episode_steps=24, round_decisions=5)
+    config = dataclasses.replace(SMOKE, max_episode_steps=24, round_steps=5)
     erring, team = dataclasses.replace(config, planner="noisy", noise="weaker"), build_team(config, TWO, 0)
     plain, weak = (planned(one, TWO, team, 42) for one in (config, erring))
     assert weak["undone_decisions"].sum() > plain["undone_decisions"].sum()
@@ -261,11 +266,9 @@ def test_the_video_shows_commands_beside_the_map():
     plain = world.render(0)
     world.headlines[0] = "round 1: train an army"
     world.tell(0, 1, "build stable")
-    told = world.render(0)
-    assert plain.shape == told.shape and (plain[72:] == told[72:]).all()
-    assert (
-        (plain[:24] != told[:24]).any() and (plain[48:72] != told[48:72]).any() and (plain[24:48] == told[24:48]).all()
-    )
+    new = world.render(0)
+    assert plain.shape == new.shape and (plain[72:] == new[72:]).all()
+    assert (plain[:24] != new[:24]).any() and (plain[48:72] != new[48:72]).any() and (plain[24:48] == new[24:48]).all()
 
 
 @pytest.mark.parametrize(("most", "is_whole"), [(3, False), (99, True)])
@@ -308,7 +311,7 @@ def test_what_rules_have_answered_is_recorded_and_replayed(tmp_path, monkeypatch
         ({"team": "runs/red"}, "--team is for the rows learned_2 and learned_3"),
         ({"opponents": ("medum",)}, "--opponents: no opponent is called 'medum'"),
         ({"tests": ()}, "--tests"),
-        ({"least_round_decisions": 13}, "--least-round-decisions must be at most --round-decisions"),
+        ({"min_round_steps": 13}, "--min-round-steps must be at most --round-steps"),
         ({"record": "a", "replay": "b"}, "--record and --replay exclude each other"),
         ({"reflections": 4}, "--reflections"),
         ({"random_share": 1.5}, "--random-share"),

@@ -48,9 +48,9 @@ DOMAIN = RtsDomain(2)
 def state(own, enemies=(), money=500, lately="nobody", decision=5, seen=(200, 100)):
     """A moment as text; own and enemies are (agent or sight, type, command)."""
     lines = [f"You have {money} money, you see {seen[0]} of 1024 cells, and you have seen {seen[1]} others before."]
-    for k, (agent, kind, told) in enumerate(own):
+    for k, (agent, kind, activity) in enumerate(own):
         hp = MAX_HP[kind]
-        lines.append(f"own {k} of agent {agent}: {UNITS[kind]} at x 5, y 5, hp {hp} of {hp}; {told}.")
+        lines.append(f"own {k} of agent {agent}: {UNITS[kind]} at x 5, y 5, hp {hp} of {hp}; {activity}.")
     for k, kind in enumerate(enemies):
         hp = MAX_HP[kind]
         lines.append(f"enemy {k}: {UNITS[kind]} at x 28, y 28, hp {hp} of {hp}; in sight.")
@@ -105,8 +105,8 @@ def test_the_manual_names_every_object_and_both_agents():
 
 
 def test_the_situation_says_what_is_known_and_who_has_what():
-    said = DOMAIN.situation(KNOWN)
-    assert "6 peasants" in said and "1 swordman" in said and "Decision 5" in said
+    text = DOMAIN.situation(KNOWN)
+    assert "6 peasants" in text and "1 swordman" in text and "Decision 5" in text
     assert DOMAIN.statuses(KNOWN)[1].startswith("Agent 2 commands 3 peasants, 1 stable")
 
 
@@ -163,8 +163,8 @@ def test_code_says_what_the_predicate_says_over_the_same_states():
         exec(DOMAIN.code(one.text), space)  # our own text
         predicate = compile_predicate(one.predicate, table)
         for (i, a), (j, b) in itertools.pairwise(enumerate(moments)):
-            said = [space["reward"](DOMAIN.as_json(texts[i], n), DOMAIN.as_json(texts[j], n)) for n in range(2)]
-            assert said == predicate(a, b)[0].astype(int).tolist(), one.text
+            rewards = [space["reward"](DOMAIN.as_json(texts[i], n), DOMAIN.as_json(texts[j], n)) for n in range(2)]
+            assert rewards == predicate(a, b)[0].astype(int).tolist(), one.text
 
 
 # ------------------------------------------------------------------------------------------------------- rules

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from pydantic import NonNegativeInt, PositiveInt
@@ -39,16 +39,16 @@ class RtsConfig(PlannerConfig):
     sees; reflections, fewer of them; erring, a planner that errs, with reflections and with retries; random, shares of
     random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (a language model alone); rewards,
     tests of sub-goals by predicate and by code."""
-    sight: Sight = "fair"
-    """What the planner sees: fair, what the team sees or remembers; full, everything; told, as fair, and the types that
-    the enemy trains."""
+    sight: Sight = field(default="fair", metadata={"renamed_values": {"told": "types"}})
+    """What the planner sees: fair, what the team sees or remembers; full, everything; types, as fair, and the types
+    that the enemy trains."""
     opponents: tuple[str, ...] = ()
     """Names of the opponents, of which each game draws one; by default medium_two against two agents and medium_three
     against three."""
-    least_round_decisions: PositiveInt = 4
-    """Smallest number of decisions of a round; in 4 a factory trains a unit."""
-    round_decisions: PositiveInt = 12
-    """Number of decisions after which a round is over."""
+    min_round_steps: PositiveInt = field(default=4, metadata={"renamed_from": "least_round_decisions"})
+    """Smallest number of env steps of a round, which are decisions; in 4 a factory trains a unit."""
+    round_steps: PositiveInt = field(default=12, metadata={"renamed_from": "round_decisions"})
+    """Number of env steps, which are decisions, after which a round is over."""
     max_episode_steps: PositiveInt = 256
     """Number of decisions after which a game stops as a draw."""
     test_seed: NonNegativeInt = 42
@@ -67,10 +67,10 @@ class RtsConfig(PlannerConfig):
         super().__post_init__()
         object.__setattr__(self, "team", self.team if self.team.startswith("pretrained/") else absolute(self.team))
         check_some(self, "tests")
-        if self.least_round_decisions > self.round_decisions:
+        if self.min_round_steps > self.round_steps:
             raise UserError(
-                f"--least-round-decisions must be at most --round-decisions, which is {self.round_decisions}, "
-                f"not {self.least_round_decisions}"
+                f"--min-round-steps must be at most --round-steps, which is {self.round_steps}, "
+                f"not {self.min_round_steps}"
             )
         is_learned = any(method.startswith(LEARNED) for method in self.methods)
         if is_learned and not self.team:

@@ -206,9 +206,9 @@ def _draw(num_agents: int, numbers: random.Random) -> str:
         f"{numbers.randint(0, NUM_CELLS - visible)} others before."
     ]
     for k, kind in enumerate(sorted(own)):
-        told = numbers.choice(("idle", "gathers resource 0")) if kind == PEASANT else "idle"
+        activity = numbers.choice(("idle", "gathers resource 0")) if kind == PEASANT else "idle"
         lines.append(
-            f"own {k} of agent {numbers.randrange(num_agents)}: {UNITS[kind]} {_place(kind, numbers)}; {told}."
+            f"own {k} of agent {numbers.randrange(num_agents)}: {UNITS[kind]} {_place(kind, numbers)}; {activity}."
         )
     for k, kind in enumerate(sorted(enemies)):
         sight = numbers.choice(("in sight", "out of sight")) if kind >= FIRST_BUILDING else "in sight"

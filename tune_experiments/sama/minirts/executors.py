@@ -29,7 +29,7 @@ def scripted(world: PlannedRts) -> Arrays:
     tables = np.zeros((world.num_worlds, world.num_agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
     tables[..., 0] = C_CONTINUE
     for index in np.flatnonzero(world.games["result"] == RUNNING).tolist():
-        tables[index] = team_commands(world.seen, index, world.last_words(index))
+        tables[index] = team_commands(world.seen, index, world.latest_commands(index))
     return per_unit_actions(tables)
 
 

@@ -25,15 +25,15 @@ def moment_of(seen: Arrays) -> dict[str, Any]:
     Args:
         seen: the world's own, name -> [B, N, ...].
     """
-    kinds, told, owned = seen["own_type"].astype(int), seen["command_type"], seen["owned"]
+    kinds, commands, owned = seen["own_type"].astype(int), seen["command_type"], seen["owned"]
     peasants, fighters = owned & (kinds == PEASANT), owned & np.isin(kinds, ARMY)
     own = (owned[..., None] & (kinds[..., None] == np.arange(NUM_TYPES))).sum(2)
     return {
         "team": own.sum(1),
         "own": own,
-        "idle": (peasants & (told == C_IDLE)).sum(2),
-        "gathering": (peasants & (told == C_GATHER)).sum(2),
-        "attacking": (fighters & (told == C_ATTACK)).sum(2),
+        "idle": (peasants & (commands == C_IDLE)).sum(2),
+        "gathering": (peasants & (commands == C_GATHER)).sum(2),
+        "attacking": (fighters & (commands == C_ATTACK)).sum(2),
         "seen": np.rint(seen["count"][:, 0, :2].sum(1) * NUM_CELLS).astype(int),
         "money": seen["money"][:, 0].astype(int),
     }

@@ -1,6 +1,6 @@
 """Who says that a sub-goal is reached: built-in predicates, or what the planner's model writes (SAMA, section 3.3).
 
-What a model writes is tried on rounds of play before it is used: games in which scripted agents are told drawn phrases.
+What a model writes is tried on rounds of play before it is used: games in which scripted agents get drawn phrases.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def transitions(num_agents: int) -> Transitions:
     with closing(PlannedRts(_WORLDS, agents_per_side=num_agents, actions=FORMS[False])) as world:
         world.reset(_TRIAL_SEED)
         for number in range(_ROUNDS):
-            before, said = moment_of(world.seen), world.states(range(_WORLDS))
+            before, states = moment_of(world.seen), world.states(range(_WORLDS))
             for index, agent in np.ndindex(_WORLDS, num_agents):
                 drawn = numbers.choice(SUBGOALS).phrase
                 world.tell(index, agent, drawn if number % _DRAWN_EVERY == 0 else _chain(index, number))
@@ -67,12 +67,12 @@ def transitions(num_agents: int) -> Transitions:
                 world.step(scripted(world))
             befores.append(before)
             afters.append(moment_of(world.seen))
-            texts += zip(said, world.states(range(_WORLDS)), strict=True)
+            texts += zip(states, world.states(range(_WORLDS)), strict=True)
     return Transitions(_joined(befores), _joined(afters), tuple(texts))
 
 
 def _chain(world: int, number: int) -> str:
-    """What a world's agents are told in a round: the factory of one type, or the type itself."""
+    """The command of a world's agents in a round: the factory of one type, or the type itself."""
     kind = ARMY[world % len(ARMY)]
     return ASKING[FACTORY[kind] if number % 2 else kind]
 

@@ -1,8 +1,8 @@
-"""MiniRTS under a planner: agents are told phrases, the planner sees so much of the game, and rounds can be undone.
+"""MiniRTS under a planner: agents get commands, the planner sees so much of the game, and rounds can be undone.
 
 `sight` says what the planner's state holds: `fair`, what the team sees or remembers; `full`, all enemies and resources,
-whatever the fog hides; `told`, what the team sees and, in the place of whom it saw lately, the types that the enemy's
-script trains. The executor of the commands sees through the fog in no case.
+whatever the fog hides; `types`, what the team sees and, in the place of whom it saw lately, the types that the
+enemy's script trains. The executor of the commands sees through the fog in no case.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
 from tune_experiments.red.words_on_frames import with_lines
 from tune_experiments.sama.minirts.scene import in_words
 
-Sight: TypeAlias = Literal["fair", "full", "told"]
+Sight: TypeAlias = Literal["fair", "full", "types"]
 _CLOCK = ("key", "episode", "step")
 
 
 @dataclass(frozen=True)
-class KeptGame:
+class GameSnapshot:
     """One game as it was: everything that its future depends on."""
 
     record: np.void
@@ -38,7 +38,7 @@ class KeptGame:
 
 
 class PlannedRts(CommandedRts):
-    """B games whose agents are told what a planner wants.
+    """B games whose agents get a planner's commands.
 
     Attributes:
         sight: what the planner sees.
@@ -54,7 +54,7 @@ class PlannedRts(CommandedRts):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            sight: `fair`, `full` or `told`.
+            sight: `fair`, `full` or `types`.
             is_read: whether a network reads observations; without them a step costs less.
             game: further arguments of `CommandedRts`.
 
@@ -77,37 +77,37 @@ class PlannedRts(CommandedRts):
         found = []
         for place, world in enumerate(rows):
             view = team_view(seen, place)
-            if self.sight == "told":
+            if self.sight == "types":
                 view["enemy_average"] = np.zeros(NUM_TYPES)
                 view["enemy_average"][self._enemies(int(world))] = 1
             found.append(in_words(view, int(self.state["episode_length"][world])))
         return found
 
-    def keep(self, world: int) -> KeptGame:
+    def snapshot_of(self, world: int) -> GameSnapshot:
         """A game as it is now."""
         games = self.games
         others = {
             name: value[world].copy() for name, value in games.items() if name not in (*GAME_NAMES, *LEARNED_KEYS)
         }
         clock = tuple(int(getattr(self.chance, name)[world]) for name in _CLOCK)
-        return KeptGame(games.records[world].copy(), games.learned[world].copy(), others, clock)
+        return GameSnapshot(games.records[world].copy(), games.learned[world].copy(), others, clock)
 
-    def put_back(self, world: int, kept: KeptGame) -> None:
-        """Put a game back to where it was; the others go on. `observe` shows it afterwards."""
+    def restore_game(self, world: int, snapshot: GameSnapshot) -> None:
+        """Restore one game; the others go on. `observe` shows it afterwards."""
         games = self.games
-        games.records[world] = kept.record
+        games.records[world] = snapshot.record
         games.learned[world] = 0
-        if len(kept.learned) == games.learned.shape[1]:
-            games.learned[world] = kept.learned
+        if len(snapshot.learned) == games.learned.shape[1]:
+            games.learned[world] = snapshot.learned
         else:  # the tables have grown meanwhile
-            kernels.copy_learned(kept.learned, games.learned[world])
-        for name, value in kept.others.items():
+            kernels.copy_learned(snapshot.learned, games.learned[world])
+        for name, value in snapshot.others.items():
             games[name][world] = value
-        for name, moment in zip(_CLOCK, kept.clock, strict=True):
+        for name, moment in zip(_CLOCK, snapshot.clock, strict=True):
             getattr(self.chance, name)[world] = moment
 
     def render(self, index: int = 0) -> Array:
-        """The game from above, with the headline and the last words above it, [H, W, 3] uint8."""
+        """The game from above, with the headline above it, [H, W, 3] uint8."""
         return with_lines(super().render(index), [(self.headlines[index], True)])
 
     def _checked(self, actions: Any) -> Any:

@@ -146,19 +146,19 @@ class Scene:
         return bool((np.maximum(*apart) <= NEAR).any())
 
     def _count(self, k: int) -> None:
-        kind, told = int(self.view["own_type"][k]), int(self.view["command_type"][k])
+        kind, command = int(self.view["own_type"][k]), int(self.view["command_type"][k])
         hand, made = self.hands[int(self.view["owner"][k])], int(self.view["command_unit_type"][k])
         hand.own[kind] += 1
-        if told in (C_BUILDING, C_UNIT):
+        if command in (C_BUILDING, C_UNIT):
             self.coming[made] += 1
         if kind == PEASANT:
-            hand.idle_peasants += told == C_IDLE
-            hand.free_peasants += told != C_BUILDING
-            hand.gathering += told == C_GATHER
+            hand.idle_peasants += command == C_IDLE
+            hand.free_peasants += command != C_BUILDING
+            hand.gathering += command == C_GATHER
         elif kind >= FIRST_BUILDING:
-            hand.idle_factories[kind] += told != C_UNIT
+            hand.idle_factories[kind] += command != C_UNIT
         else:
-            hand.attacking += told == C_ATTACK
+            hand.attacking += command == C_ATTACK
 
 
 def _shares(words: str) -> dict[int, int]:

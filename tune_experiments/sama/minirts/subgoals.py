@@ -61,7 +61,7 @@ class Subgoal:
 
     @property
     def phrase(self) -> str:
-        """What the agent is told; nothing where it waits."""
+        """The command that the agent gets; nothing where it waits."""
         return "" if self.text == WAIT else self.text
 
     @property

@@ -43,8 +43,8 @@ def _table(results: Sequence[Result], method: str) -> PaperTable:
     mine = [line for line in results if line.method == method]
     lines = [dataclasses.replace(line, table=title, method=line.world, world=method) for line in mine]
     table = make_table([line for line in lines if line.metric in COLUMNS], title, COLUMNS)
-    said = [table.caption, EXECUTORS[method.partition("_")[0]], _planned_by(mine), COUNTING]
-    return dataclasses.replace(table, caption=" ".join(filter(None, said)))
+    sentences = [table.caption, EXECUTORS[method.partition("_")[0]], _planned_by(mine), COUNTING]
+    return dataclasses.replace(table, caption=" ".join(filter(None, sentences)))
 
 
 def _planned_by(lines: Sequence[Result]) -> str:

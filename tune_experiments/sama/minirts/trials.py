@@ -38,7 +38,7 @@ COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 _TEAM_OF = "red_minirts"
 
 
-class SeededTeam(TeamPolicy):
+class TeamWithSeed(TeamPolicy):
     """A team with the seed of the games that it is tested in."""
 
     def __init__(self, team: TeamPolicy, seed: int) -> None:
@@ -72,10 +72,10 @@ def plan(config: RtsConfig, method: str, seed: int) -> TrialPlan:
     )
 
 
-def build_team(config: RtsConfig, method: str, seed: int) -> SeededTeam:
+def build_team(config: RtsConfig, method: str, seed: int) -> TeamWithSeed:
     """The trained team; where rules carry commands out, one that is never asked."""
     agents = num_agents_of(method)
-    return SeededTeam(load_policy(config.team).policy if is_learned(method) else uniform_team(agents, 1), seed)
+    return TeamWithSeed(load_policy(config.team).policy if is_learned(method) else uniform_team(agents, 1), seed)
 
 
 def check_team(config: RtsConfig) -> None:
@@ -116,7 +116,7 @@ def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
         "plain": {plain_test(config): config},
         "sights": {
             f"{name}, {words}": _changed(config, sight=sight)
-            for sight, words in (("fair", "fair sight"), ("full", "full sight"), ("told", "told the types"))
+            for sight, words in (("fair", "fair sight"), ("full", "full sight"), ("types", "told the types"))
             if sight != config.sight
         },
         "reflections": {f"{name}, {n} reflections": _changed(reflecting, reflections=n) for n in range(most)},
@@ -144,7 +144,7 @@ def evaluate(
     config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None
 ) -> dict[str, Episodes]:
     """All tests of a row, by name; `trial_folder` keeps the manual that is written for the trial."""
-    assert isinstance(policy, SeededTeam)
+    assert isinstance(policy, TeamWithSeed)
     seed = config.test_seed + policy.seed
     found = {}
     if "commanders" in config.tests:
@@ -186,7 +186,7 @@ def planned(
         closing(make_world(config, method, worlds)) as world,
         open_book(config.reward_source, loop.planner, config.game(task)) as book,
     ):
-        play = RtsPlay(world, executor, loop, book, config.least_round_decisions, config.round_decisions)
+        play = RtsPlay(world, executor, loop, book, config.min_round_steps, config.round_steps)
         return play.run(seed, watch) | planning_metrics(loop, config, worlds)
 
 

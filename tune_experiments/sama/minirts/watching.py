@@ -51,10 +51,10 @@ def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
 
 
 class _Recorder:
-    """Looks on (`play.Watch`) and keeps what agents are told, and what the planner's transcript says."""
+    """Looks on (`play.Watch`) and keeps the agents' commands, and what the planner's transcript says."""
 
     def __init__(self, title: str, most: int) -> None:
-        self._title, self._most, self._told = title, most, 0
+        self._title, self._most, self._read = title, most, 0
         self.episode: Episode | None = None
         self.is_cut = False
 
@@ -65,9 +65,9 @@ class _Recorder:
             self.is_cut = True
             return
         text = loop.planner.caller.transcript.text
-        new, self._told = text[self._told :], len(text)
+        new, self._read = text[self._read :], len(text)
         _, *parts = _ENTRY.split(new)
         notes = tuple(Note(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True))
-        agents = tuple(AgentStep(phrase or "nothing") for phrase in world.last_words(0))
+        agents = tuple(AgentStep(phrase or "nothing") for phrase in world.latest_commands(0))
         step = Step(world.render(0), agents, notes=notes, rewards=(0.0,) * world.num_agents)
         self.episode.steps.append(step)
