@@ -15,7 +15,7 @@ from typing import Any
 
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
-from rl_envs.overcooked.symbols import SYMBOLS
+from rl_envs.overcooked.observation import SYMBOLS
 from rl_models.networks.sama import SamaSizes
 from rl_models.planners.rewards import DesignedReward, RewardSource
 from rl_models.planners.subgoal_data import Pair

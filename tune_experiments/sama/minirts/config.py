@@ -11,7 +11,7 @@ from rl_envs.minirts.opponents import opponent_of
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.red.config import RedConfig
-from tune_experiments.sama.minirts.game import game_of
+from tune_experiments.sama.minirts.domain import game_of
 from tune_experiments.sama.minirts.planned_rts import Sight
 from tune_experiments.sama.planned_game import PlannedGame
 from tune_experiments.sama.planner_config import PlannerConfig, absolute

@@ -10,8 +10,10 @@ import functools
 import random
 from collections.abc import Collection, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+import rl_envs.minirts
 from rl_envs.minirts.symbols import (
     ARMY,
     BARRACK,
@@ -28,6 +30,7 @@ from rl_envs.minirts.symbols import (
     UNITS,
     WORKSHOP,
 )
+from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
 from tune_experiments.sama.minirts import wording
 from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, assignments, choices, wanted
@@ -47,6 +50,7 @@ from tune_experiments.sama.minirts.subgoals import (
     reward_code,
     word_of,
 )
+from tune_experiments.sama.planned_game import PlannedGame
 
 MONEY, KNOWN, EQUIPPED, ARMED, ATTACKED = (
     "there is money",
@@ -222,3 +226,19 @@ def _draw(num_agents: int, numbers: random.Random) -> str:
 def _place(kind: int, numbers: random.Random) -> str:
     x, y = numbers.randrange(SIDE), numbers.randrange(SIDE)
     return f"at x {x}, y {y}, hp {MAX_HP[kind]} of {MAX_HP[kind]}"
+
+
+# ------------------------------------------------------------------------------- as the planner's game
+
+
+@functools.cache
+def game_of(num_agents: int) -> PlannedGame:
+    """The game of so many agents."""
+    domain = RtsDomain(num_agents)
+    return PlannedGame("MiniRTS", domain, domain.map, game_code)
+
+
+@functools.cache
+def game_code() -> CodeIndex:
+    """The game's source, to be looked up by words."""
+    return CodeIndex.of_folder(Path(rl_envs.minirts.__file__).parent)
