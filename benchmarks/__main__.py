@@ -31,18 +31,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--seeds", nargs="+", type=int, metavar="SEED", help="seeds that time_to_result trains now; by default its own"
     )
     parser.add_argument(
+        "--tasks", nargs="+", metavar="TASK", help="tasks that time_to_result trains now; by default all of them"
+    )
+    parser.add_argument(
         "--out", type=Path, default=Path("bench.jsonl"), help="file for the measurements; default bench.jsonl"
     )
     options = parser.parse_args(arguments)
     try:
         parts = load_parts(benchmarks, options.only or part_names(benchmarks))
+        for part in parts:
+            if hasattr(part, "choose"):
+                part.choose(runs=options.runs, seeds=options.seeds, tasks=options.tasks)
     except ValueError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
     if not options.only:
         parts = [part for part in parts if not getattr(part, "ONLY_WHEN_NAMED", False)]
-    for part in parts:
-        getattr(part, "choose", lambda **options: None)(runs=options.runs, seeds=options.seeds)
     names = [part.__name__.rpartition(".")[2] for part in parts]
     print(f"measuring {', '.join(names)}: one thread, medians, {' and '.join(_clocks(parts))}", flush=True)
     measurements = ratios_first(measurement for part in parts for measurement in part.measure())

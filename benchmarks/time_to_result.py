@@ -98,7 +98,12 @@ TASKS = {
         11.0,
         20_000,
         overcooked.validate,
-        {"task": "cramped_room", "valid_episodes": EPISODES},
+        {
+            "task": "cramped_room",
+            "valid_episodes": EPISODES,
+            "network.channels": (32,),
+            "learner.learning_rate": 2e-3,
+        },
     ),
     "letters": Task(
         "rtfm_rock_paper_scissors",
@@ -110,12 +115,19 @@ TASKS = {
         {"valid_episodes": EPISODES},
     ),
 }
-_CHOSEN: dict[str, Any] = {"runs": Path("bench_runs"), "seeds": QUOTED}
+_CHOSEN: dict[str, Any] = {"runs": Path("bench_runs"), "seeds": QUOTED, "tasks": tuple(TASKS)}
 
 
-def choose(runs: Path, seeds: Sequence[int] | None) -> None:
-    """Take where results are kept and which seeds are trained from the command line."""
-    _CHOSEN.update(runs=runs, seeds=QUOTED if seeds is None else tuple(seeds))
+def choose(runs: Path, seeds: Sequence[int] | None, tasks: Sequence[str] | None) -> None:
+    """Take where results are kept, and which seeds of which tasks are trained, from the command line.
+
+    Raises:
+        ValueError: a task is unknown.
+    """
+    unknown = sorted(set(tasks or ()) - set(TASKS))
+    if unknown:
+        raise ValueError(f"time_to_result has no task {', '.join(unknown)}: name some of {', '.join(TASKS)}")
+    _CHOSEN.update(runs=runs, seeds=QUOTED if seeds is None else tuple(seeds), tasks=tuple(tasks or TASKS))
 
 
 def measure() -> Iterator[Measurement]:
@@ -123,7 +135,8 @@ def measure() -> Iterator[Measurement]:
     torch.set_num_threads(1)
     _CHOSEN["runs"].mkdir(parents=True, exist_ok=True)
     path = _CHOSEN["runs"] / FILE
-    for name, task in TASKS.items():
+    for name in _CHOSEN["tasks"]:
+        task = TASKS[name]
         for seed in _CHOSEN["seeds"]:
             if seed not in known(path, name, task):
                 found = {"task": name, "seed": seed, "settings": _settings(task), **time_to(task, seed)}

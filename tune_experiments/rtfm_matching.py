@@ -10,7 +10,7 @@ The laptop plays the simplest game alone. A stage adds one difficulty: several n
 natural language (`nl`), moving monsters (`dyna`), a larger room (`10x10`). Columns are training assignments, those of
 validation, the test's (`eval`), the test's with names that training never showed (`eval_new`), in a larger room, and
 with another game's document (`shuffled`), where a policy that reads must lose. In `matching_frozen_words` the vectors
-of words stay random and nodes do not see them, so new names are as good as known ones. The paper's numbers are those
+of words stay random and nodes do not see them, so new names may be as good as known ones. The paper's numbers are those
 of txt2pi after its whole curriculum (table 3); its budget is 250 million frames.
 """
 

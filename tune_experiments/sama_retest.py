@@ -6,7 +6,7 @@
 
 Teams are those of a run folder of `sama_overcooked.py` or `sama_ablations.py`, with the weights that their validation
 has chosen. It leaves `results.jsonl`, `table.md` and the planner's transcripts, by default in the folder
-`RUN_retest`. A language model is asked about 70 to 230 questions an episode (docs/papers/sama.md); what it was asked
+`RUN_retest`. A language model is asked about 70 to 450 questions an episode (docs/papers/sama.md); what it was asked
 before, it is not asked again. It trains nothing and starts no Ray.
 """
 

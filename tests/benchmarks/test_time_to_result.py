@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import time_to_result
+from benchmarks.__main__ import main
 from benchmarks.time_to_result import FILE, TASKS, Task, known, time_to
 
 
@@ -49,10 +50,10 @@ def test_a_seed_is_trained_once_and_one_that_never_arrives_counts_as_infinite(tm
     task = task_of([])
     monkeypatch.setattr(time_to_result, "TASKS", {"soup": task})
     monkeypatch.setattr(time_to_result, "time_to", train)
-    time_to_result.choose(tmp_path, [0])
+    time_to_result.choose(tmp_path, [0], None)
     values = {one.name: one.value for one in time_to_result.measure()}
     assert values["time_to_result.soup.median"] == 5.0
-    time_to_result.choose(tmp_path, None)
+    time_to_result.choose(tmp_path, None, ["soup"])
     values = {one.name: one.value for one in time_to_result.measure()}
     assert trained == [0, 1, 2, 3, 4]
     assert values["time_to_result.soup.arrived"] == 1 and values["time_to_result.soup.quoted"] == 5
@@ -60,6 +61,11 @@ def test_a_seed_is_trained_once_and_one_that_never_arrives_counts_as_infinite(tm
     other = Task(**vars(task) | {"changes": {}})
     assert known(tmp_path / FILE, "soup", other) == {}  # other settings are another result
     assert len([json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]) == 5
+
+
+def test_an_unknown_task_is_refused_in_one_sentence(capsys):
+    assert main(["--only", "time_to_result", "--tasks", "soup"]) == 2
+    assert "no task soup: name some of" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -5,7 +5,7 @@
     python -m tune_experiments table --document docs/results.md [--check]
 
 The first line of a kept file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
-that were named before the run. All other lines are those of results.jsonl. In a document such a table stands between
+and when they were named. All other lines are those of results.jsonl. In a document such a table stands between
 `<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift. This file must not know an experiment.
 """
 
@@ -16,7 +16,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,10 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.main_comparison import MainComparison, with_verdicts
+from tune_experiments.results.main_comparison import AFTER, BEFORE, MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
+from tune_experiments.run.run_folder import ANNOUNCED
 
 __all__ = ["MOST_BYTES", "SUFFIX", "KeptRun", "keep", "read_kept", "with_tables"]
 
@@ -49,7 +50,7 @@ class KeptRun:
         commits: of the sessions of the run; one that ends with `+` had local changes.
         commands: of the sessions.
         seeds: of all sessions.
-        comparisons: that were named before the run.
+        comparisons: and when they were named.
         results: the rows of results.jsonl.
     """
 
@@ -99,7 +100,7 @@ def keep(
         "commits": list(dict.fromkeys(map(_commit, sessions))),
         "commands": list(dict.fromkeys(_command(session["command"]) for session in sessions)),
         "seeds": sorted({line.seed for line in results if line.seed is not None}),
-        "comparisons": [asdict(one) for one in experiment.main_comparisons(config)],
+        "comparisons": [asdict(_dated(one, sessions)) for one in experiment.main_comparisons(config)],
     }
     text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
     packed = gzip.compress(text.encode(), mtime=0)
@@ -147,6 +148,13 @@ def with_tables(document: Path) -> str:
         return f"{block[1]}\n{kept.markdown()}\n{block[4]}"
 
     return _BLOCK.sub(made, text)
+
+
+def _dated(comparison: MainComparison, sessions: Sequence[Mapping[str, Any]]) -> MainComparison:
+    """The comparison, and whether each session that wrote down what it announced has announced it."""
+    announced = [session[ANNOUNCED] for session in sessions if ANNOUNCED in session]
+    is_early = all(comparison.announcement() in one for one in announced)
+    return replace(comparison, named=BEFORE if is_early else AFTER)
 
 
 def _commit(session: Mapping[str, Any]) -> str:

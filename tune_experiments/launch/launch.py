@@ -167,8 +167,10 @@ class _Session(Generic[Config]):
         self.console.print(heading)
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  differs from the paper: {deviation}", highlight=False)
-        for comparison in self.experiment.main_comparisons(self.config):
-            self.console.print(comparison.announcement(), highlight=False)
+        announcements = [comparison.announcement() for comparison in self.experiment.main_comparisons(self.config)]
+        for announcement in announcements:
+            self.console.print(announcement, highlight=False)
+        self.folder.announce(announcements)
         unfinished = [request for request in requests if _is_unfinished(request)]
         if not unfinished or (scheduler is not None and scheduler.is_over):
             return {}

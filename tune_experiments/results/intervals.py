@@ -40,9 +40,11 @@ STUDENT, WELCH = "t over seeds", "welch over seeds"
 WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
 BOOTSTRAP = "bootstrap over episodes"
 NORMAL_QUANTILE = 1.96
-SHARES = ("success", "win_rate")
-"""Metrics that are 0 or 1 in each episode. Those of a part of the episodes are called as `success_of_PART`."""
-PROPORTIONS = ("overlap", "coverage", "taken", "conflicts", "fights_right_item", "fights_wrong_item", "fights_no_item")
+SHARES = ("success", "win_rate", "win_rate_sampled", "fell", "has_message")
+"""Metrics that are 0 or 1 in each episode of one agent. Those of a part of the episodes: `success_of_PART`."""
+PARTS = ("lost_to_", "fights_")
+"""Beginnings of names of metrics that say how episodes end: 0 or 1 in each, too, for one agent."""
+PROPORTIONS = ("overlap", "coverage", "taken", "conflicts", "md_spl", "invalid_probability", "tvd")
 """Metrics that lie between 0 and 1 in each episode, and need not be either."""
 _EQUAL = 1e-12
 
@@ -77,8 +79,8 @@ class Interval:
 
 
 def is_share(metric: str) -> bool:
-    """Whether a metric is 0 or 1 in each episode."""
-    return metric.partition("_of_")[0] in SHARES
+    """Whether a metric is 0 or 1 in each episode of one agent."""
+    return metric.partition("_of_")[0] in SHARES or metric.startswith(PARTS)
 
 
 def is_proportion(metric: str) -> bool:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
-__all__ = ["MainComparison", "with_verdicts"]
+__all__ = ["AFTER", "BEFORE", "MainComparison", "with_verdicts"]
 
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
+BEFORE, AFTER = "before the run", "after a session of the run"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class MainComparison:
         world: in which both were tested, as in results.jsonl; empty where the results have one world.
         against_world: in which `against` was tested, if that is another one.
         table: title of the table that the verdict stands under; empty for the first.
+        named: when, as the verdict says it. A comparison that a session of the run did not announce was named later.
     """
 
     method: str
@@ -40,6 +42,7 @@ class MainComparison:
     world: str = ""
     against_world: str = ""
     table: str = ""
+    named: str = field(default=BEFORE, metadata={"came_later": True})
 
     @property
     def names(self) -> tuple[str, str]:
@@ -57,7 +60,7 @@ class MainComparison:
         """What came of it, with Welch's interval: A above B, not separated, or B above A."""
         first = self._lines(results, self.method, self.world)
         second = self._lines(results, self.against, self.against_world or self.world)
-        opening = f"Named before the run, {self.announcement()}"
+        opening = f"Named {self.named}, {self.announcement()}"
         if not first or not second:
             return f"{opening}: these results do not hold both, so every ordering here is exploratory."
         if any(len({line.seed for line in side}) < len(side) for side in (first, second)):

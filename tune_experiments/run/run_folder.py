@@ -30,6 +30,8 @@ __all__ = ["WRITTEN_BY", "RunFolder", "check_config", "check_version", "read_con
 SCHEMA_VERSION = 3
 """Schema version of run files and configuration fields. 1: to commit 657fe97, before experiments became classes."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
+ANNOUNCED = "main_comparisons"
+"""Key of a session in the manifest: the comparisons that were named before it trained."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """What config.json and each checkpoint say of the program."""
 
@@ -97,6 +99,12 @@ class RunFolder:
         folder = self.path / "trials" / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def announce(self, comparisons: Sequence[str]) -> None:
+        """Write down in this session's entry which comparisons it names, before it trains."""
+        document = read_json(self.path / MANIFEST_FILE)
+        document["sessions"][-1][ANNOUNCED] = list(comparisons)
+        write_json(self.path / MANIFEST_FILE, document)
 
     def close(self) -> None:
         """Give the lock back. The system does it too when the process dies, however it dies."""

@@ -53,6 +53,17 @@ def test_the_same_run_gives_the_same_bytes(run, file, tmp_path):
     assert again.read_bytes() == file.read_bytes()
 
 
+def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):
+    announced = [one.announcement() for one in EXPERIMENT.main_comparisons(SMOKE)]
+    for number, (said, named) in enumerate([(announced, "before the run"), ([], "after a session of the run")]):
+        with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
+            folder.announce(said)
+        path = tmp_path / f"{number}.jsonl.gz"
+        assert main(["table", str(run), "--save", str(path)]) == 0
+        assert [one.named for one in kept.read_kept(path).comparisons] == [named]
+        assert f"Named {named}, main comparison: " in kept.read_kept(path).markdown()
+
+
 def test_a_kept_file_prints_its_table_with_intervals_and_verdict(file, capsys):
     assert main(["table", str(file)]) == 0
     shown = capsys.readouterr().out

@@ -81,5 +81,6 @@ def test_every_experiment_names_a_main_comparison_of_rows_that_it_can_train(name
     comparisons = experiment.main_comparisons(config)
     if name not in WITHOUT:
         assert bool(comparisons) == (len(methods) > 1 or name == "sama_ablations")
+    assert len({one.table for one in comparisons}) == len(comparisons), "one a table"
     for one in comparisons:
         assert {one.method, one.against} <= set(methods)
