@@ -26,12 +26,12 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.sama import evaluation
-from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
-from tune_experiments.sama.kitchen_experiment import SamaExperiment
+from tune_experiments.sama.kitchen import evaluation
+from tune_experiments.sama.kitchen.config import MOST_REFLECTIONS, SamaConfig
+from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
+from tune_experiments.sama.kitchen.tables import CONDITION
+from tune_experiments.sama.kitchen.trials import SAMA, UNPLANNED, parts_of
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
-from tune_experiments.sama.tables import CONDITION
-from tune_experiments.sama.trials import SAMA, UNPLANNED, parts_of
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
 PRESETS: dict[str, SamaConfig] = {

@@ -28,8 +28,8 @@ from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, TextEncoderConfig
 from tune_experiments.launch.experiment import main
-from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.kitchen_experiment import SamaExperiment
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
 
 LAPTOP = SamaConfig()
 KITCHENS = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=tuple(LAYOUTS), budget_env_steps=120_000)

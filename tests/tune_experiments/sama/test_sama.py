@@ -18,21 +18,21 @@ from rl_models.planners.rounds import NextRound
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
-from tests.tune_experiments.sama.kitchens import WalkingCooks
+from tests.tune_experiments.sama.kitchen.kitchens import WalkingCooks
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.config import ModelSettings, SamaConfig
-from tune_experiments.sama.evaluation import planned_episodes, play_under
-from tune_experiments.sama.kitchens import CommandedKitchen, SubgoalKitchen
-from tune_experiments.sama.planning import loop_of, offline_planner, planner_of
+from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.kitchen.config import ModelSettings, SamaConfig
+from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen, SubgoalKitchen
+from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
+from tune_experiments.sama.kitchen.tables import tables
+from tune_experiments.sama.kitchen.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama.planning import loop_of, planner_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
-from tune_experiments.sama.preparation import prepare_training_data
-from tune_experiments.sama.tables import tables
-from tune_experiments.sama.trials import VALIDATION_SEED, make_rounds, methods_of, plan
 from tune_experiments.sama_ablations import conditions
 from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
 

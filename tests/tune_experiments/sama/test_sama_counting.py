@@ -10,19 +10,19 @@ from tune_experiments import sama_ablations
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
-from tune_experiments.sama.executors import ScriptedExecutor
+from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
+from tune_experiments.sama.kitchen.executors import ScriptedExecutor
+from tune_experiments.sama.kitchen.kitchen_experiment import deviations
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.planned_play import PlannedPlay
 from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import cost
-from tune_experiments.sama.kitchen_experiment import deviations
-from tune_experiments.sama.kitchens import CommandedKitchen
-from tune_experiments.sama.planned_play import PlannedPlay
+from tune_experiments.sama.kitchen.tables import COUNTING, PLANNED_BY_RULES, tables
+from tune_experiments.sama.kitchen.trials import plan
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
-from tune_experiments.sama.tables import COUNTING, PLANNED_BY_RULES, tables
-from tune_experiments.sama.trials import plan
 from tune_experiments.sama_overcooked import KITCHENS, LAPTOP, PAPER, SMOKE
 
 HERE = "sama-cramped_room"

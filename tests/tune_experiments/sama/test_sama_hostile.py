@@ -11,14 +11,14 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.sama.hostile import Script
-from tests.tune_experiments.sama.kitchens import PAPER
+from tests.tune_experiments.sama.kitchen.kitchens import PAPER
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
-from tune_experiments.sama.commands import domain_of
-from tune_experiments.sama.config import ModelSettings
 from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.kitchen.commands import domain_of
+from tune_experiments.sama.kitchen.config import ModelSettings
 from tune_experiments.sama.planning import planner_of
 from tune_experiments.sama_overcooked import SMOKE
 

@@ -6,15 +6,15 @@ import pytest
 
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.offline import OfflineBackend
-from tests.tune_experiments.sama.kitchens import PAPER
+from tests.tune_experiments.sama.kitchen.kitchens import PAPER
 from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
-from tune_experiments.sama.commands import domain_of
+from tune_experiments.sama.kitchen.commands import domain_of
+from tune_experiments.sama.kitchen.preparation import prepare_training_data
+from tune_experiments.sama.kitchen.trials import plan, with_training_data
 from tune_experiments.sama.manuals import FILE
 from tune_experiments.sama.planning import planner_of
-from tune_experiments.sama.preparation import prepare_training_data
-from tune_experiments.sama.trials import plan, with_training_data
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"

@@ -8,16 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
-from tune_experiments.core.files import read_arrays, write_atomically
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.sama.evaluation import planned_episodes
-from tune_experiments.sama.kitchens import CommandedKitchen
-from tune_experiments.sama.planning_metrics import TRANSCRIPT
-from tune_experiments.sama.trials import UNPLANNED, parts_of
+from tune_experiments.sama.kitchen.evaluation import planned_episodes
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.trials import UNPLANNED, parts_of
+from tune_experiments.sama.planning_metrics import write_transcripts
 
 CURVES = {
     "valid/completed": "rounds with both sub-goals reached",
@@ -60,20 +59,6 @@ def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list
         obs = world.step(policy.act(obs))[0]
         frames.append(world.render(0))
     return frames
-
-
-def write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
-    """What tests have left in the trials' folders, as Markdown."""
-    for method, seeds in trials.items():
-        for seed, folder in sorted(seeds.items()):
-            for path in sorted(folder.glob("*_pictures.npz")):
-                text = str(read_arrays(path).get(TRANSCRIPT, ""))
-                if text:
-                    name = path.name.removesuffix("_pictures.npz").replace(",", "").replace(": ", "_").replace(" ", "_")
-                    written = out / f"transcripts/{method}-seed{seed}/{name}.md"
-                    written.parent.mkdir(parents=True, exist_ok=True)
-                    write_atomically(written, text)
-                    yield written
 
 
 def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:

@@ -23,7 +23,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.commands import builtin_rewards, command_texts, domain_of
+from tune_experiments.sama.kitchen.commands import builtin_rewards, command_texts, domain_of
 from tune_experiments.sama.kitchen.features import features_of
 
 NUM_CHEFS = 2

@@ -15,13 +15,13 @@ from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.executors import Executor, ScriptedExecutor, learned_executor
-from tune_experiments.sama.kitchens import CommandedKitchen
-from tune_experiments.sama.planned_play import PlannedPlay, Watch
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.executors import Executor, ScriptedExecutor, learned_executor
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.planned_play import PlannedPlay, Watch
+from tune_experiments.sama.kitchen.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import planning_metrics
-from tune_experiments.sama.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
 
 EVALUATION_SEED = 400
 """Of every evaluation: it fixes the chance that cells are drawn with, and what a noisy planner gets wrong."""

@@ -29,12 +29,12 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan, make_rllib_alg
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
 from tune_experiments.overcooked.evaluation import episodes_of
-from tune_experiments.sama.commands import command_texts, domain_of, manual_sentences
-from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.kitchens import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
+from tune_experiments.sama.kitchen.commands import command_texts, domain_of, manual_sentences
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
+from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
 from tune_experiments.sama.manuals import manual_of
-from tune_experiments.sama.planning import check_planner, offline_planner, planner_of
-from tune_experiments.sama.preparation import prepare_training_data
+from tune_experiments.sama.planning import check_planner, planner_of
 
 SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}

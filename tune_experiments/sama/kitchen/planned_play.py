@@ -20,8 +20,8 @@ from rl_envs.overcooked.world import SOUP_REWARD
 from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from tune_experiments.experiment.plan import Episodes
-from tune_experiments.sama.executors import Executor
-from tune_experiments.sama.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.executors import Executor
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 from tune_experiments.sama.round_starts import RoundStarts
 
 COUNTS = ("rounds", "reached_rounds", "wasted_steps")

@@ -22,9 +22,9 @@ from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.run.final_evaluation import read_test_results, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
-from tune_experiments.sama.config import SamaConfig
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.trials import parts_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
-from tune_experiments.sama.trials import parts_of
 
 RESULTS, TRANSCRIPTS = "results.jsonl", "transcripts"
 _OWN = {RESULTS, "table.md", TRANSCRIPTS}

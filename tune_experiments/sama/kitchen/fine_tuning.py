@@ -26,11 +26,11 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, make_rllib_algorithm
-from tune_experiments.sama import trials
-from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.evaluation import planned_episodes, play_under
+from tune_experiments.sama.kitchen import trials
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
+from tune_experiments.sama.kitchen.preparation import prepare_training_data
 from tune_experiments.sama.planning import loop_of, planner_of
-from tune_experiments.sama.preparation import prepare_training_data
 
 MEETING_SEED = 600
 """Added to the stage's own, for the play in which states are met; tests and validation play others."""

@@ -23,14 +23,22 @@ from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.sama import evaluation, figures
-from tune_experiments.sama.config import RULES, SamaConfig
 from tune_experiments.sama.endpoint import shared_endpoint
-from tune_experiments.sama.fine_tuning import plan
-from tune_experiments.sama.kitchens import SubgoalKitchen
-from tune_experiments.sama.tables import of_training, tables
-from tune_experiments.sama.trials import BLIND, UNPLANNED, check, make_rounds, make_test_rounds, methods_of, parts_of
-from tune_experiments.sama.watching import record_planned
+from tune_experiments.sama.kitchen import evaluation, figures
+from tune_experiments.sama.kitchen.config import RULES, SamaConfig
+from tune_experiments.sama.kitchen.fine_tuning import plan
+from tune_experiments.sama.kitchen.kitchens import SubgoalKitchen
+from tune_experiments.sama.kitchen.tables import of_training, tables
+from tune_experiments.sama.kitchen.trials import (
+    BLIND,
+    UNPLANNED,
+    check,
+    make_rounds,
+    make_test_rounds,
+    methods_of,
+    parts_of,
+)
+from tune_experiments.sama.kitchen.watching import record_planned
 
 __all__ = ["SamaExperiment", "deviations"]
 

@@ -13,14 +13,17 @@ import numpy as np
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
+from rl_models.chat.client import ChatClient
+from rl_models.planners.calling import Caller
+from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.preparation import generate_states, without_doubles
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.commands import builtin_rewards, domain_of, game_code
+from tune_experiments.sama.kitchen.commands import builtin_rewards, domain_of, game_code
 from tune_experiments.sama.kitchen.features import features_of
-from tune_experiments.sama.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 """Of the random play on which a model's rewards are tried."""
@@ -98,3 +101,9 @@ def random_play(layout: str, seed: int) -> Transitions:
         for moments in (before, after)
     )
     return Transitions(previous, current, tuple(texts))
+
+
+def offline_planner(layout: str) -> Planner:
+    """The planner by rule."""
+    domain = domain_of(layout)
+    return Planner(Caller(ChatClient(OfflineBackend(domain), 1), MODEL), domain)

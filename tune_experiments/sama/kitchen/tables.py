@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from tune_experiments.overcooked.tables import PUBLISHED
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.sama.evaluation import CONDITION, RULES_SCRIPTED
-from tune_experiments.sama.kitchens import FALLEN_BACK
+from tune_experiments.sama.kitchen.evaluation import CONDITION, RULES_SCRIPTED
+from tune_experiments.sama.kitchen.kitchens import FALLEN_BACK
+from tune_experiments.sama.kitchen.trials import parts_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
-from tune_experiments.sama.trials import parts_of
 
 COLUMNS = ("soups", "reward", "standing_soups", "rounds", "reached_rounds", "wasted_steps")
 _OF_TESTS = (QUESTIONS, BY_RULE)
