@@ -5,7 +5,7 @@ import numpy as np
 from rl_envs.overcooked.text import describe
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rounds import RoundEnd
-from tests.tune_experiments.sama.kitchen.kitchens import WalkingCooks, open_kitchen, texts
+from tests.tune_experiments.sama.kitchens import WalkingCooks, open_kitchen, texts
 from tune_experiments.sama.kitchen.features import features_of
 
 ROUND_STEPS = 40

@@ -15,8 +15,8 @@ from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.sandbox import process
 from tests.rl_models.chat.loopback import Loopback
 from tests.tune_experiments.sama.hostile import Script
-from tests.tune_experiments.sama.kitchen.kitchens import roll
-from tests.tune_experiments.sama.kitchen.planned_play import play
+from tests.tune_experiments.sama.kitchens import roll
+from tests.tune_experiments.sama.planned_play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 from tune_experiments.sama.kitchen.features import features_of
 

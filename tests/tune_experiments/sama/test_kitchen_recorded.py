@@ -9,7 +9,7 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.planners.predicates.table import describe_table
-from tests.tune_experiments.sama.kitchen.kitchens import roll
+from tests.tune_experiments.sama.kitchens import roll
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 from tune_experiments.sama.kitchen.features import features_of
 

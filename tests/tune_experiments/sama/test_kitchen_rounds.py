@@ -7,7 +7,7 @@ from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals
 from rl_models.planners.planner import Planner
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop
-from tests.tune_experiments.sama.kitchen.planned_play import play
+from tests.tune_experiments.sama.planned_play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 
 

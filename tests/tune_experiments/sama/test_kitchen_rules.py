@@ -10,8 +10,8 @@ from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.planner import Planner
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop
-from tests.tune_experiments.sama.kitchen.kitchens import open_kitchen, texts
-from tests.tune_experiments.sama.kitchen.planned_play import play
+from tests.tune_experiments.sama.kitchens import open_kitchen, texts
+from tests.tune_experiments.sama.planned_play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
 from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import cost

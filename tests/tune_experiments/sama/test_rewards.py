@@ -18,7 +18,7 @@ from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner
 from rl_models.planners.sandbox.process import SandboxedReward
 from tests.rl_models.planners.processes import sandboxes
-from tests.tune_experiments.sama.kitchen.kitchens import roll
+from tests.tune_experiments.sama.kitchens import roll
 from tune_experiments.sama.kitchen.features import features_of
 
 

@@ -18,7 +18,7 @@ from rl_models.planners.rounds import NextRound
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
-from tests.tune_experiments.sama.kitchen.kitchens import WalkingCooks
+from tests.tune_experiments.sama.kitchens import WalkingCooks
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment

@@ -11,7 +11,7 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.sama.hostile import Script
-from tests.tune_experiments.sama.kitchen.kitchens import PAPER
+from tests.tune_experiments.sama.kitchens import PAPER
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main

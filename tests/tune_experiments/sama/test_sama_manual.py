@@ -6,7 +6,7 @@ import pytest
 
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.offline import OfflineBackend
-from tests.tune_experiments.sama.kitchen.kitchens import PAPER
+from tests.tune_experiments.sama.kitchens import PAPER
 from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
