@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
+from tyro import _docstrings
 
 from rl_models.device import DeviceChoice
 from tune_experiments.core.config_json import config_from_json, config_to_json, describe_type
@@ -109,12 +110,27 @@ def one_sentence(words: Sequence[str], advice: str) -> Iterator[None]:
         UserError: tyro has refused the words.
     """
     try:
-        with contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stderr(io.StringIO()), _help_in_paragraphs():
             yield
     except SystemExit as exit_request:
         if exit_request.code == 0:  # --help
             raise
         raise UserError(f"cannot read {shlex.join(words)!r}; {advice}") from None
+
+
+@contextlib.contextmanager
+def _help_in_paragraphs() -> Iterator[None]:
+    """Within it a help that is written over several lines is one paragraph: tyro keeps breaks before indented lines."""
+    read = _docstrings.parse_docstring_from_object
+
+    def joined(cls: object) -> dict[str, str]:
+        return {name: " ".join(text.split()) for name, text in read(cls).items()}
+
+    setattr(_docstrings, "parse_docstring_from_object", joined)  # noqa: B010 (mypy refuses an assignment)
+    try:
+        yield
+    finally:
+        setattr(_docstrings, "parse_docstring_from_object", read)  # noqa: B010
 
 
 def check_options(options: RunOptions) -> None:
@@ -150,7 +166,8 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str = "") 
     flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
-    return typing.cast(_Arguments, tyro.cli(schema, args=list(arguments), default=start, description=description))
+    with _help_in_paragraphs():
+        return typing.cast(_Arguments, tyro.cli(schema, args=list(arguments), default=start, description=description))
 
 
 def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
