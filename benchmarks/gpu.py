@@ -19,7 +19,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ from rl_models.llm.small_model import train_tokenizer
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import Precision
 from rl_models.training.collector import Collector
+from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
 from rl_models.training.loop import FIRST_RATIO_ERROR, Learner
 from tune_experiments.rtfm.config import RtfmTask
 
@@ -62,6 +63,8 @@ BILLION: dict[str, Any] = {
 SMALL = BILLION | {"vocab_size": 512, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 4}
 PROMPTS, PROMPT_TOKENS, ACTIONS, ACTION_TOKENS = 64, 200, 8, 4
 _FRAMES = 100_000_000
+Loop: TypeAlias = tuple[Collector | GroupedCollector, Learner]
+"""What plays, and what learns from its fragments."""
 
 
 def measure() -> Iterator[Measurement]:
@@ -85,29 +88,31 @@ def _where(on_gpu: bool) -> str:
     return "there is no GPU: everything is measured on the CPU, in smaller batches"
 
 
-def loops(on_gpu: bool) -> dict[str, Callable[[OptimiserSettings], tuple[Collector, Learner]]]:
+def loops(on_gpu: bool) -> dict[str, Callable[[OptimiserSettings], Loop]]:
     """Name -> what builds collector and learner where networks run."""
     scale = 8 if on_gpu else 1
     simplest = functools.partial(rtfm.StandingStill, 24 * scale, max_episode_steps=20)
     return {
         "furnmove_paper": functools.partial(_furnmove, 32 * scale),
+        "furnmove_paper_two_groups": functools.partial(_furnmove, 32 * scale, groups=2),
         "rtfm_simplest": lambda settings: rtfm.impala_loop(simplest(), settings),
         "emma_stage1": lambda settings: messenger_loop.training_loop(1, 1.0, 32 * scale, settings),
         "matching_simplest": lambda settings: rtfm.ppo_loop(RtfmTask(), 64, 64 * scale, settings),
     }
 
 
-def _furnmove(worlds: int, settings: OptimiserSettings) -> tuple[Collector, Learner]:
-    world, objective = FurnMove(worlds), furnmove.cordial_impala()
+def _furnmove(num_worlds: int, settings: OptimiserSettings, groups: int = 1) -> Loop:
+    worlds, objective = make_groups(FurnMove, num_worlds, 0, groups), furnmove.cordial_impala()
     policy = built_on(chosen_device(), furnmove.team)
     policy.precision = settings.precision
-    collector = Collector(world, policy, furnmove.LOOP_LENGTH, objective.needs_values)
+    collector = collector_of(worlds, policy, furnmove.LOOP_LENGTH, objective.needs_values)
     collector.reset(0)
-    spread_episodes(world)
+    for world in worlds:
+        spread_episodes(world)
     return collector, Learner(policy, objective, settings)
 
 
-def _loop(name: str, loop: tuple[Collector, Learner]) -> Iterator[Measurement]:
+def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
     collector, learner = loop
     acting, learning = [], []
     statistics: Statistics = {}

@@ -150,6 +150,32 @@ def to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
+class Arrival:
+    """Tensors on their way to the host, which does other work until it waits for them.
+
+    It does not wait for work that a GPU was given after them.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        """Begin to copy; name -> [...]."""
+        self._there = dict(tensors)
+        self._event = None
+        if any(value.device.type == "cuda" for value in tensors.values()):
+            self._there = {name: _begin_copy(value) for name, value in tensors.items()}
+            self._event = torch.cuda.Event()
+            self._event.record()
+
+    def wait(self) -> dict[str, Array]:
+        """The tensors' numbers."""
+        if self._event is not None:
+            self._event.synchronize()
+        return {name: value.numpy() for name, value in to_host(self._there).items()}
+
+
+def _begin_copy(tensor: Tensor) -> Tensor:
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
+
+
 def longest(lengths: Tensor, limit: int) -> int:
     """Number of columns to compute of texts of these lengths, [...] int64.
 

@@ -87,7 +87,7 @@ def _set_workers(config: AlgorithmConfig, make_world: MakeWorld, workers: Worker
         env="worlds",
         observation_space=PLACEHOLDER_SPACE,
         action_space=PLACEHOLDER_SPACE,
-        env_config={"make_world": make_world},
+        env_config={"make_world": make_world, "world_groups": workers.world_groups},
         disable_env_checking=True,
     )
     config.env_runners(

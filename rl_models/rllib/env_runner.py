@@ -25,6 +25,7 @@ from rl_models.rllib.module import TeamModule
 from rl_models.rllib.private_ray import PrivateEnvRunner
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
+from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
 
 logger = logging.getLogger(__name__)
 
@@ -39,21 +40,22 @@ SAMPLING = "sampling"
 
 
 class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
-    """Plays B worlds natively and returns one fragment of B x T steps a call."""
+    """Plays B worlds natively, in one group or several, and returns one fragment of B x T steps a call."""
 
     module: TeamModule
-    world: TeamWorld
-    collector: Collector
+    worlds: list[TeamWorld]
+    collector: Collector | GroupedCollector
     _seed_offset = 0
 
     def make_env(self) -> None:
-        """Build this runner's worlds from `env_config["make_world"](num_worlds, first_world)`; close those before."""
+        """Build this runner's worlds with `make_world` and `world_groups` of `env_config`; close those before."""
         self.stop()
         if self.worker_index and not self.config.num_gpus_per_env_runner:
             refuse_gpu()  # Ray hides no GPU from a process that was given none
         worlds = self.config.num_envs_per_env_runner
         first = max((self.worker_index or 0) - 1, 0) * worlds
-        self.world = self.config.env_config["make_world"](num_worlds=worlds, first_world=first)
+        groups = self.config.env_config["world_groups"]
+        self.worlds = make_groups(self.config.env_config["make_world"], worlds, first, groups)
         self.env = SimpleNamespace(
             num_envs=worlds,
             observation_space=PLACEHOLDER_SPACE,
@@ -61,7 +63,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
             single_observation_space=PLACEHOLDER_SPACE,
             single_action_space=PLACEHOLDER_SPACE,
             unwrapped=None,
-            close=self.world.close,
+            close=self._close_worlds,
         )
         self.num_envs = worlds
         self.needs_reset = True
@@ -74,9 +76,16 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         self.module.policy.precision = self.config.learner_config_dict["optimiser"].precision
         if self.env is None:  # the trial's own process, when others sample
             return
+        self._make_collector()
+
+    def _make_collector(self) -> None:
         length = self.config.rollout_fragment_length
         needs_values = self.config.learner_config_dict["objective"].needs_values
-        self.collector = Collector(self.world, self.module.policy, length, needs_values)
+        self.collector = collector_of(self.worlds, self.module.policy, length, needs_values)
+
+    def _close_worlds(self) -> None:
+        for world in self.worlds:
+            world.close()
 
     def sample_fragments(self, force_reset: bool) -> list[Any]:
         """Play T steps in every world, whatever number RLlib asked for: a fragment has one size."""
@@ -110,7 +119,8 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
                 raise
             logger.exception("a world raised while it was stepped: its runner begins new episodes")
             self.make_env()
-            self.collector.world = self.world
+            self._make_collector()
+            self.collector.version = self.weights_number
             self.collector.reset(int(self.config.seed or 0) + self.num_env_steps_sampled_lifetime + 1)
             self.needs_reset = False
             return self.collector.collect()
@@ -152,8 +162,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
             return 0
         self.collector.restore(snapshot)
         self.needs_reset = False
-        restarted = self.world.restarted
-        return 0 if restarted is None else int(restarted.sum())
+        return sum(int(world.restarted.sum()) for world in self.worlds if world.restarted is not None)
 
 
 def _restarts_offset() -> int:

@@ -27,6 +27,9 @@ class Workers:
     """Number of env runner processes; 0: the trial's own process samples."""
     worlds_per_runner: PositiveInt = 64
     """Number of worlds that one runner steps at once."""
+    world_groups: PositiveInt = field(default=1, metadata={"came_later": True})
+    """Number of groups of a runner's worlds that take turns: while a GPU acts for one group, the CPU steps the worlds
+    of the others; 1: all worlds are stepped at once."""
     fragment_length: PositiveInt = 20
     """Number of env steps in a fragment, T."""
     learners: NonNegativeInt = 0
@@ -39,6 +42,18 @@ class Workers:
     """Number of GPUs of a learner, also of the trial's own process where that learns; 0: what `--device` finds."""
     gpus_per_runner: NonNegativeFloat = field(default=0.0, metadata={"came_later": True})
     """Number of GPUs of an env runner process, which then acts on it; 0: it acts on the CPU."""
+
+    def __post_init__(self) -> None:
+        """Refuse groups without a world.
+
+        Raises:
+            ValueError: there are more groups than worlds.
+        """
+        if self.world_groups > self.worlds_per_runner:
+            raise ValueError(
+                f"--workers.world-groups {self.world_groups} is more than the {self.worlds_per_runner} worlds of a "
+                f"runner: lower it, or raise --workers.worlds-per-runner"
+            )
 
     @property
     def worlds(self) -> int:

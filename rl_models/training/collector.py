@@ -7,13 +7,15 @@ that draws something itself (`networks/added_observations.py`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.device import to_device, to_host
+from rl_models.device import Arrival, to_device, to_host
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.added_observations import (
@@ -30,6 +32,21 @@ from rl_models.team_world import TeamWorld
 
 _IS_FIRST = "is_first"
 """Travels to the device with the observations."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a policy was asked for at one step.
+
+    Attributes:
+        arriving: its actions, on their way to the host.
+        record: what it says, name -> [B, 1, ...], on its device.
+        state: its state after the step.
+    """
+
+    arriving: Arrival
+    record: dict[str, Tensor]
+    state: State
 
 
 class Collector:
@@ -69,10 +86,12 @@ class Collector:
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
 
-    @torch.inference_mode()
-    @fixed_weights()
     def collect(self) -> Fragment:
         """Play T steps in every world."""
+        return collect_in_turns([self])[0]
+
+    def _fragment(self) -> Iterator[Fragment | None]:
+        """A fragment in 2 T moves: ask for actions, step the worlds, ask again. None until it is whole."""
         state_before = {f"state/{name}": value.numpy() for name, value in to_host(self._state).items()}
         texts = self._begin_texts()
         obs, steps, is_first = self._buffers()
@@ -80,7 +99,9 @@ class Collector:
         for step in range(self.fragment_length):
             _write(obs, step, self._obs)
             is_first[:, step] = self._is_first
-            chosen.append(self._step(steps, step))
+            asked = self._ask()
+            yield None
+            chosen.append(self._answer(steps, step, asked))
         _write(obs, self.fragment_length, self._obs)
         is_first[:, -1] = self._is_first
         record = to_host({name: torch.cat([each[name] for each in chosen], 1) for name in chosen[0]})
@@ -91,7 +112,7 @@ class Collector:
         versions = np.full(self.world.num_worlds, self.version, np.int64)
         tables = {key: self.world.texts[key].table for key in texts}
         tables |= {} if self._speech is None else self._speech.tables()
-        return Fragment(obs, is_first, steps, ends, tables, versions)
+        yield Fragment(obs, is_first, steps, ends, tables, versions)
 
     def pop_episodes(self) -> dict[str, Array]:
         """Metrics of the episodes that ended since the last call, name -> [K] or [K, N]; empty if none did."""
@@ -120,14 +141,11 @@ class Collector:
         self._is_first = np.array(snapshot["is_first"], bool) | (False if restarted is None else restarted)
         self.version = int(snapshot["version"])
 
-    def _step(self, steps: dict[str, Array], step: int) -> dict[str, Tensor]:
-        """Play one step and write what the world says.
-
-        Returns:
-            what the policy says, name -> [B, 1, ...], still on its device.
-        """
+    def _ask(self) -> _Asked:
+        """Ask the policy for actions. An accelerator goes on computing after this returns."""
         output = self._act_forward(self._obs, self._state, self._is_first)
         actions, component = self._choose(output.policy)
+        arriving = Arrival(_flat(actions))
         mask = self._deciding()
         record = _flat(actions) | {
             "component": component,
@@ -135,22 +153,30 @@ class Collector:
             "agent_log_prob": output.policy.component_log_prob(actions, component),
             "values": output.values,
         }
-        seen, reward, terminated, truncated, info = self.world.step(to_numpy(actions))
+        return _Asked(arriving, record, output.state)
+
+    def _answer(self, steps: dict[str, Array], step: int, asked: _Asked) -> dict[str, Tensor]:
+        """Wait for the actions, step the worlds, and write what they say.
+
+        Returns:
+            what the policy says, name -> [B, 1, ...], still on its device.
+        """
+        seen, reward, terminated, truncated, info = self.world.step(_actions(asked.arriving.wait()))
         self._obs = self._completed(seen)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
             steps[name][:, step] = array
         steps["duration"][:, step] = info["duration"]
-        self._state = output.state
+        self._state = asked.state
         self._is_first = terminated | truncated
         if info["done_worlds"].size:
             self.episodes.append(info["episode"])
             self._value_final_observations(steps["final_values"][:, step], truncated, info)
-        return record
+        return asked.record
 
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, Tensor]:
         """Joint actions and component, drawn from the worlds' own uniforms."""
-        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(policy.num_uniforms))
-        return policy.sample(uniforms[:, None].to(self.device))
+        uniforms = {"uniforms": self.world.chance.policy_uniforms(policy.num_uniforms)[:, None]}
+        return policy.sample(to_device(uniforms, self.device)["uniforms"])
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         """Observations of these worlds with what their agents draw, read and write before they act."""
@@ -169,7 +195,9 @@ class Collector:
     def _deciding(self) -> Tensor | None:
         """[B, 1, N] bool, agents that choose now and are in the game; None where all always do."""
         masks = [self._obs[key] for key in ("decides", "alive") if key in self._obs]
-        return torch.from_numpy(np.logical_and.reduce(masks))[:, None].to(self.device) if masks else None
+        if not masks:
+            return None
+        return to_device({"deciding": np.logical_and.reduce(masks)[:, None]}, self.device)["deciding"]
 
     def _value_final_observations(self, out: Array, truncated: Array, info: dict[str, Any]) -> None:
         """Write V of the observation at which an episode was merely stopped."""
@@ -228,6 +256,20 @@ class Collector:
         return obs, steps, np.empty((worlds, time + 1), bool)
 
 
+@torch.inference_mode()
+@fixed_weights()
+def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
+    """One fragment of each collector, all of the same length.
+
+    While an accelerator computes the actions of one, the host steps the worlds of the others. What each plays is what
+    it would play alone.
+    """
+    playing = [collector._fragment() for collector in collectors]
+    for moves in zip(*playing, strict=True):
+        fragments = moves
+    return list(fragments)
+
+
 def _write(buffers: dict[str, Array], step: int, obs: dict[str, Array]) -> None:
     for key, value in obs.items():
         buffers[key][:, step] = value
@@ -238,6 +280,13 @@ def _flat(actions: JointActions) -> dict[str, Tensor]:
     if isinstance(actions, dict):
         return {f"actions/{name}": value for name, value in actions.items()}
     return {"actions": actions}
+
+
+def _actions(flat: dict[str, Array]) -> Array | dict[str, Array]:
+    """Actions of `_flat` at one step, [B, 1, N] each, as a world takes them."""
+    if "actions" in flat:
+        return flat["actions"][:, 0]
+    return {name.removeprefix("actions/"): value[:, 0] for name, value in flat.items()}
 
 
 def to_numpy(actions: JointActions) -> Array | dict[str, Array]:

@@ -85,6 +85,10 @@ class Evaluation(Collector):
                 total[done] = 0
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
+    def _step(self, steps: dict[str, Array], step: int) -> dict[str, torch.Tensor]:
+        """Play one step; returns what the policy says, name -> [B, 1, ...], on its device."""
+        return self._answer(steps, step, self._ask())
+
     def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
         return policy.mode() if self._is_greedy else super()._choose(policy)
 

@@ -38,6 +38,7 @@ from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
+from rl_models.training.grouped_collector import GroupedCollector
 
 FIRST_RATIO_ERROR = "policy/first_ratio_error"
 """Largest |ratio - 1| of an update's first minibatch: what acting and learning differ by, such as by rounding."""
@@ -148,7 +149,7 @@ def shuffle_seed(seed: int, env_steps: int) -> int:
     return int(np.random.SeedSequence((seed % 2**32, env_steps)).generate_state(1)[0])
 
 
-def train(collector: Collector, learner: Learner, budget_env_steps: int) -> Statistics:
+def train(collector: Collector | GroupedCollector, learner: Learner, budget_env_steps: int) -> Statistics:
     """Collect and learn in turns until the budget is spent; the last statistics."""
     statistics: Statistics = {}
     while learner.progress.env_steps < budget_env_steps:

@@ -43,9 +43,16 @@ class Plan:
     new_policy = TrainingPlan.new_policy
 
 
-def plan(kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, optimiser=Plan.optimiser, **arguments):
+def plan(
+    kind=Ppo, runners=0, worlds=6, length=10, learners=0, aggregators=0, groups=1, optimiser=Plan.optimiser, **arguments
+):
     workers = Workers(
-        runners=runners, worlds_per_runner=worlds, fragment_length=length, learners=learners, aggregators=aggregators
+        runners=runners,
+        worlds_per_runner=worlds,
+        world_groups=groups,
+        fragment_length=length,
+        learners=learners,
+        aggregators=aggregators,
     )
     return Plan(objective(kind, **arguments), workers, optimiser=optimiser)
 

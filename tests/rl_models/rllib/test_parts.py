@@ -15,7 +15,7 @@ from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.training.loop import Learner
 from tests.rl_models.rllib.small import build_team, config_of, plan
-from tests.rl_models.training.small import CENTRAL, assert_equal_fragments, collector
+from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
 KINDS = [pytest.param(Ppo, id="ppo"), pytest.param(Impala, id="impala")]
 
@@ -90,6 +90,14 @@ def test_a_runner_continues_from_its_snapshot():
     assert_equal_fragments(other.sample(num_timesteps=1)[0], one.sample(num_timesteps=1)[0])
 
 
+def test_a_runner_of_two_groups_returns_the_same_fragment_and_continues_from_its_snapshot():
+    whole, parts, other = runner_of(plan()), runner_of(plan(groups=2)), runner_of(plan(groups=2))
+    for _ in range(2):
+        assert_equal_fragments(parts.sample(num_timesteps=1)[0], whole.sample(num_timesteps=1)[0], close=ROUNDING)
+    other.restore_snapshot(parts.snapshot())
+    assert_equal_fragments(other.sample(num_timesteps=1)[0], parts.sample(num_timesteps=1)[0])
+
+
 def test_a_world_that_raises_begins_new_episodes_once():
     one = plan()
     runner = FragmentEnvRunner(config=config_of(one).fault_tolerance(restart_failed_sub_environments=True))
@@ -98,7 +106,7 @@ def test_a_world_that_raises_begins_new_episodes_once():
     def fails(actions, chance=None):
         raise RuntimeError("the world is broken")
 
-    runner.world.step = fails
+    runner.worlds[0].step = fails
     again = [runner.sample(num_timesteps=1)[0] for _ in range(2)]
     assert [len(fragment) for fragment in again] == [6, 6]
     assert again[0].is_first[:, 0].all()
@@ -108,7 +116,7 @@ def test_a_world_that_raises_begins_new_episodes_once():
 
 def test_without_leave_to_restart_a_broken_world_is_an_error():
     runner = runner_of(plan())
-    runner.world.reset = None
+    runner.worlds[0].reset = None
     with pytest.raises(TypeError):
         runner.sample(num_timesteps=1)
 

@@ -17,6 +17,8 @@ from tests.toy_worlds import Errands
 NETWORK = TboneConfig(cell_features=4, channels=(4, 4, 8, 8), agent_features=3, hidden_size=16, message_features=4)
 HORIZON = 7
 CENTRAL = "central"
+ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values", "state/")
+"""What differs by rounding where worlds are played in other batches."""
 
 
 def rooms(num_worlds, first_world=0, agents=2, **arguments):

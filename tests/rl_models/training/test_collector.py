@@ -14,6 +14,7 @@ from rl_models.training.collector import Collector
 from tests.rl_models.training.small import (
     CENTRAL,
     HORIZON,
+    ROUNDING,
     Walks,
     assert_equal_fragments,
     collector,
@@ -23,7 +24,6 @@ from tests.rl_models.training.small import (
 )
 
 FORMS = [pytest.param(True, id="joint"), pytest.param(False, id="per_agent")]
-ROUNDING = ("log_prob", "agent_log_prob", "values", "final_values", "last_values", "state/")
 
 
 def error_at_first_update(objective, policy, fragment):

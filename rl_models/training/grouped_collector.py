@@ -1,0 +1,89 @@
+"""Worlds in groups that take turns: while an accelerator acts for one group, the host steps the worlds of the others.
+
+On a CPU nothing runs at the same time, and one group is faster: a larger batch costs less a world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from rl_models.fragment import Array, Fragment
+from rl_models.policy import TeamPolicy
+from rl_models.team_world import TeamWorld
+from rl_models.training.collector import Collector, collect_in_turns
+
+_World = TypeVar("_World", bound=TeamWorld)
+
+
+class GroupedCollector:
+    """A `Collector` of several worlds, each a group of B_g worlds that the same policy plays.
+
+    With the same numbered worlds it plays what one collector of all plays, up to rounding.
+    """
+
+    def __init__(
+        self, worlds: Sequence[TeamWorld], policy: TeamPolicy, fragment_length: int, needs_values: bool = True
+    ) -> None:
+        """Prepare to play; arguments as of `Collector`, with a world for each group."""
+        self.groups = [Collector(world, policy, fragment_length, needs_values) for world in worlds]
+        self.policy = policy
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        """Number of updates of the policy that acts."""
+        return self._version
+
+    @version.setter
+    def version(self, version: int) -> None:
+        self._version = version
+        for group in self.groups:
+            group.version = version
+
+    def reset(self, seed: int) -> None:
+        """Begin new episodes in every world."""
+        for group in self.groups:
+            group.reset(seed)
+
+    def collect(self) -> Fragment:
+        """Play T steps in every world."""
+        return Fragment.join(collect_in_turns(self.groups))
+
+    def pop_episodes(self) -> dict[str, Array]:
+        """Metrics of the episodes that ended since the last call, name -> [K] or [K, N]; empty if none did."""
+        ended = [episodes for group in self.groups if (episodes := group.pop_episodes())]
+        return {name: np.concatenate([each[name] for each in ended]) for name in ended[0]} if ended else {}
+
+    def snapshot(self) -> dict[str, Array]:
+        """Everything that the next fragment depends on besides the weights."""
+        return {
+            f"group_{number}/{name}": value
+            for number, group in enumerate(self.groups)
+            for name, value in group.snapshot().items()
+        }
+
+    def restore(self, snapshot: dict[str, Array]) -> None:
+        """Continue exactly where `snapshot` was taken, with the same groups."""
+        for number, group in enumerate(self.groups):
+            prefix = f"group_{number}/"
+            own = {name.removeprefix(prefix): value for name, value in snapshot.items() if name.startswith(prefix)}
+            group.restore(own)
+        self._version = self.groups[0].version
+
+
+def make_groups(make_world: Callable[..., _World], num_worlds: int, first_world: int, groups: int) -> list[_World]:
+    """Numbered worlds in groups, whose sizes differ by one at most; `make_world` as of `MakeWorld`."""
+    parts = np.array_split(np.arange(num_worlds), groups)
+    return [make_world(num_worlds=len(part), first_world=first_world + int(part[0])) for part in parts]
+
+
+def collector_of(
+    worlds: Sequence[TeamWorld], policy: TeamPolicy, fragment_length: int, needs_values: bool
+) -> Collector | GroupedCollector:
+    """The collector of one group or of several."""
+    if len(worlds) == 1:
+        return Collector(worlds[0], policy, fragment_length, needs_values)
+    return GroupedCollector(worlds, policy, fragment_length, needs_values)

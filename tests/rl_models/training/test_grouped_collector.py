@@ -1,0 +1,129 @@
+"""Groups of worlds that take turns play what all worlds at once play, and the host works while a device computes."""
+
+import numpy as np
+import pytest
+
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.rllib.workers import Workers
+from rl_models.teams.tbone_team import constant_team
+from rl_models.training import collector as collector_module
+from rl_models.training.collector import Collector, collect_in_turns
+from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
+from rl_models.training.loop import Learner, train
+from tests.emulated_device import DEVICE, emulated_device
+from tests.rl_models.training.small import ROUNDING, Walks, assert_equal_fragments, rooms, team
+
+LENGTH = 16
+
+
+def grouped(groups, policy=None):
+    """Five numbered rooms in groups."""
+    one = collector_of(make_groups(rooms, 5, 2, groups), policy or team(), LENGTH, needs_values=True)
+    one.reset(3)
+    return one
+
+
+@pytest.mark.parametrize("groups", [2, 5])
+def test_groups_play_what_all_worlds_play_at_once(groups):
+    whole, parts = grouped(1), grouped(groups)
+    assert isinstance(whole, Collector) and isinstance(parts, GroupedCollector)
+    for version in range(3):
+        whole.version = parts.version = version
+        assert_equal_fragments(whole.collect(), parts.collect(), close=ROUNDING)
+        one, other = whole.pop_episodes(), parts.pop_episodes()
+        assert one.keys() == other.keys()
+        for name, values in one.items():
+            np.testing.assert_allclose(np.sort(other[name], 0), np.sort(values, 0), err_msg=name)
+
+
+def test_groups_have_worlds_of_their_own_numbers_and_sizes_that_differ_by_one():
+    made = []
+    make_groups(lambda **arguments: made.append(arguments), 7, 10, 3)
+    assert made == [
+        {"num_worlds": 3, "first_world": 10},
+        {"num_worlds": 2, "first_world": 13},
+        {"num_worlds": 2, "first_world": 15},
+    ]
+
+
+def test_groups_of_worlds_with_composed_texts_keep_their_texts():
+    walks = [Walks(2, first_world=first, num_agents=2) for first in (0, 2)]
+    parts = GroupedCollector(walks, constant_team(1, 2, 3), 8)
+    whole = Collector(Walks(4, num_agents=2), constant_team(1, 2, 3), 8)
+    for one in (whole, parts):
+        one.reset(0)
+        one.collect()
+    joined, alone = parts.collect(), whole.collect()
+    said = [each.texts["sentences"][each.obs["sentences"]] for each in (joined, alone)]
+    np.testing.assert_array_equal(*said)
+
+
+def test_groups_continue_from_their_snapshot():
+    unbroken, fresh = grouped(2), grouped(2)
+    unbroken.version = 4
+    unbroken.collect()
+    fresh.restore(unbroken.snapshot())
+    assert fresh.version == 4
+    assert_equal_fragments(fresh.collect(), unbroken.collect())
+
+
+def test_a_team_learns_from_groups_as_from_all_worlds_at_once():
+    weights = []
+    for groups in (1, 2):
+        policy = team()
+        learner = Learner(policy, Impala(), OptimiserSettings(optimiser_epsilon=0.1))
+        train(grouped(groups, policy), learner, 3 * 5 * LENGTH)
+        weights.append(policy.state_dict())
+    for name, value in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], value, atol=1e-5, err_msg=name)
+
+
+def test_the_worlds_of_one_group_are_stepped_while_the_actions_of_the_other_are_on_their_way(monkeypatch):
+    happened = []
+
+    class Watched(collector_module.Arrival):
+        """Writes down when the host asks for actions and when it waits for them."""
+
+        def __init__(self, tensors):
+            self.worlds = len(next(iter(tensors.values())))
+            happened.append(("ask", self.worlds))
+            super().__init__(tensors)
+
+        def wait(self):
+            happened.append(("wait", self.worlds))
+            return super().wait()
+
+    monkeypatch.setattr(collector_module, "Arrival", Watched)
+    grouped(2).collect()
+    three, two = [("wait", 3), ("ask", 3)], [("wait", 2), ("ask", 2)]
+    steps = (three + two) * (LENGTH - 1)
+    assert happened == [("ask", 3), ("ask", 2), *steps, ("wait", 3), ("wait", 2)]
+
+
+def test_two_groups_on_an_emulated_device_play_as_on_the_cpu_and_copy_no_more_than_two_collectors():
+    expected = grouped(2).collect()
+    with emulated_device() as counts:
+        policy = team().to(DEVICE)
+        alone = [grouped(1, policy) for _ in range(2)]
+        counts.copies = counts.syncs = 0
+        for one in alone:
+            one.collect()
+        waited = counts.copies, counts.syncs
+        there = grouped(2, policy)
+        counts.copies = counts.syncs = 0
+        found = there.collect()
+        assert (counts.copies, counts.syncs) <= waited
+    assert_equal_fragments(found, expected, close=(*ROUNDING, "component"))
+
+
+def test_collectors_whose_fragments_have_other_lengths_are_refused():
+    longer = Collector(rooms(2), team(), LENGTH + 1)
+    longer.reset(0)
+    with pytest.raises(ValueError, match="longer"):
+        collect_in_turns([grouped(1), longer])
+
+
+def test_more_groups_than_worlds_are_refused_in_one_sentence():
+    with pytest.raises(ValueError, match=r"--workers.world-groups 3 is more than the 2 worlds"):
+        Workers(worlds_per_runner=2, world_groups=3)
