@@ -31,6 +31,16 @@ __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", 
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
+_read_docstrings = _docstrings.parse_docstring_from_object
+
+
+def _in_paragraphs(cls: object) -> dict[str, str]:
+    return {name: " ".join(text.split()) for name, text in _read_docstrings(cls).items()}
+
+
+# tyro keeps the line breaks of a help that is written over several lines, because the second line is indented. Its
+# tests of its own caches want one answer throughout, so this holds for the whole process.
+setattr(_docstrings, "parse_docstring_from_object", _in_paragraphs)  # noqa: B010 (mypy refuses an assignment)
 
 
 @dataclass(frozen=True)
@@ -110,27 +120,12 @@ def one_sentence(words: Sequence[str], advice: str) -> Iterator[None]:
         UserError: tyro has refused the words.
     """
     try:
-        with contextlib.redirect_stderr(io.StringIO()), _help_in_paragraphs():
+        with contextlib.redirect_stderr(io.StringIO()):
             yield
     except SystemExit as exit_request:
         if exit_request.code == 0:  # --help
             raise
         raise UserError(f"cannot read {shlex.join(words)!r}; {advice}") from None
-
-
-@contextlib.contextmanager
-def _help_in_paragraphs() -> Iterator[None]:
-    """Within it a help that is written over several lines is one paragraph: tyro keeps breaks before indented lines."""
-    read = _docstrings.parse_docstring_from_object
-
-    def joined(cls: object) -> dict[str, str]:
-        return {name: " ".join(text.split()) for name, text in read(cls).items()}
-
-    setattr(_docstrings, "parse_docstring_from_object", joined)  # noqa: B010 (mypy refuses an assignment)
-    try:
-        yield
-    finally:
-        setattr(_docstrings, "parse_docstring_from_object", read)  # noqa: B010
 
 
 def check_options(options: RunOptions) -> None:
@@ -166,8 +161,7 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str = "") 
     flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
-    with _help_in_paragraphs():
-        return typing.cast(_Arguments, tyro.cli(schema, args=list(arguments), default=start, description=description))
+    return typing.cast(_Arguments, tyro.cli(schema, args=list(arguments), default=start, description=description))
 
 
 def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
