@@ -25,10 +25,10 @@ from rl_envs.core.world import World
 from rl_envs.registry import make
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LoraSettings, SmallModelSettings
-from rl_models.llm.scoring import Scorer, score_alone, score_trie
+from rl_models.llm.scoring import Scorer, score_alone, score_trie, trie_of
 from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
-from rl_models.llm.trie import Candidates, Ids, trie_of
+from rl_models.llm.tokens import Candidates, Ids
 
 MILLISECONDS, MICROSECONDS = "ms a decision", "us"
 PROMPT, CANDIDATES, BATCH = 160, 8, 16

@@ -112,10 +112,12 @@ def test_no_folder_of_the_experiments_imports_itself_by_way_of_others():
 
 PARTS_OF_A_PAPER = ("config", "deviations", "domain", "evaluation", "figures", "methods", "tables", "trials")
 """What several papers have a file for, which is called so in each."""
+PARTS_OF_A_GAME = ("choice", "executors", "features", "scene", "subgoals", "watching", "wording")
+"""What each game of SAMA's planner has a file for."""
 
 
 def test_no_two_files_of_the_experiments_have_the_same_name_but_parts_of_papers():
-    known = {"__init__", *PARTS_OF_A_PAPER}
+    known = {"__init__", *PARTS_OF_A_PAPER, *PARTS_OF_A_GAME}
     names = [path.stem for path in FILES if path.parts[0] == "tune_experiments" and path.stem not in known]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 

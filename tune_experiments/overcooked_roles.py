@@ -32,10 +32,10 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.cole import ColeSettings
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_sampled
+from tune_experiments.overcooked.overcooked_experiment import COLE_NOTES, OvercookedExperiment
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
 from tune_experiments.overcooked.role_trials import evaluate, plan
 from tune_experiments.overcooked.trials import COLE
-from tune_experiments.overcooked_selfplay import COLE_NOTES, OvercookedExperiment
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 

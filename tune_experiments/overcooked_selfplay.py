@@ -25,33 +25,23 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-
-from rl_envs.overcooked.world import Overcooked
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.launch.experiment import Experiment, main
+from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.cole import ColeSettings
-from tune_experiments.overcooked.cole_figure import draw_generations
-from tune_experiments.overcooked.config import OvercookedConfig, ShapingSettings, learner_config, make_world
+from tune_experiments.overcooked.config import OvercookedConfig, ShapingSettings, learner_config
 from tune_experiments.overcooked.evaluation import evaluate
-from tune_experiments.overcooked.tables import tables
+from tune_experiments.overcooked.overcooked_experiment import COLE_NOTES, OvercookedExperiment
 from tune_experiments.overcooked.trials import COLE, plan
-from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, record_episode
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
-from tune_experiments.play.video import write_gif
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.ray_cluster import import_tune
 
 LAPTOP = OvercookedConfig()
@@ -108,58 +98,6 @@ _COMPARED = {
     "max_episode_steps": "env steps of an episode",
     "budget_env_steps": "env steps of training",
 }
-CURVES = {
-    "episode/soups": "soups per episode",
-    "valid/reward": "reward per episode, without shaping",
-    "episode/shaped_return": "shaped points per episode",
-    "policy/entropy": "entropy (nats, both chefs)",
-    "cole/payoff_with_members": "reward with its population (cole)",
-}
-COLE_NOTES = (
-    "cole: at most 5 members, exact Shapley values, visits counted by each world, and both chefs learn in self-play",
-    "cole: PPO's constants are self-play's, generations are shorter, and the last learner is tested, not a chosen one",
-)
-BINS = 40
-_VIDEO_STEPS = 160
-"""Of an episode: several soups, and a file that still loads."""
-
-
-Run = TypeVar("Run", bound=OvercookedConfig)
-
-
-class OvercookedExperiment(Experiment[Run]):
-    """What experiments in one kitchen have in common.
-
-    Attributes:
-        curves: key of the log -> what its curve is called.
-    """
-
-    columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
-    curves: Mapping[str, str] = CURVES
-
-    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """One table a kitchen."""
-        return tables(results, self.caption)
-
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
-        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
-        curves = draw_curves(run_folder, trials, self.curves, BINS)
-        teams = trained_teams(trials, (self.module,))
-        generations = draw_generations(run_folder, trials.get(COLE, {}))
-        videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
-        return [*curves, *generations, *videos]
-
-    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The beginning of an episode, [H, W, 3] uint8 a step."""
-        return record_episode(loaded, seed)[: _VIDEO_STEPS + 1]
-
-    def test_world(self, config: Run, num_worlds: int) -> Overcooked:
-        """The run's kitchen."""
-        return make_world(config, num_worlds)
-
-    def valid_world(self, config: Run, num_worlds: int) -> Overcooked:
-        """The same."""
-        return make_world(config, num_worlds)
 
 
 class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs import World
-from rl_envs.wrappers.foreign_spaces import ForeignEnvError
+from rl_envs.core.errors import ForeignEnvError
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.parts import PartsConfig
 from rl_models.networks.tbone import TboneConfig

@@ -6,7 +6,7 @@
     python tune_experiments/red_minirts.py --preset smoke               # under 2 minutes, learns nothing
 
 A unit-level network reads the last five instructions; an agent selects units and gives all of them one command. The
-team first clones scripts whose aims are told in template commands (the paper has human games, we have none), then
+team first clones scripts whose aims are given in template commands (the paper has human games, we have none), then
 learns by PPO without commands, and after each round clones the scripts again beside games that it has won itself. Each
 row is tested under five commanders: `oracle` knows what the enemy trains and names what beats it, `fair` guesses it
 through the fog, `none` is silent, `random` says any of 17 phrases, `adversarial` names what loses. A team that follows
@@ -75,7 +75,7 @@ class RedMinirts(Experiment):
     caption = "RED on MiniRTS"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     columns = {
-        "win, told": "valid/win_rate",
+        "win, oracle": "valid/win_rate",
         "win, silent": "valid/win_rate_without_commands",
         "cloning": "cloning/loss",
     }
@@ -94,7 +94,7 @@ class RedMinirts(Experiment):
         return evaluate(config, policy) | scripted
 
     def main_comparisons(self, config: RedConfig) -> Sequence[MainComparison]:
-        """Whether the team does what it is told."""
+        """Whether the team follows commands: the oracle against the commander that names what loses."""
         if RED not in config.methods:
             return ()
         return (MainComparison(RED, RED, "win_rate", ORACLE, ADVERSARIAL),)
@@ -106,12 +106,12 @@ class RedMinirts(Experiment):
 
     def deviations(self, config: RedConfig) -> Sequence[str]:
         """Against the paper."""
-        said = [
+        found = [
             "no human data: what is cloned are medium scripts, with their aims in template commands",
             "commands are the 17 phrases of a closed set, not 500 human ones",
             "PPO's settings that the papers leave open are ours",
         ]
-        return [*said, *_shrunk(config)]
+        return [*found, *_shrunk(config)]
 
     def test_world(self, config: RedConfig, num_worlds: int) -> CommandedRts:
         """Games under the oracle."""

@@ -10,7 +10,7 @@ A trained team is tested under every condition: the planner with and without ref
 `weaker`) with 0 to 3 reflections, and with as many retries, the control of reflection: another seed of that planner and
 an empty memory; a share of the commands replaced by random ones; DEPS and Plan4MC. `rules_scripted` has the rules and
 chefs who walk by script. With a language model also without extracted objects and with three worked examples.
-Further rows train anew: `blind` is told nothing, `predicate` and `code` learn from rewards that the planner's model
+Further rows train anew: `blind` gets no command, `predicate` and `code` learn from rewards that the planner's model
 wrote. Rules write them as we would, so that with the offline planner these two rows repeat `sama`, `code` at the price
 of the sandbox.
 """
@@ -26,10 +26,12 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.sama.conditions import evaluate
-from tune_experiments.sama.config import MOST_REFLECTIONS, SamaConfig
-from tune_experiments.sama.kitchen_experiment import SamaExperiment
-from tune_experiments.sama.tables import CONDITION
+from tune_experiments.sama.kitchen import evaluation
+from tune_experiments.sama.kitchen.config import MOST_REFLECTIONS, SamaConfig
+from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
+from tune_experiments.sama.kitchen.tables import CONDITION
+from tune_experiments.sama.kitchen.trials import SAMA, UNPLANNED, parts_of
+from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
 PRESETS: dict[str, SamaConfig] = {
@@ -38,6 +40,17 @@ PRESETS: dict[str, SamaConfig] = {
     "kitchens": dataclasses.replace(PLAIN["kitchens"], methods=("sama",)),
     "paper": dataclasses.replace(PLAIN["paper"], methods=("sama", "predicate")),
 }
+
+
+def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
+    """Condition in words -> the settings it is tested with."""
+    reflecting = dataclasses.replace(config, after_failure="reflect")
+    found = {
+        f"{config.planner} planner, {n} reflections": dataclasses.replace(reflecting, reflections=n)
+        for n in (0, MOST_REFLECTIONS)
+    }
+    found |= erring_tests(config, "weak", "weak planner") | erring_tests(config, "weaker", "weaker planner")
+    return found | random_tests(config) | goal_tests(config) | prompt_tests(config)
 
 
 class SamaAblations(SamaExperiment):
@@ -66,8 +79,22 @@ class SamaAblations(SamaExperiment):
     def evaluate_trial(
         self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
     ) -> dict[str, Episodes]:
-        """Whole episodes under each condition."""
-        return evaluate(config, method, policy, trial_folder)
+        """Whole episodes in a kitchen under each condition.
+
+        Rows beside `sama` are tested under the first two conditions alone, and those without a planner under none.
+        """
+        row, kitchen = parts_of(method)
+        if row in UNPLANNED:
+            return evaluation.evaluate(config, method, policy)
+        tested = conditions(config)
+        names = list(tested) if row == SAMA else list(tested)[:2]
+        scripted = evaluation.scripted_episodes(config, kitchen) if row == SAMA else {}
+        return scripted | {
+            f"{kitchen}{CONDITION}{name}": evaluation.planned_episodes(
+                tested[name], method, policy, config.test_episodes, trial_folder
+            )
+            for name in names
+        }
 
 
 EXPERIMENT = SamaAblations()

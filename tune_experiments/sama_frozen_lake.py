@@ -6,7 +6,7 @@
     python tune_experiments/sama_frozen_lake.py --preset smoke               # under 2 minutes, learns nothing
 
 What is good to do can only be learned by trying, so a planner's common sense is of no use: that is what the figure
-shows. The team `sama` learns to go where it is told (its commands are two numbers, and it learns the holes by heart);
+shows. The team `sama` learns to go where its command says (commands are two numbers, and it learns the holes by heart);
 it is tested under planners by rule: `blind` sends agents to far corners, `remembering` looks around and avoids what has
 failed, `deps` and `plan4mc` name goals their way and decompose blindly, `random commands` are drawn, and `privileged`
 is told the map, which proves the pipeline. Each plans for the learned team, and for a `walker` that learns nothing. The

@@ -40,20 +40,20 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
-from tune_experiments.sama.figures import write_transcripts
+from tune_experiments.sama.minirts.config import RtsConfig
+from tune_experiments.sama.minirts.tables import ERRING, tables, title_of
+from tune_experiments.sama.minirts.trials import check_team, evaluate, is_learned, make_world, plan
+from tune_experiments.sama.minirts.watching import record_games, video
 from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES
 from tune_experiments.sama.planning import check_planner
-from tune_experiments.sama.rts.config import RtsConfig
-from tune_experiments.sama.rts.rts_watching import record_games, video
-from tune_experiments.sama.rts.tables import ERRING, tables, title_of
-from tune_experiments.sama.rts.trials import check_team, evaluate, is_learned, make_world, plan
+from tune_experiments.sama.planning_metrics import write_transcripts
 
 LAPTOP = RtsConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
     tests=("plain", "commanders", "random", "goals"),
     opponents=("simple",),
-    round_decisions=6,
+    round_steps=6,
     max_episode_steps=16,
     test_episodes=2,
 )

@@ -12,7 +12,7 @@
 The default planner is a set of rules written by hand, no language model. Diverse states are made and sub-goals planned
 for them; a team learns by PPO to reach its sub-goals, given in words; then it plays whole episodes under the planner,
 which reflects at most three times when a round has failed. Rows: `sama`; `rules_scripted`, the same rules and chefs who
-walk by script, nothing learned; `blind`, `sama`'s team without being told anything, the control that words are used;
+walk by script, nothing learned; `blind`, `sama`'s team without commands, the control that words are used;
 `mappo`, the same network that learns the game itself, whole episodes for soups and shaped points, without text and
 planner; `selfplay`, for as many env steps. One policy a kitchen. `sama_retest.py` tests the teams of a run again.
 Transcripts of all calls, goals and reflections are in the run folder, `transcripts/`.
@@ -28,8 +28,8 @@ from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, TextEncoderConfig
 from tune_experiments.launch.experiment import main
-from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.kitchen_experiment import SamaExperiment
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
 
 LAPTOP = SamaConfig()
 KITCHENS = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=tuple(LAYOUTS), budget_env_steps=120_000)
@@ -74,7 +74,7 @@ PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "kitchens": KITCHENS, "paper": PAPE
 
 
 class SamaOvercooked(SamaExperiment):
-    """SAMA, the same without being told anything, its rules with scripted chefs, and two rows that learn the game."""
+    """SAMA, the same without commands, its rules with scripted chefs, and two rows that learn the game."""
 
     name = "sama_overcooked"
     caption = "SAMA in Overcooked"

@@ -34,9 +34,9 @@ from tune_experiments.results.rows import Result, read
 from tune_experiments.results.tables import write_tables
 from tune_experiments.run.manifest import describe_session
 from tune_experiments.run.run_folder import MANIFEST_FILE, read_config
-from tune_experiments.sama.config import ModelSettings
-from tune_experiments.sama.kitchen_experiment import SamaExperiment
-from tune_experiments.sama.retest import RESULTS, check_out, teams_of, tested_again
+from tune_experiments.sama.kitchen.config import ModelSettings
+from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
+from tune_experiments.sama.kitchen.retest import RESULTS, check_out, teams_of, tested_again
 
 
 @dataclass(frozen=True)

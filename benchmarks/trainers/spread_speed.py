@@ -20,7 +20,7 @@ import resource
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -143,8 +143,17 @@ def train_rllib(env_steps: int) -> None:
             algorithm.train()
 
 
-def train_benchmarl(env_steps: int) -> None:
-    """BenchMARL's IPPO."""
+def benchmarl_ippo(env_steps: int, seed: int = 0, callbacks: Sequence[Any] = (), **settings: Any) -> Any:
+    """BenchMARL's experiment with its IPPO.
+
+    Its own defaults are another game than the other libraries': continuous actions, and episodes of 100 env steps.
+
+    Args:
+        env_steps: largest number of env steps.
+        seed: of weights, environments and actions.
+        callbacks: of BenchMARL.
+        settings: further fields of `ExperimentConfig`, in place of BenchMARL's defaults.
+    """
     from benchmarl.algorithms import IppoConfig
     from benchmarl.environments import PettingZooTask
     from benchmarl.experiment import Experiment, ExperimentConfig
@@ -155,13 +164,27 @@ def train_benchmarl(env_steps: int) -> None:
     config.save_folder, config.max_n_frames = tempfile.mkdtemp(), env_steps
     config.on_policy_collected_frames_per_batch, config.on_policy_n_envs_per_worker = BATCH, COPIES
     config.on_policy_n_minibatch_iters, config.on_policy_minibatch_size = EPOCHS, BATCH // MINIBATCHES
+    config.prefer_continuous_actions = False
+    for name, value in settings.items():
+        setattr(config, name, value)
     model = MlpConfig.get_from_yaml()
     model.num_cells = list(HIDDEN)
     task = PettingZooTask.SIMPLE_SPREAD.get_from_yaml()
-    algorithm = IppoConfig.get_from_yaml()
-    Experiment(
-        task=task, algorithm_config=algorithm, model_config=model, critic_model_config=model, seed=0, config=config
-    ).run()
+    task.config["max_cycles"] = CYCLES
+    return Experiment(
+        task=task,
+        algorithm_config=IppoConfig.get_from_yaml(),
+        model_config=model,
+        critic_model_config=model,
+        seed=seed,
+        config=config,
+        callbacks=list(callbacks),
+    )
+
+
+def train_benchmarl(env_steps: int) -> None:
+    """BenchMARL's IPPO."""
+    benchmarl_ippo(env_steps).run()
 
 
 def train_sb3(env_steps: int) -> None:

@@ -9,7 +9,6 @@ function that trains.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +22,7 @@ from benchmarks.trainers.spread_speed import (
     EPOCHS,
     HIDDEN,
     MINIBATCHES,
+    benchmarl_ippo,
     rllib_ppo,
     supersuit_envs,
 )
@@ -101,10 +101,7 @@ def rllib() -> Train:
 def benchmarl() -> Train:
     """BenchMARL's IPPO."""
     import torch
-    from benchmarl.algorithms import IppoConfig
-    from benchmarl.environments import PettingZooTask
-    from benchmarl.experiment import Callback, Experiment, ExperimentConfig
-    from benchmarl.models.mlp import MlpConfig
+    from benchmarl.experiment import Callback
     from tensordict import TensorDict
     from torchrl.envs.utils import ExplorationType, set_exploration_type
 
@@ -114,6 +111,9 @@ def benchmarl() -> Train:
         def __init__(self, watch: Watch) -> None:
             super().__init__()
             self.watch = watch
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Callback, ()  # BenchMARL pickles its callbacks beside its checkpoints, which nobody reads here
 
         @torch.inference_mode()
         def act(self, observations: np.ndarray) -> np.ndarray:
@@ -129,23 +129,7 @@ def benchmarl() -> Train:
 
     def train(learning_rate: float, seed: int, limit: int, watch: Watch) -> None:
         torch.set_num_threads(1)
-        config = ExperimentConfig.get_from_yaml()
-        config.loggers, config.evaluation, config.render = [], False, False
-        config.save_folder, config.max_n_frames = tempfile.mkdtemp(), limit
-        config.on_policy_collected_frames_per_batch, config.on_policy_n_envs_per_worker = BATCH, COPIES
-        config.on_policy_n_minibatch_iters, config.on_policy_minibatch_size = EPOCHS, BATCH // MINIBATCHES
-        config.lr, config.gamma = learning_rate, GAMMA
-        model = MlpConfig.get_from_yaml()
-        model.num_cells = list(HIDDEN)
-        Experiment(
-            task=PettingZooTask.SIMPLE_SPREAD.get_from_yaml(),
-            algorithm_config=IppoConfig.get_from_yaml(),
-            model_config=model,
-            critic_model_config=model,
-            seed=seed,
-            config=config,
-            callbacks=[Watching(watch)],
-        ).run()
+        benchmarl_ippo(limit, seed, [Watching(watch)], lr=learning_rate, gamma=GAMMA).run()
 
     return train
 
@@ -170,6 +154,9 @@ def sb3() -> Train:
 
         def _on_rollout_start(self) -> None:
             self.watch(self.num_timesteps // AGENTS, self.act)
+
+        def _on_training_end(self) -> None:
+            self._on_rollout_start()
 
         def _on_step(self) -> bool:
             return True

@@ -74,8 +74,8 @@ def _prepared(root: Path) -> Path | None:
         reason = "others can write there, or you cannot"
     except OSError as error:
         reason = str(error)
-    said = f"MiniRTS keeps no compiled code in {root} ({reason}), so each process compiles it for a minute: "
-    warnings.warn(f"{said}name a folder of your own in {CACHE_VARIABLE}", stacklevel=2)
+    warning = f"MiniRTS keeps no compiled code in {root} ({reason}), so each process compiles it for a minute: "
+    warnings.warn(f"{warning}name a folder of your own in {CACHE_VARIABLE}", stacklevel=2)
     return None
 
 

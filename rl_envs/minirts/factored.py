@@ -96,13 +96,13 @@ def greet(g, s, player, agents):
 
 @kernel
 def note_commands(g, s):
-    """Append to each own object's past what it was told in this decision."""
+    """Append to each own object's past its command of this decision."""
     for k in range(s.num_own):
         row = s.own[k]
         for j in range(HISTORY - 1):
             g.unit_history[row, j] = g.unit_history[row, j + 1]
-        told = s.give_kind[row]
-        g.unit_history[row, HISTORY - 1] = command_of(told, s.give_type[row]) if told else C_CONTINUE
+        given = s.give_kind[row]
+        g.unit_history[row, HISTORY - 1] = command_of(given, s.give_type[row]) if given else C_CONTINUE
 
 
 @kernel

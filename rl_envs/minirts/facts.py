@@ -103,9 +103,15 @@ def _health(share: Array) -> Array:
 
 def _activity(seen: Mapping[str, Array]) -> Array:
     """Numbers of _ACTIVITIES by present command."""
-    told, kind = seen["command_type"].astype(np.int64), seen["command_unit_type"].astype(np.int64)
+    order, kind = seen["command_type"].astype(np.int64), seen["command_unit_type"].astype(np.int64)
     attacks, builds = len(_PLAIN) + kind, len(_PLAIN) + NUM_TYPES + kind
     return np.select(
-        [told == C_IDLE, told == C_GATHER, told == C_MOVE, told == C_ATTACK, (told == C_BUILDING) | (told == C_UNIT)],
-        [np.zeros_like(told), np.ones_like(told), np.full_like(told, 2), attacks, builds],
+        [
+            order == C_IDLE,
+            order == C_GATHER,
+            order == C_MOVE,
+            order == C_ATTACK,
+            (order == C_BUILDING) | (order == C_UNIT),
+        ],
+        [np.zeros_like(order), np.ones_like(order), np.full_like(order, 2), attacks, builds],
     )

@@ -156,7 +156,7 @@ def copy_learned(source, target):
 
 
 @entry
-def told(games, index, scratch, player, units, kinds, types):
+def note_orders(games, index, scratch, player, units, kinds, types):
     """For replays: note recorded orders in the past of a side's units."""
     g, s = games[index], scratch[0]
     look_around(g, s, player)

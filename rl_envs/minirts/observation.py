@@ -156,19 +156,19 @@ def observe_commands(g, s, out):
 @kernel
 def observe_command(g, s, row, order, k, out):
     """One unit's present command; one whose target is not known any more shows as idle."""
-    told, kind = current_command(g, row), g.order_kind[order]
-    if told == C_GATHER or told == C_ATTACK:
-        rows, number = (s.resources, s.num_resources) if told == C_GATHER else (s.enemies, s.num_enemies)
+    command, kind = current_command(g, row), g.order_kind[order]
+    if command == C_GATHER or command == C_ATTACK:
+        rows, number = (s.resources, s.num_resources) if command == C_GATHER else (s.enemies, s.num_enemies)
         for j in range(min(number, MAX_LISTED)):
             if g.unit_id[rows[j]] == g.order_target[order]:
-                out.command_type[k] = told
-                if told == C_GATHER:
+                out.command_type[k] = command
+                if command == C_GATHER:
                     out.command_gather[k] = j
                 else:
                     out.command_attack[k] = j
                     out.command_unit_type[k] = g.unit_type[rows[j]]
         return
-    out.command_type[k] = told
+    out.command_type[k] = command
     if kind == BUILD:
         out.command_unit_type[k] = g.order_type[order]
     if kind == MOVE or (kind == BUILD and is_building(g.order_type[order])):

@@ -164,5 +164,5 @@ def _what_they_do(game: Any, side: int) -> list[str]:
         kind = int(game["unit_type"][row])
         if game["unit_player"][row] == side and game["unit_expire"][row] < 0 and kind != RESOURCE:
             done[kind][running.get(game["unit_id"][row], "idle")] += 1
-    said = {kind: ", ".join(f"{number} {word}" for word, number in words.items()) for kind, words in done.items()}
-    return [f"{words.total()} {UNITS[kind]}: {said[kind]}" for kind, words in done.items() if words]
+    activities = {kind: ", ".join(f"{number} {word}" for word, number in words.items()) for kind, words in done.items()}
+    return [f"{words.total()} {UNITS[kind]}: {activities[kind]}" for kind, words in done.items() if words]

@@ -180,12 +180,12 @@ def _append(found: Arrays, name: str, line: str, number: int, kind: int, numbers
 
 
 def _read_command(found: Arrays, k: int, words: str) -> None:
-    for told, pattern in _COMMANDS.items():
-        command = pattern.fullmatch(words)
-        if command is None:
+    for command, pattern in _COMMANDS.items():
+        match = pattern.fullmatch(words)
+        if match is None:
             continue
-        found["command_type"][k] = told
-        for part, value in command.groupdict().items():
+        found["command_type"][k] = command
+        for part, value in match.groupdict().items():
             number = UNITS.index(value) if part == "unit_type" else int(value)
             if number > 255:
                 raise UnreadableStateError(f"{words[:80]!r} has a number that is too large")
@@ -196,11 +196,11 @@ def _read_command(found: Arrays, k: int, words: str) -> None:
 
 def _check_targets(found: Arrays) -> None:
     """Refuse commands about places outside the map, and about objects that are in no list or of another type."""
-    told, kinds = found["command_type"], found["command_unit_type"]
-    lost = (told == C_GATHER) & (found["command_gather"] >= found["num_resource"])
-    lost |= (told == C_ATTACK) & (found["command_attack"] >= found["num_enemy"])
+    commands, kinds = found["command_type"], found["command_unit_type"]
+    lost = (commands == C_GATHER) & (found["command_gather"] >= found["num_resource"])
+    lost |= (commands == C_ATTACK) & (found["command_attack"] >= found["num_enemy"])
     lost |= np.maximum(found["command_x"], found["command_y"]) >= SIDE
     target = found["enemy_type"][np.minimum(found["command_attack"], MAX_LISTED - 1)]
-    lost |= (told == C_ATTACK) & (kinds != target)
+    lost |= (commands == C_ATTACK) & (kinds != target)
     if lost.any():
         raise UnreadableStateError(f"the command of own {int(lost.argmax())} is about nothing that the lines name")

@@ -28,10 +28,9 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.overcooked.kitchen import Kitchen
-from rl_envs.overcooked.observation import Lossless
+from rl_envs.overcooked.observation import Lossless, SymbolGrid
 from rl_envs.overcooked.relocation import NO_TARGET, REACHES, Relocation
 from rl_envs.overcooked.rules import Outcome, Rules
-from rl_envs.overcooked.symbols import SymbolGrid
 from rl_envs.overcooked.text import describe
 from rl_envs.overcooked.words import ACTIONS, FULL, HEADINGS, NOTHING, POT, READY, SOUP, THINGS
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
+import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.wrappers.foreign_games import MakeEnv
-from rl_envs.wrappers.foreign_spaces import ForeignEnvError
+from rl_envs.core.errors import ForeignEnvError
+from rl_envs.wrappers.foreign_games import Declaration, MakeEnv, described
 from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
 
 ALONE = "agent_0"
@@ -34,6 +36,7 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
         ForeignEnvError: the environment has continuous actions, or a space that is not understood.
     """
     env = make_env()
+    Declaration(env)  # refuses what is no such environment
     draws = getattr(env, "render_mode", None) == "rgb_array"
     env.close()
     return (DrawnForeignWorld if draws else ForeignWorld)(make_env, num_worlds, first_world, **options)
@@ -108,26 +111,49 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
 
 
 def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
+    build = _found(module, function)
     try:
-        return _found(module, function)(**arguments)
-    except TypeError as error:
+        return build(**arguments)
+    except ForeignEnvError:
+        raise
+    except Exception as error:
         raise ForeignEnvError(
-            f"the environment {module!r} cannot be built with the arguments {arguments} ({error}): correct them"
+            f"the environment '{module}:{function}' cannot be built with the arguments {arguments} "
+            f"({described(error)}): correct them, or the environment"
         ) from error
 
 
 def _found(module: str, function: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), function, None)
-    except ImportError as error:
-        package = (error.name or module).partition(".")[0]
+    except ModuleNotFoundError as error:
+        raise ForeignEnvError(_missing(module, error.name or module)) from error
+    except Exception as error:
+        raise ForeignEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
+    if not callable(found):
         raise ForeignEnvError(
-            f"the environment {module!r} cannot be imported ({error}): install {package!r}; mpe2 comes with "
-            "pip install 'concord-marl[envs]'"
-        ) from error
-    if found is None:
-        raise ForeignEnvError(
-            f"{module!r} has no {function!r}: name the module of a PettingZoo parallel environment, such as "
+            f"{module!r} has no function {function!r}: name the module of a PettingZoo parallel environment, such as "
             "mpe2.simple_spread_v3, or package.module:function of your own"
         )
     return found
+
+
+def _missing(module: str, absent: str) -> str:
+    """Why a module cannot be imported: it, or something that it needs, is not there."""
+    package, _, inner = absent.rpartition(".")
+    if absent == module and package and (there := _modules_in(package)):
+        near = difflib.get_close_matches(inner, there, n=3, cutoff=0.5) or there[:3]
+        return f"{package!r} is installed and has no {inner!r}: name one of its modules, such as {', '.join(near)}"
+    return (
+        f"the environment {module!r} cannot be imported (No module named {absent!r}): "
+        f"install {absent.partition('.')[0]!r}; mpe2 comes with pip install 'concord-marl[envs]', and a module of your "
+        "own must be in a folder of PYTHONPATH"
+    )
+
+
+def _modules_in(package: str) -> list[str]:
+    """Names of the modules of a package that can be imported; none if it cannot."""
+    try:
+        return [one.name for one in pkgutil.iter_modules(importlib.import_module(package).__path__)]
+    except Exception:
+        return []

@@ -7,15 +7,19 @@ one of it, and `game_processes.py` plays it in other processes.
 
 from __future__ import annotations
 
+import contextlib
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK, ForeignEnvError, Layout, Shown, num_actions
+from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK, Layout, Shown, num_actions
 
 MakeEnv = Callable[[], Any]
 """Builds one environment: a PettingZoo parallel environment, or a Gymnasium environment where that is said."""
@@ -82,6 +86,10 @@ class Declaration:
                 f"{type(env).__name__} names no possible_agents: a world needs a PettingZoo parallel environment (use "
                 "parallel_env, not env) that lists all of its agents; a Gymnasium environment goes to from_gymnasium"
             )
+        if hasattr(env, "agent_iter"):
+            raise ForeignEnvError(
+                f"{env} is an environment whose agents act in turn: name its parallel_env, in which all act at once"
+            )
         self.agents: tuple[str, ...] = tuple(env.possible_agents)
         self.layout = Layout({name: env.observation_space(name) for name in self.agents})
         self.actions = [num_actions(env.action_space(name), name) for name in self.agents]
@@ -133,7 +141,8 @@ class Games:
         frame = self._blank(len(rows))
         for place, (row, seed) in enumerate(zip(rows.tolist(), seeds.tolist(), strict=True)):
             env = self.envs[row]
-            observations, infos = env.reset(seed=seed)
+            with _blaming(env, "reset"):
+                observations, infos = env.reset(seed=seed)
             self._alive[row] = self._present(env.agents)
             self._write(frame, place, row, observations, infos)
         return frame
@@ -160,7 +169,8 @@ class Games:
         env, names, first = self.envs[row], self.declaration.agents, self.declaration.first_action
         live = np.flatnonzero(self._alive[row]).tolist()
         chosen = {names[index]: first[index] + actions[index] for index in live}
-        observations, rewards, terminated, truncated, infos = env.step(chosen)
+        with _blaming(env, "step"):
+            observations, rewards, terminated, truncated, infos = env.step(chosen)
         for name, reward in rewards.items():
             turn.reward[place, self._index[name]] = reward
         if not env.agents or all(terminated.get(name) or truncated.get(name) for name in env.agents):
@@ -231,6 +241,27 @@ class Games:
                 f"the mask of {name!r} has no legal action: let the environment keep one legal (often one that does "
                 "nothing), or end the agent's game there"
             )
+
+
+@contextlib.contextmanager
+def _blaming(env: Any, method: str) -> Iterator[None]:
+    """Say that the environment raised, and where; it may not be at fault alone, so the cause stays attached."""
+    try:
+        yield
+    except ForeignEnvError:
+        raise
+    except Exception as error:
+        raise ForeignEnvError(
+            f"the environment {type(getattr(env, 'unwrapped', env)).__name__} raised in {method}: {described(error)}; "
+            "mend it there"
+        ) from error
+
+
+def described(error: BaseException) -> str:
+    """`KeyError: 'key' (file.py, line 3)`, in one line."""
+    steps = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # that says it itself
+    place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if steps else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
 def _masks(observation: Any, info: Mapping[str, Any]) -> Iterator[Any]:

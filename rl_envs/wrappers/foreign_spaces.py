@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array, ArraySpec
 
 MASK = "action_mask"
@@ -29,10 +30,6 @@ _WHOLE = "observation"
 
 Shown: TypeAlias = str | tuple[str, ...]
 """What an agent reads under one key: a text, or several."""
-
-
-class ForeignEnvError(ValueError):
-    """A foreign environment does what a world cannot; the message says what, where and how to mend it."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 from rl_envs.wrappers.foreign_games import Declaration, Frame, Games, MakeEnv
@@ -237,7 +238,7 @@ class ForeignWorld(World):
         left = ~frame.alive if over is None else ~frame.alive & ~over[:, None]
         if left.any():
             name = self.agents[int(np.flatnonzero(left.any(0))[0])]
-            raise ValueError(
+            raise ForeignEnvError(
                 f"the agent {name!r} left the game before it ended, and agents_leave is False: set it to True, and "
                 "train with a method for agents that leave (not QMIX)"
             )
@@ -267,7 +268,7 @@ def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
     """A text as it is, or as its sentences with empty ones behind them; several texts as they are.
 
     Raises:
-        ValueError: it has more sentences than fit.
+        ForeignEnvError: it has more sentences than fit.
     """
     if isinstance(text, tuple):
         return text
@@ -275,7 +276,7 @@ def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
         return [text]
     found = [piece for piece in _SENTENCE_END.split(text) if piece.strip()]
     if len(found) > rows[0]:
-        raise ValueError(f"a text has {len(found)} sentences and only {rows[0]} fit: raise max_sentences")
+        raise ForeignEnvError(f"a text has {len(found)} sentences and only {rows[0]} fit: raise max_sentences")
     return found + [""] * (rows[0] - len(found))
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array
 from rl_envs.wrappers.foreign_games import Declaration, Frame, Games, MakeEnv, Turn
-from rl_envs.wrappers.foreign_spaces import ForeignEnvError
 
 
 class GameProcesses:

@@ -131,11 +131,11 @@ class CollectivePolicy:
         if not self.used_heads_only:
             return stop + flagged + torch.stack(list(later.values())).sum(0)
         command = actions[self.factors.command]
-        told = later[self.factors.command]
+        commanded = later[self.factors.command]
         for name, commands in self.factors.arguments.items():
-            told = told + _where(_is_one_of(command, commands), later[name])
+            commanded = commanded + _where(_is_one_of(command, commands), later[name])
         goes_on = actions[self.factors.stop] == 0
-        return stop + _where(goes_on, flagged + _where(flags.any(-1), told))
+        return stop + _where(goes_on, flagged + _where(flags.any(-1), commanded))
 
     # ------------------------------------------------------------------------------------------------------ entropy
 
@@ -160,11 +160,11 @@ class CollectivePolicy:
         if not self.used_heads_only:
             return _entropy(self.log_stop) + flagged + torch.stack(list(of.values())).sum(0)
         chances = later[self.factors.command].exp()
-        told = of[self.factors.command]
+        commanded = of[self.factors.command]
         for name, commands in self.factors.arguments.items():
-            told = told + chances[..., list(commands)].sum(-1) * of[name]
+            commanded = commanded + chances[..., list(commands)].sum(-1) * of[name]
         goes_on = self.log_stop[..., 0].exp()
-        return _entropy(self.log_stop) + goes_on * (flagged + _where(flags.any(-1), told))
+        return _entropy(self.log_stop) + goes_on * (flagged + _where(flags.any(-1), commanded))
 
     def _later(self, flags: Tensor) -> dict[str, Tensor]:
         """Log-probabilities of command and arguments, in this order."""

@@ -1,10 +1,20 @@
-"""Attention over the words of texts (RTFM, section 4.2): self-attention and attention to a query.
+"""Attention over words of texts (RTFM, section 4.2) and of sprites over sentences of a manual (EMMA, section 4).
 
 Many frames of an episode attend to the same text. `TextGroups` arranges them so that the frames of one text share a
 matrix product, and not every frame needs a copy of the text's states.
+
+`SentenceReader` computes a key and a value for every sentence, from two learned weightings of its tokens. The weights
+sum to 1, so averaging the tokens before the projection gives the same result and needs no matrix product a token. The
+biases of scores and keys have no effect before a softmax; they exist because the released code has them.
+
+A sprite is an object in a cell of the grid. The sprites of one cell share the mean of their queries, as in the released
+code. Only occupied cells are computed, because an empty cell has no query.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -106,3 +116,95 @@ class TextGroups:
         grouped = slots.index_copy(0, self._slot, queries).unflatten(0, (-1, self._size))
         contexts, weights = attend(states, padding, grouped)
         return contexts.flatten(0, 1).index_select(0, self._slot), weights.flatten(0, 1).index_select(0, self._slot)
+
+
+# ---------------------------------------------------------------------------------- sentences of a manual (EMMA)
+
+
+@dataclass(frozen=True)
+class SentenceVectors:
+    """Keys and values of U sentences.
+
+    Attributes:
+        keys, values: [U, F] float32.
+        key_words, value_words: [U, L] float32, weight of each token in key and value.
+    """
+
+    keys: Tensor
+    values: Tensor
+    key_words: Tensor
+    value_words: Tensor
+
+
+class SentenceReader(nn.Module):
+    """alpha = softmax(w u + b) over a sentence's tokens u; key or value = W (sum of alpha u) + c."""
+
+    def __init__(self, inputs: int, features: int) -> None:
+        """Build scores and projections.
+
+        Args:
+            inputs: width of a token's vector.
+            features: F, width of keys and values.
+        """
+        super().__init__()
+        self.key_score, self.key_projection = nn.Linear(inputs, 1), nn.Linear(inputs, features)
+        self.value_score, self.value_projection = nn.Linear(inputs, 1), nn.Linear(inputs, features)
+
+    def forward(self, states: Tensor, lengths: Tensor) -> SentenceVectors:
+        """Keys and values of U sentences.
+
+        Args:
+            states: [U, L, inputs] float32, vectors of the tokens.
+            lengths: [U] int64, number of tokens of each sentence.
+        """
+        weight = torch.cat([self.key_score.weight, self.value_score.weight])
+        bias = torch.cat([self.key_score.bias, self.value_score.bias])
+        # Both scores are computed in one pass, because reading the tokens takes most of the time.
+        scores = nn.functional.linear(states, weight, bias).mT
+        words = (scores + padding_scores(states, lengths)).softmax(-1)
+        of_key, of_value = (words @ states).unbind(1)
+        return SentenceVectors(self.key_projection(of_key), self.value_projection(of_value), *words.unbind(1))
+
+
+def shares_of_cells(symbols: Tensor, cells: Tensor, dtype: torch.dtype, shown: Tensor | None = None) -> Tensor:
+    """The share of every sprite in the cell of every sprite.
+
+    Args:
+        symbols: [..., S] int, 0 for a sprite that is gone.
+        cells: [..., S] int, cell of each sprite.
+        dtype: type of the result.
+        shown: [..., S] bool, sprites that count in the rows of others; None for all. A hidden sprite counts in its own
+            row.
+
+    Returns:
+        [..., S, S]: row s is 1 / n for each of the n sprites in the cell of sprite s, which is one of them, and 0 for
+        all other sprites; the row of a sprite that is gone is 0.
+    """
+    is_here = symbols != 0
+    together = (cells[..., :, None] == cells[..., None, :]) & is_here[..., :, None] & is_here[..., None, :]
+    if shown is not None:
+        together &= shown[..., None, :] | torch.eye(shown.shape[-1], dtype=torch.bool, device=shown.device)
+    return together.to(dtype) / together.sum(-1, keepdim=True).clamp(min=1)
+
+
+def score_table(queries: Tensor, keys: Tensor) -> Tensor:
+    """Attention scores q k / sqrt(d) of symbols and sentences: queries [V, d] and keys [U, d] -> [V, U] float32."""
+    return queries @ keys.T / math.sqrt(keys.shape[-1])
+
+
+def attend_to_manual(table: Tensor, symbols: Tensor, shares: Tensor, manual: Tensor) -> Tensor:
+    """Attention of sprites over the sentences of their frame's manual.
+
+    Args:
+        table: [V, U] float32, as `score_table` returns it, so each score is computed once for all frames.
+        symbols: [K, T, S] int, sprites of K frames with T moments each.
+        shares: [K, T, S, S] float32, as `shares_of_cells` returns it.
+        manual: [K, n] int64, the manual's sentences among the U.
+
+    Returns:
+        [K, T, S, n] float32, attention of each sprite's cell; it sums to 1, also for sprites that are gone.
+    """
+    place = symbols.long()[..., None] * table.shape[1] + manual[:, None, None]
+    scores = table.flatten().gather(0, place.flatten()).view(place.shape)
+    # The mean of the queries of a cell gives the mean of their scores.
+    return torch.matmul(shares, scores).softmax(-1)

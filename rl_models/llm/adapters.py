@@ -22,8 +22,7 @@ from rl_models.llm.base_model import LanguageModelError, first_line
 from rl_models.llm.llm_config import Adapter, LoraSettings
 from rl_models.llm.scoring import Scorer, Scores, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
-from rl_models.llm.tokens import Tokens
-from rl_models.llm.trie import Candidates, Ids
+from rl_models.llm.tokens import Candidates, Ids, Tokens
 
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.messages import Writer
-from rl_models.llm.trie import Ids
+from rl_models.llm.tokens import Ids
 
 Pair: TypeAlias = tuple[str, str]
 """Prompt of one agent, and the message that a teacher wrote for it."""

@@ -18,7 +18,7 @@ from rl_models.device import to_device
 from rl_models.distributions.joint_policy import inverse_cdf
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import MessageSettings
-from rl_models.llm.trie import Ids
+from rl_models.llm.tokens import Ids
 from rl_models.networks.fixed_weights import LRUCache
 
 _PROMPTS_AT_ONCE = 64

@@ -22,7 +22,7 @@ from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.messages import Writer, message_of
 from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
-from rl_models.llm.trie import Candidates, Ids
+from rl_models.llm.tokens import Candidates, Ids
 from rl_models.networks.added_observations import MESSAGES
 from rl_models.networks.fixed_weights import LRUCache
 from rl_models.networks.texts import TEXTS, MissingTextsError

@@ -7,11 +7,14 @@ the same tokens behind every prompt. Messages are bounded here: one line, some w
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, TypeAlias
 
 from rl_models.llm.base_model import LanguageModelError
-from rl_models.llm.trie import Ids
 
+Ids: TypeAlias = tuple[int, ...]
+"""Token ids of one text."""
+Candidates: TypeAlias = tuple[Ids, ...]
+"""Token ids of K texts, one of which is to follow a prompt."""
 _TEXTS_KEPT = 2**16
 
 

@@ -78,16 +78,16 @@ class PresentCommand(nn.Module):
 
     def forward(self, frames: Frames, others: dict[str, Tensor]) -> Tensor:
         """Frames and features of other lists, name -> [K, U, other features], to [K, U, 4 * embedding] float32."""
-        spec, told = self._spec, frames["command_type"].long()
+        spec, command = self._spec, frames["command_type"].long()
         place = torch.stack([frames["command_x"], frames["command_y"]], -1).float() / spec.side
-        kind = self.kind(frames["command_unit_type"].long()) * _among(told, spec.typed)
+        kind = self.kind(frames["command_unit_type"].long()) * _among(command, spec.typed)
         target = torch.zeros_like(kind)
         for one in spec.others:
             if one.targeted_by >= 0:
                 index = frames[f"command_{one.pointer}"].long()[..., None]
                 chosen = others[one.name].gather(1, index.expand(-1, -1, others[one.name].shape[-1]))
-                target = target + self.targets[one.name](chosen) * _among(told, (one.targeted_by,))
-        return torch.cat([self.command(told), kind, self.place(place) * _among(told, spec.placed), target], -1)
+                target = target + self.targets[one.name](chosen) * _among(command, (one.targeted_by,))
+        return torch.cat([self.command(command), kind, self.place(place) * _among(command, spec.placed), target], -1)
 
 
 class CommandHistory(nn.Module):
@@ -182,18 +182,18 @@ class CommandedUnits(nn.Module):
         own = self._of_list(frames, found, spec.commanded.name, command)
         units, *rest = (self._for_agents(each, team) for each in (own, *others.values(), self.cells(found)))
         is_own = obs[OWNED].bool() & self._for_agents(listed, team)
-        told = self.reader(obs[ROWS], obs[AGES])
+        instructions = self.reader(obs[ROWS], obs[AGES])
         sums = [(units * is_own[..., None]).sum(-2), *(each.sum(-2) for each in rest[:-1])]
         context = torch.cat([*sums, self._for_agents(self.stock(frames[spec.stock].float()), team)], -1)
         extras = {
-            UNITS: torch.cat([units, self.attention(units, told)], -1),
+            UNITS: torch.cat([units, self.attention(units, instructions)], -1),
             OWN_MASK: is_own,
             CONTEXT: context,
             CELLS: rest[-1],
             **{f"{TARGETS}{name}": each for name, each in zip(others, rest, strict=False)},
             **self._legal(obs),
         }
-        return Features(torch.cat([context, told[..., 0, :]], -1), {}, extras=extras)
+        return Features(torch.cat([context, instructions[..., 0, :]], -1), {}, extras=extras)
 
     def _of_list(self, frames: Frames, found: Tensor, name: str, further: list[Tensor]) -> Tensor:
         """Features of a list's units, [K, U, width] float32; zero for padding."""

@@ -20,9 +20,8 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from rl_models.layers.attention import padding_scores
+from rl_models.layers.attention import SentenceReader, padding_scores, score_table
 from rl_models.layers.initialisation import glorot_matrices_
-from rl_models.layers.manual_attention import SentenceReader, score_table
 from rl_models.networks.fixed_weights import CachedByWeights
 from rl_models.policy import Features, State
 from rl_models.text.encoder import SentenceEncoder

@@ -22,10 +22,9 @@ from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from rl_models.device import longest
-from rl_models.layers.attention import SelfAttention, padding_scores
+from rl_models.layers.attention import SelfAttention, SentenceReader, padding_scores
 from rl_models.layers.bidirectional import Bidirectional
 from rl_models.layers.film2 import Film2
-from rl_models.layers.manual_attention import SentenceReader
 from rl_models.networks.texts import encode_texts, lengths_of
 
 ReaderName = Literal["film2", "emma", "matching", "words"]

@@ -285,7 +285,7 @@ class Decisions(Recording):
         self._keep(before)
         if "raw_tick" not in data:
             columns = [data[f"act_{name}"][chosen].astype(np.int32) for name in ("unit", "kind", "type")]
-            kernels.told(self.games, 0, self.scratch, player, *columns)
+            kernels.note_orders(self.games, 0, self.scratch, player, *columns)
 
     def _command(self, player, at):
         rows = self.data["raw_action"][slice(*self.data["raw_off"][at : at + 2])]

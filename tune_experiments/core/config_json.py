@@ -80,7 +80,7 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
     """
     if not isinstance(data, Mapping):
         raise UserError(f"{where} must be an object with the fields of {cls.__name__}, not {_SHORT.repr(data)}")
-    data = _with_present_names(cls, data)
+    data = _as_declared_now(cls, data)
     hints = typing.get_type_hints(cls, include_extras=True)
     names = [field.name for field in dataclasses.fields(cls) if field.init]
     later = {field.name for field in dataclasses.fields(cls) if _came_later(field)}
@@ -93,11 +93,19 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
     return cls(**{name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names if name in data})
 
 
-def _with_present_names(cls: type[DataclassInstance], data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a stored configuration under the names that they have now (`metadata={"renamed_from": OLD}`)."""
+def _as_declared_now(cls: type[DataclassInstance], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a stored configuration under the names, and with the values' names, that they have now.
+
+    A field says what it was: `metadata={"renamed_from": OLD, "renamed_values": {OLD: NEW}}`.
+    """
     fields = [field for field in dataclasses.fields(cls) if "renamed_from" in field.metadata]
     present = {field.metadata["renamed_from"]: field.name for field in fields if field.name not in data}
-    return {present.get(name, name): value for name, value in data.items()}
+    found = {present.get(name, name): value for name, value in data.items()}
+    for field in dataclasses.fields(cls):
+        value, renamed = found.get(field.name), field.metadata.get("renamed_values", {})
+        if isinstance(value, str) and value in renamed:
+            found[field.name] = renamed[value]
+    return found
 
 
 def _came_later(field: dataclasses.Field[Any]) -> bool:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
+from tyro import _docstrings
 
 from rl_models.device import DeviceChoice
 from tune_experiments.core.config_json import config_from_json, config_to_json, describe_type
@@ -30,6 +31,16 @@ __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", 
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
+_read_docstrings = _docstrings.parse_docstring_from_object
+
+
+def _in_paragraphs(cls: object) -> dict[str, str]:
+    return {name: " ".join(text.split()) for name, text in _read_docstrings(cls).items()}
+
+
+# tyro keeps the line breaks of a help that is written over several lines, because the second line is indented. Its
+# tests of its own caches want one answer throughout, so this holds for the whole process.
+setattr(_docstrings, "parse_docstring_from_object", _in_paragraphs)  # noqa: B010 (mypy refuses an assignment)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Generic
 
 from rich.console import Console
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -70,7 +71,10 @@ def launch(
     ):
         console = Console(soft_wrap=True)
         session = _Session(experiment, config, options, folder, sync, console, callbacks)
-        run = session.train_and_evaluate() if search is None else session.search(search)
+        try:
+            run = session.train_and_evaluate() if search is None else session.search(search)
+        except ForeignEnvError as error:
+            raise UserError(" ".join(str(error).split())) from error
     for callback in callbacks:
         callback.on_end(run)
     return run

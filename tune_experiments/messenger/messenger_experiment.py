@@ -12,10 +12,10 @@ from tune_experiments.results.main_comparison import MainComparison
 
 __all__ = ["MessengerExperiment"]
 
-Run = TypeVar("Run", bound=MessengerRunConfig)
+Config = TypeVar("Config", bound=MessengerRunConfig)
 
 
-class MessengerExperiment(Experiment[Run]):
+class MessengerExperiment(Experiment[Config]):
     """One table on MESSENGER.
 
     Attributes:
@@ -25,16 +25,16 @@ class MessengerExperiment(Experiment[Run]):
     is_greedy = True
     compared: tuple[str, str]
 
-    def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
+    def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
         """Both rows in test games of the last stage."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
         return (MainComparison(*self.compared, "win_rate", f"stage_{stage}_test", table=title),)
 
-    def test_world(self, config: Run, num_worlds: int) -> Messenger:
+    def test_world(self, config: Config, num_worlds: int) -> Messenger:
         """New games of the last stage."""
         return make_world(config, config.last_stage, num_worlds, split="test")
 
-    def valid_world(self, config: Run, num_worlds: int) -> Messenger:
+    def valid_world(self, config: Config, num_worlds: int) -> Messenger:
         """Games of validation of the last stage."""
         return make_world(config, config.last_stage, num_worlds, split="val")

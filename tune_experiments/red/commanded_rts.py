@@ -1,8 +1,8 @@
-"""MiniRTS with a commander: each agent observes the last five phrases that it was told, and the network's keys.
+"""MiniRTS with a commander: each agent observes its last five instructions and the network's keys.
 
 A commander speaks at every decision; what differs from its last word is a new instruction, silence too. Ages count in
-units of five decisions, up to ten (reference sheet of MiniRTS, section 1.8). State beyond the game's: `told` [N, 5],
-rows of `tables["phrases"]`, newest first, and `told_at` [N, 5], the decisions at which it was said.
+units of five decisions, up to ten (reference sheet of MiniRTS, section 1.8). State beyond the game's: `instructions`
+[N, 5], rows of `tables["phrases"]`, newest first, and `instructed_at` [N, 5], the decisions at which each was given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEXTS = ("", *PHRASES)
 
 
 class CommandedRts(MiniRts):
-    """B games of MiniRTS whose agents are told what to do."""
+    """B games of MiniRTS whose agents get instructions."""
 
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, commander: str = "none", share: float = 1.0, **game: Any
@@ -55,40 +55,40 @@ class CommandedRts(MiniRts):
         own = {
             GROUND: ArraySpec((SIDE, SIDE), "uint8", 0, 17, "sight * 6 + terrain"),
             ROWS: ArraySpec((HEARD,), "uint8", 0, len(PHRASES), "rows of the table of phrases, newest first"),
-            AGES: ArraySpec((HEARD,), "uint8", 0, _OLDEST, "five decisions each since it was said"),
+            AGES: ArraySpec((HEARD,), "uint8", 0, _OLDEST, "units of five decisions since each was given"),
         }
         self.observation_spec = {name: self.observation_spec[name] for name in KEYS} | own
         self.text_tables = {ROWS: "phrases"}
 
     def tell(self, world: int, agent: int, phrase: str, decision: int | None = None) -> None:
-        """Tell an agent something; nothing happens if it was the last word anyway.
+        """Give an agent an instruction; nothing happens if it is its latest one anyway.
 
         Args:
             world: number of the world.
             agent: number of the agent.
             phrase: one of `PHRASES`, or "".
-            decision: at which it is said; by default the present one.
+            decision: at which it is given; by default the present one.
         """
-        told, at = self.state["told"][world, agent], self.state["told_at"][world, agent]
+        given, at = self.state["instructions"][world, agent], self.state["instructed_at"][world, agent]
         row = TEXTS.index(phrase)
-        if told[0] != row:
-            told[1:], at[1:] = told[:-1].copy(), at[:-1].copy()
-            told[0] = row
+        if given[0] != row:
+            given[1:], at[1:] = given[:-1].copy(), at[:-1].copy()
+            given[0] = row
             at[0] = self.state["episode_length"][world] if decision is None else decision
 
-    def last_words(self, world: int) -> list[str]:
-        """What each agent was told last, one of `PHRASES` or ""."""
-        return [TEXTS[row] for row in self.state["told"][world, :, 0]]
+    def latest_commands(self, world: int) -> list[str]:
+        """Each agent's latest instruction, one of `PHRASES` or ""."""
+        return [TEXTS[row] for row in self.state["instructions"][world, :, 0]]
 
     def see_all(self) -> Arrays:
         """The game's own observations, name -> [B, N, ...], as phrases and commanders need them."""
         return super()._observe(np.arange(self.num_worlds))
 
     def render(self, index: int = 0) -> Array:
-        """The game from above with the last words above it, [H, W, 3] uint8."""
+        """The game from above with the latest instructions above it, [H, W, 3] uint8."""
         from tune_experiments.red.words_on_frames import with_words  # draws with Pillow, which training does not need
 
-        return with_words(super().render(index), self.last_words(index))
+        return with_words(super().render(index), self.latest_commands(index))
 
     # --------------------------------------------------------------------------------------------------- hooks
 
@@ -107,19 +107,19 @@ class CommandedRts(MiniRts):
 
     def _as_read(self, seen: Arrays, rows: Array) -> Arrays:
         """What the network reads of some worlds, from the game's own observations of them."""
-        told, at = self.state["told"][rows], self.state["told_at"][rows]
+        given, at = self.state["instructions"][rows], self.state["instructed_at"][rows]
         since = self.state["episode_length"][rows][:, None, None] - at
-        return read_by_network(seen) | {ROWS: told.copy(), AGES: np.clip(since // _AGE, 0, _OLDEST).astype(np.uint8)}
+        return read_by_network(seen) | {ROWS: given.copy(), AGES: np.clip(since // _AGE, 0, _OLDEST).astype(np.uint8)}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         state, each = super()._blank_state(num_worlds), (num_worlds, self.num_agents, HEARD)
-        state.update(told=np.zeros(each, np.uint8), told_at=np.zeros(each, np.int32))
+        state.update(instructions=np.zeros(each, np.uint8), instructed_at=np.zeros(each, np.int32))
         return state
 
     def _check_state(self, state: Arrays) -> None:
         super()._check_state(state)
-        if "told" in state and state["told"].max(initial=0) >= len(TEXTS):
-            raise ValueError(f"restore: told must lie in 0 .. {len(TEXTS) - 1}")
+        if "instructions" in state and state["instructions"].max(initial=0) >= len(TEXTS):
+            raise ValueError(f"restore: instructions must lie in 0 .. {len(TEXTS) - 1}")
 
     def _speak(self, rows: Array, decisions: Array) -> None:
         """Let the commander speak to all agents of some worlds."""

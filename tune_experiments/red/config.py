@@ -23,12 +23,12 @@ OPPONENTS = tuple(f"medium_{name}" for name in ("spearman", "swordman", "cavalry
 
 @dataclass(frozen=True, kw_only=True)
 class CloningSettings:
-    """Behaviour cloning of scripts whose aims are told in template commands; no human data."""
+    """Behaviour cloning of scripts whose aims are given in template commands; no human data."""
 
     frames: PositiveInt = 4_000
     """Number of decisions of the scripts that are cloned, and of own won games in a distillation."""
     silent_share: UnitInterval = 1 / 3
-    """Share of the aims, from 0 to 1, that are not told."""
+    """Share of the aims, from 0 to 1, that are not given as a command."""
     worlds: PositiveInt = 8
     """Number of games that are played at once to gather decisions."""
     num_epochs: PositiveInt = 6
@@ -153,5 +153,5 @@ def make_world(
         commander: who speaks; by default that of reinforcement learning.
         changes: further arguments of the world.
     """
-    said = config.rl_commander if commander is None else commander
-    return CommandedRts(num_worlds, first_world, commander=said, share=config.random_share, **config.game | changes)
+    speaker = config.rl_commander if commander is None else commander
+    return CommandedRts(num_worlds, first_world, commander=speaker, share=config.random_share, **config.game | changes)

@@ -1,9 +1,9 @@
-"""Decisions to clone: of scripts, whose aims are told in template commands, and of own won games.
+"""Decisions to clone: of scripts, whose aims are given in template commands, and of own won games.
 
 A medium script plays the agents' side with its own form of action. At each decision it gives different commands to
 different units, of which a collective action holds one. That one is the commonest (RED's rule for labels), or one that
-a draw picks, which is then told to the agent as an aim: `build archer`, `attack`, `keep scouting`. A share of the aims
-is not told. No human data stands behind any of it.
+a draw picks, which the agent is then given as a command: `build archer`, `attack`, `keep scouting`. A share of the aims
+is not given. No human data stands behind any of it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Decisions:
 
 
 def decisions_of_scripts(config: RedConfig, seed: int) -> Decisions:
-    """Decisions of medium scripts of every type, with what was told.
+    """Decisions of medium scripts of every type, with the commands that were given.
 
     Args:
         config: of the run.

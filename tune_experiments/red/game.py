@@ -1,4 +1,4 @@
-"""What RED's network is told about MiniRTS, and the observation that it gets.
+"""What RED's network must know of MiniRTS, and the observation that it gets.
 
 The 42 planes of the map are not kept: the network draws them from the lists and from one number a cell, its sight and
 its terrain. A test compares its planes with the world's. Words and choices are those of `rl_envs/minirts`.

@@ -1,4 +1,4 @@
-"""A scripted executor in the team's place: it does what it is told by fixed rules and learns nothing.
+"""A scripted executor in the team's place: it carries commands out by fixed rules and learns nothing.
 
 A phrase is carried out by `rl_envs/minirts/phrases.py`. Units that it does not concern mine where they are idle
 peasants, and attack where they are fighters of an agent that has at least five. So what a commander's words are worth
@@ -40,9 +40,9 @@ def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -
         found = {name: np.zeros(episodes) for name in METRICS}
         is_playing = np.ones(episodes, bool)
         while is_playing.any():
-            words = [world.last_words(index) for index in range(episodes)]
+            words = [world.latest_commands(index) for index in range(episodes)]
             seen = world.see_all()
-            tables = np.stack([team_commands(seen, index, told) for index, told in enumerate(words)])
+            tables = np.stack([team_commands(seen, index, phrases) for index, phrases in enumerate(words)])
             *_, info = world.step(per_unit_actions(tables))
             done = info["done_worlds"]
             if not len(done):
@@ -60,7 +60,7 @@ def commands_of(phrase: str, view: Arrays) -> Array:
     """What an agent's units do, [50, 7] int32 as `commands_for` gives it.
 
     Args:
-        phrase: what it is told, one of `PHRASES`, or "".
+        phrase: its command, one of `PHRASES`, or "".
         view: what it observes.
     """
     table = commands_for(phrase, view)
@@ -78,7 +78,7 @@ def team_commands(seen: Arrays, index: int, words: list[str]) -> Array:
     Args:
         seen: the game's own observations, name -> [B, N, ...].
         index: number of the world.
-        words: what each agent is told.
+        words: each agent's command, as for `commands_of`.
     """
     return np.stack(
         [

@@ -53,8 +53,12 @@ def build_policy(config: RedConfig, seed: int) -> TeamPolicy:
 
 def validate(config: RedConfig, policy: TeamPolicy) -> Episodes:
     """Wins under the oracle, and without commands."""
-    told, silent = (play(config, policy, one, config.valid_episodes, VALIDATION_SEED) for one in (ORACLE, SILENT))
-    return {"win_rate": told["win_rate"], "win_rate_without_commands": silent["win_rate"], "length": told["length"]}
+    guided, silent = (play(config, policy, one, config.valid_episodes, VALIDATION_SEED) for one in (ORACLE, SILENT))
+    return {
+        "win_rate": guided["win_rate"],
+        "win_rate_without_commands": silent["win_rate"],
+        "length": guided["length"],
+    }
 
 
 def evaluate(config: RedConfig, policy: TeamPolicy) -> dict[str, Episodes]:

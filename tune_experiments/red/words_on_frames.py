@@ -1,4 +1,4 @@
-"""Frames with what each agent is told, above the map."""
+"""Frames with each agent's instruction above the map."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def with_words(frame: Array, words: Sequence[str]) -> Array:
 
     Args:
         frame: [H, W, 3] uint8.
-        words: what each agent is told; "" for nothing.
+        words: each agent's instruction; "" for nothing.
 
     Returns:
         [H + 24 N, W, 3] uint8.
     """
-    lines = [(f"agent {agent} is told: {said or 'nothing'}", bool(said)) for agent, said in enumerate(words)]
+    lines = [(f"agent {agent}: {text or 'no command'}", bool(text)) for agent, text in enumerate(words)]
     return with_lines(frame, lines)
 
 

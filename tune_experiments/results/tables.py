@@ -186,8 +186,8 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
     kinds: dict[str, list[str]] = {}
     for label, lines in rows.items():
         kinds.setdefault(_kind(lines, rules), []).append(label)
-    usual, *others = kinds  # the first row's stands for all that are not named
-    wording = "; ".join([usual, *(f"of {', '.join(kinds[kind])}: {kind}" for kind in others)])
+    usual = max(kinds, key=lambda kind: len(kinds[kind]))  # that of most rows stands for all that are not named
+    wording = "; ".join([usual, *(f"of {', '.join(kinds[kind])}: {kind}" for kind in kinds if kind != usual)])
     steps = sorted({line.env_steps for lines in rows.values() for line in lines if line.env_steps is not None})
     trained = (
         f" Trained for {' to '.join(f'{step:,}' for step in dict.fromkeys((steps[0], steps[-1])))} env steps."

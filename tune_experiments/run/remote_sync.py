@@ -102,7 +102,7 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
         if sync is not None and sync.is_behind and folder.is_dir():
             kept = f"; what it lacks is kept in {folder} on {socket.gethostname()}: copy that to {uri} and run again"
         if isinstance(error, UserError):
-            raise UserError(str(error).replace(str(folder), uri) + kept) from error
+            raise type(error)(str(error).replace(str(folder), uri) + kept) from error
         if kept:
             _tell(error, kept)
         raise

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import StoreUnavailableError, UserError
@@ -52,7 +53,7 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
         train_request(parameters["request"], gpus, tune.report)
     except StoreUnavailableError:
         raise  # Tune starts the trial again
-    except UserError as error:
+    except (UserError, ForeignEnvError) as error:
         tune.report({REFUSED: str(error)})  # an error would let Tune start it again, and again come to this sentence
 
 

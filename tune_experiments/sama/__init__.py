@@ -1,1 +1,1 @@
-"""SAMA in Overcooked: chefs who learn to follow commands, and the planner that gives them."""
+"""SAMA: a planner that commands a team in words, whatever the game; each folder has one game for it."""

@@ -1,4 +1,4 @@
-"""Settings of the planner, which all games have in common: who plans, and what it is told and asked."""
+"""Settings of the planner, which all games have in common: who plans, and what is in its prompts."""
 
 from __future__ import annotations
 

@@ -30,7 +30,6 @@ from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
 from tune_experiments.core.errors import UserError
-from tune_experiments.sama.commands import domain_of
 from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of
 from tune_experiments.sama.manuals import manual_of, paragraphs_of, prepare_manual
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
@@ -74,12 +73,6 @@ def check_planner(config: PlannerConfig) -> None:
             Replay(Path(config.replay) / RECORD)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
-
-
-def offline_planner(layout: str) -> Planner:
-    """The planner by rule."""
-    domain = domain_of(layout)
-    return Planner(Caller(ChatClient(OfflineBackend(domain), 1), MODEL), domain)
 
 
 def loop_of(
@@ -147,7 +140,7 @@ def _caller_by_rule(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
 
 
 def _new_transcript(folder: Path) -> str:
-    """Name of a file of its own: trials plan at the same time, and what one was told must not be lost to another."""
+    """Name of a file of its own: trials plan at the same time, and no trial may overwrite another's transcript."""
     folder.mkdir(parents=True, exist_ok=True)
     file, path = tempfile.mkstemp(".md", time.strftime("planner_%Y%m%d-%H%M%S_", time.gmtime()), folder)
     os.close(file)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import numpy as np
 
 from rl_models.planners.rounds import PlanningLoop
+from tune_experiments.core.files import read_arrays, write_atomically
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.play.trial_figures import Trials
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
 
 TRANSCRIPT = "_transcript"
@@ -32,3 +37,17 @@ def transcript_of(loop: PlanningLoop) -> str:
     calls = ", ".join(f"{how} {number}" for how, number in loop.question_counts.items())
     title, _, rest = loop.planner.caller.transcript.text.partition("\n")
     return f"{title}\n\nRounds: {sums}.\n\nQuestions: {calls}.\n{rest}"
+
+
+def write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
+    """What tests have left in the trials' folders, as Markdown."""
+    for method, seeds in trials.items():
+        for seed, folder in sorted(seeds.items()):
+            for path in sorted(folder.glob("*_pictures.npz")):
+                text = str(read_arrays(path).get(TRANSCRIPT, ""))
+                if text:
+                    name = path.name.removesuffix("_pictures.npz").replace(",", "").replace(": ", "_").replace(" ", "_")
+                    written = out / f"transcripts/{method}-seed{seed}/{name}.md"
+                    written.parent.mkdir(parents=True, exist_ok=True)
+                    write_atomically(written, text)
+                    yield written

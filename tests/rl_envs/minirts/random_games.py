@@ -173,9 +173,10 @@ def main():
         found.append(play(number))
         if (number + 1) % 20 == 0 or number + 1 == options.games:
             ticks, most, refused = np.sum(found, 0)[0], np.max(found, 0)[1], np.sum(found, 0)[2]
-            said = f"{len(found)} games to number {number}: {ticks:,} ticks, at most {most} objects"
+            line = f"{len(found)} games to number {number}: {ticks:,} ticks, at most {most} objects"
             print(
-                f"{said}, {refused} refused creations, no fault; {process_time() - start:.0f} CPU-seconds", flush=True
+                f"{line}, {refused} refused creations, no fault; {process_time() - start:.0f} CPU-seconds",
+                flush=True,
             )
 
 

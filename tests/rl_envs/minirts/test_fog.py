@@ -60,7 +60,7 @@ def changed(state, random):
     return state, len(out_of_sight) - len(unknown), len(unknown)
 
 
-def said(world, observations):
+def descriptions(world, observations):
     view = team_view(observations)
     return [describe(view), *(obeyable({name: value[0, n] for name, value in observations.items()}) for n in (0, 1))]
 
@@ -74,11 +74,11 @@ def test_fog_hides_the_same_from_observations_text_and_phrases():
         other, some, more = changed(state, random)
         remembered, unknown = remembered + some, unknown + more
         before = world.restore(state)
-        words = said(world, before)
+        words = descriptions(world, before)
         after = world.restore(other)
         for name, value in before.items():
             np.testing.assert_array_equal(after[name], value, err_msg=name)
-        for one, again in zip(words, said(world, after), strict=True):
+        for one, again in zip(words, descriptions(world, after), strict=True):
             np.testing.assert_array_equal(one, again)
         both = [oracle.restore(one | {"oracle": np.array([[1, 0]], np.int8)}) for one in (state, other)]
         differs = any((both[0][name] != both[1][name]).any() for name in ("enemy_hp", "enemy_type", "enemy_x"))

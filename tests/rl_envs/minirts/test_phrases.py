@@ -43,7 +43,7 @@ def view_of(own, enemies=(), commands=(), money=1000):
     return view
 
 
-def told(phrase, view):
+def orders(phrase, view):
     """Places of the units that do something, and their rows of the table."""
     table = commands_for(phrase, view)
     acting = np.flatnonzero(table[:, 0] != C_CONTINUE)
@@ -52,51 +52,51 @@ def told(phrase, view):
 
 def test_idle_peasants_mine_at_the_resource_next_to_their_hall_and_all_peasants_if_all_are_sent():
     view = view_of([(PEASANT, 5, 5), (PEASANT, 6, 6), (HALL, 7, 7)], commands=[C_MOVE])
-    units, rows = told("mine with all idle peasant", view)
+    units, rows = orders("mine with all idle peasant", view)
     assert units == [1] and rows[0][:2] == [C_GATHER, 1]
-    assert told("send all peasant to mine", view)[0] == [0, 1]
+    assert orders("send all peasant to mine", view)[0] == [0, 1]
 
 
 def test_a_building_is_begun_by_the_nearest_free_peasant_on_a_free_cell_and_only_once():
     own = [(PEASANT, 20, 20), (PEASANT, 9, 9), (PEASANT, 8, 9), (HALL, 7, 7)]
-    units, [row] = told("build barrack", view_of(own, commands=[0, 0, C_BUILDING]))
+    units, [row] = orders("build barrack", view_of(own, commands=[0, 0, C_BUILDING]))
     assert units == [1] and row[0] == C_BUILDING and row[4] == BARRACK
     x, y = row[5] % 32, row[5] // 32
     assert max(abs(x - 7), abs(y - 7)) <= 3 and (x, y) not in {(7, 7), (8, 9), (9, 9), (8, 8), (3, 3)}
     under_way = view_of(own, commands=[0, 0, C_BUILDING])
     under_way["command_unit_type"][2] = BARRACK
-    assert told("build barrack", under_way) == ([], [])
+    assert orders("build barrack", under_way) == ([], [])
 
 
 def test_one_unit_is_trained_where_it_is_made():
     view = view_of([(PEASANT, 5, 5), (BARRACK, 6, 6), (BARRACK, 9, 9), (HALL, 7, 7)])
-    assert told("build spearman", view) == ([1], [[C_UNIT, 0, 0, SPEARMAN, 0, 0, 0]])
-    assert told("build peasant", view)[0] == [3]
-    assert told("build another swordman", view) == ([], [])
+    assert orders("build spearman", view) == ([1], [[C_UNIT, 0, 0, SPEARMAN, 0, 0, 0]])
+    assert orders("build peasant", view)[0] == [3]
+    assert orders("build another swordman", view) == ([], [])
 
 
 def test_fighters_attack_what_they_like_best_and_never_what_they_cannot_hurt():
     enemies = [(SWORDMAN, 9, 9), (DRAGON, 8, 8), (HALL, 30, 30)]
-    units, rows = told("attack", view_of([(PEASANT, 5, 5), (SPEARMAN, 6, 6), (HALL, 2, 2)], enemies))
+    units, rows = orders("attack", view_of([(PEASANT, 5, 5), (SPEARMAN, 6, 6), (HALL, 2, 2)], enemies))
     assert units == [1] and rows[0][:3] == [C_ATTACK, 0, 0]
     far = view_of([(SPEARMAN, 6, 6), (HALL, 2, 2)], [(DRAGON, 8, 8), (HALL, 30, 30)])
-    assert told("attack", far)[1][0][:3] == [C_ATTACK, 0, 1]
+    assert orders("attack", far)[1][0][:3] == [C_ATTACK, 0, 1]
 
 
 def test_a_scout_goes_to_the_first_unseen_point_and_one_is_enough():
     view = view_of([(PEASANT, 5, 5), (SPEARMAN, 9, 9), (HALL, 4, 4)])
-    assert told("keep scouting", view) == ([], [])
+    assert orders("keep scouting", view) == ([], [])
     view["map"][2, 20:], view["map"][4, 20:] = 0, 1
-    units, [row] = told("send one peasant to scout", view)
+    units, [row] = orders("send one peasant to scout", view)
     assert units == [0] and row[0] == C_MOVE and row[6] // 32 >= 20
     view["command_type"][0], view["command_x"][0], view["command_y"][0] = C_MOVE, row[6] % 32, row[6] // 32
-    assert told("send one peasant to scout", view) == ([], [])
+    assert orders("send one peasant to scout", view) == ([], [])
 
 
 def test_units_of_others_are_not_commanded():
     view = view_of([(PEASANT, 5, 5), (PEASANT, 6, 6), (HALL, 7, 7)])
     view["owned"][0] = False
-    assert told("send all peasant to mine", view)[0] == [1]
+    assert orders("send all peasant to mine", view)[0] == [1]
 
 
 def test_the_collective_form_takes_the_commonest_command():

@@ -30,8 +30,8 @@ def test_who_follows_a_script_plays_the_scripts_own_game(script):
     teacher.begin(rows, (uniforms[:, 2] * (1 << THREAD_BITS)).astype(int), uniforms[:, 4:10])
     for decision in range(80):
         tables = teacher.commands(learner.games)
-        told = (tables[..., 0] != C_CONTINUE).any(axis=1)
-        assert told.all() or decision
+        commanded = (tables[..., 0] != C_CONTINUE).any(axis=1)
+        assert commanded.all() or decision
         learner.step(per_unit(tables))
         _, _, terminated, truncated, _ = player.step(per_unit(tables))
         for name in SAME:

@@ -96,11 +96,11 @@ def _check_facts(view, lines):
         for fact in view[f"{name}_fact"][:number]:
             line, words = next(lines), FACTS[fact]
             assert words.startswith(f"{name} ")
-            said = line.rpartition("; ")[2]
+            activity = line.rpartition("; ")[2]
             assert name == "resource" or line.partition(": ")[2].partition(" at ")[0] in words
             hp, most = (int(part) for part in line.partition("hp ")[2].partition(";")[0].split(" of "))
             assert ("unhurt" in words) == (hp == most)
             if name == "own":
-                assert ("idle" in words) == (said == "idle.") and ("gathers" in words) == ("gathers" in said)
+                assert ("idle" in words) == (activity == "idle.") and ("gathers" in words) == ("gathers" in activity)
             else:
-                assert ("visible" in words) == (said == "in sight.")
+                assert ("visible" in words) == (activity == "in sight.")

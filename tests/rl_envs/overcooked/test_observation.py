@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
-from rl_envs.overcooked.observation import PLANES
-from rl_envs.overcooked.symbols import SYMBOLS
+from rl_envs.overcooked.observation import PLANES, SYMBOLS
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, READY, THINGS
 from rl_envs.overcooked.world import Overcooked
 from tests.rl_envs.overcooked.cooks import Cooks

@@ -88,6 +88,8 @@ class Faulty(Unlike):
         return seen, infos
 
     def step(self, actions):
+        if self.fault == "raises":
+            raise KeyError("no such key")
         seen, rewards, left, stopped, infos = super().step(actions)
         if self.fault == "late":
             self.agents = ["first", "second"]

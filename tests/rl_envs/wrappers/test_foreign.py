@@ -10,10 +10,11 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_envs.testing import check_world
 from rl_envs.wrappers import from_gymnasium, from_pettingzoo
 from rl_envs.wrappers.foreign import named_env
-from rl_envs.wrappers.foreign_spaces import ForeignEnvError, Layout
+from rl_envs.wrappers.foreign_spaces import Layout
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 from rl_envs.wrappers.word_ids import WordIds
@@ -207,10 +208,54 @@ def test_bad_input_is_one_sentence(fault):
 def test_a_package_that_is_not_installed_is_named():
     with pytest.raises(ForeignEnvError, match=r"install 'no_such_games'; mpe2 comes with pip install"):
         named_env("no_such_games.chess_v9")
-    with pytest.raises(ForeignEnvError, match="'mpe2' has no 'parallel_env'"):
+    with pytest.raises(ForeignEnvError, match="'mpe2' has no function 'parallel_env'"):
         named_env("mpe2")
     with pytest.raises(ForeignEnvError, match="names no possible_agents"):
         from_pettingzoo(functools.partial(gymnasium.make, "CartPole-v1"))
+
+
+def test_a_wrong_name_in_a_package_that_is_installed_is_answered_with_near_ones():
+    with pytest.raises(ForeignEnvError, match=r"'mpe2' is installed and has no 'simple_spred_v3': .*simple_spread_v3"):
+        named_env("mpe2.simple_spred_v3")
+    with pytest.raises(ForeignEnvError, match="'nobody has this' names no environment"):
+        named_env("nobody has this")
+
+
+WRONG = {
+    "broken": r"foreign_faults:broken' cannot be built with the arguments {} \(FileNotFoundError: .*"
+    r" \(foreign_faults.py, line \d+\)\): correct them, or the environment",
+    "nothing": "NoneType names no possible_agents",
+    "in_turn": "agents act in turn: name its parallel_env",
+    "A_NUMBER": "has no function 'A_NUMBER'",
+}
+
+
+@pytest.mark.parametrize("function", WRONG)
+def test_a_function_of_ones_own_that_gives_no_environment_is_one_sentence(function):
+    with pytest.raises(ForeignEnvError, match=WRONG[function]):
+        from_pettingzoo(named_env(f"tests.rl_envs.wrappers.foreign_faults:{function}"))
+
+
+def test_a_module_that_raises_is_named_with_its_line(tmp_path, monkeypatch):
+    (tmp_path / "half_written_game.py").write_text("x = 1\ny = x /\n")
+    (tmp_path / "raising_game.py").write_text("\nraise OSError('no data')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        ForeignEnvError, match=r"'half_written_game' cannot be imported \(SyntaxError: .*line 2\)\): mend it"
+    ):
+        named_env("half_written_game")
+    with pytest.raises(ForeignEnvError, match=r"\(OSError: no data \(raising_game.py, line 2\)\): mend it"):
+        named_env("raising_game")
+
+
+@pytest.mark.parametrize("processes", [0, pytest.param(1, marks=pytest.mark.processes)])
+def test_an_environment_that_raises_while_it_is_played_is_one_sentence_with_the_line(processes):
+    world = from_pettingzoo(functools.partial(Faulty, "raises"), num_processes=processes)
+    world.reset(0)
+    said = r"environment Faulty raised in step: KeyError: 'no such key' \(foreign_envs.py, line \d+\); mend it there"
+    with pytest.raises(ForeignEnvError, match=said):
+        world.step(team())
+    world.close()
 
 
 def test_pictures_are_the_environments_own():

@@ -20,14 +20,13 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
-from rl_models.llm import scoring, trie
+from rl_models.llm import scoring
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import LoraSettings
-from rl_models.llm.scoring import normalise, score_alone, score_trie
+from rl_models.llm.scoring import normalise, score_alone, score_trie, trie_of
 from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
-from rl_models.llm.trie import trie_of
 from tests.rl_models.llm.small import stir
 
 VOCABULARY = 300
@@ -177,7 +176,7 @@ def test_a_model_that_ignores_masks_or_positions_is_found_out(monkeypatch, ignor
     """As if it read a row from left to right."""
 
     def pack_ignored(*arguments):
-        packed = trie.pack(*arguments)
+        packed = scoring.pack(*arguments)
         rows, width = packed.tokens.shape
         plain = {"sees": packed.sees | True, "positions": torch.arange(width).expand(rows, width)}
         plain["sees"] = plain["sees"].tril()

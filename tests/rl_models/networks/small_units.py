@@ -67,10 +67,10 @@ def observations(batch=5, steps=2, num_agents=1, seed=0):
     owner = draw(num_agents, units)
     listed = torch.arange(units) < obs["num_own"][..., None]
     obs["owned"] = (owner == torch.arange(num_agents)[:, None]) & listed
-    told = torch.randint(len(TEXTS), (batch, steps, num_agents, 2), generator=generator)
+    rows = torch.randint(len(TEXTS), (batch, steps, num_agents, 2), generator=generator)
     return obs | {
-        "instruction": torch.nn.functional.pad(told, (0, 3)),
-        "instruction_age": torch.zeros_like(told[..., :1]).expand(*told.shape[:-1], 5),
+        "instruction": torch.nn.functional.pad(rows, (0, 3)),
+        "instruction_age": torch.zeros_like(rows[..., :1]).expand(*rows.shape[:-1], 5),
     }
 
 

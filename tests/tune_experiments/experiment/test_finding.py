@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rl_envs import make
+from rl_envs.core.errors import ForeignEnvError
 from rl_envs.wrappers.foreign import named_env
-from rl_envs.wrappers.foreign_spaces import ForeignEnvError
 from tests.tune_experiments.run import stages
 from tune_experiments import load_policy, matrix_game, pettingzoo_teams
 from tune_experiments.__main__ import main

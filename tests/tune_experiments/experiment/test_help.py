@@ -12,7 +12,7 @@ import pytest
 from tyro._docstrings import get_field_docstring
 
 from tune_experiments.__main__ import Command
-from tune_experiments.experiment.command_line import RunOptions
+from tune_experiments.experiment.command_line import RunOptions, parse
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.overcooked_crossplay import CrossPlay
 from tune_experiments.overcooked_returns import Returns
@@ -58,6 +58,20 @@ def test_every_flag_of_an_experiment_has_a_full_sentence(name: str) -> None:
 @pytest.mark.parametrize("options", [RunOptions, CrossPlay, Returns, Retest, *typing.get_args(Command)])
 def test_every_flag_of_a_command_has_a_full_sentence(options: type) -> None:
     assert list(_faults(options)) == []
+
+
+@dataclass(frozen=True)
+class _Wordy:
+    number: int = 0
+    """A help of more than one line, the second of which
+    begins where code is indented."""
+
+
+def test_a_help_over_several_lines_is_one_paragraph(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    with pytest.raises(SystemExit):
+        parse({"laptop": _Wordy()}, ["--help"], "a wordy experiment")
+    assert "A help of more than one line, the second of which begins where code is indented." in capsys.readouterr().out
 
 
 @dataclass(frozen=True)

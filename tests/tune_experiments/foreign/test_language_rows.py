@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_envs.wrappers import from_pettingzoo
-from rl_envs.wrappers.foreign_spaces import ForeignEnvError
 from rl_envs.wrappers.word_ids import Characters
 from rl_models.batch import forward, to_batch
 from rl_models.llm.llm_config import SmallModelSettings

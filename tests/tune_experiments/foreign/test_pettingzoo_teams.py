@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from rl_envs.core.errors import ForeignEnvError
 from rl_models.batch import forward, to_batch
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import FragmentEnvRunner
@@ -18,8 +19,11 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.foreign.config import Config
 from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
+from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
+from tune_experiments.results.trial_log import REFUSED
+from tune_experiments.run import tuning
 from tune_experiments.run.stage_training import _notice_of
 
 EXPERIMENT = find_experiment("pettingzoo_teams")
@@ -149,6 +153,27 @@ def test_a_wrong_environment_is_refused_in_one_sentence(env):
     config = dataclasses.replace(SMOKE, env=env)
     with pytest.raises(ValueError, match=BAD[env]):
         play(config, 2, 0, build_policy(config, "ippo", 0))
+
+
+UNPLAYABLE = "the mask of 'first' has no legal action: let the environment keep one legal"
+
+
+def _unplayable(*_):
+    raise ForeignEnvError(UNPLAYABLE)
+
+
+def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(monkeypatch):
+    reported = []
+    monkeypatch.setattr(tuning, "train_request", _unplayable)
+    monkeypatch.setattr("ray.tune.report", reported.append)
+    tuning.train_trial({"request": {}})
+    assert [row[REFUSED] for row in reported] == [UNPLAYABLE]
+
+
+def test_a_game_that_turns_out_unplayable_is_one_sentence_of_the_script(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(launch._Session, "train_and_evaluate", _unplayable)
+    assert main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "run")]) == 2
+    assert capsys.readouterr().err == f"error: {UNPLAYABLE}\n"
 
 
 def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys):

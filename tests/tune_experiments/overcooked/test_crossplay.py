@@ -18,7 +18,7 @@ from tune_experiments.overcooked.trials import self_play_team
 from tune_experiments.overcooked_crossplay import main
 from tune_experiments.overcooked_selfplay import SMOKE
 from tune_experiments.results.rows import read
-from tune_experiments.sama.trials import plan as sama_plan
+from tune_experiments.sama.kitchen.trials import plan as sama_plan
 from tune_experiments.sama_overcooked import SMOKE as SAMA
 
 SHORT = dataclasses.replace(SMOKE, max_episode_steps=20)

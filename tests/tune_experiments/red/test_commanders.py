@@ -31,15 +31,15 @@ def view(own=MANY, enemies=(), lately=()):
     return seen
 
 
-def told(commander, seen, enemies=(), decision=20, agent=0, uniforms=(0.0, 0.0), share=1.0):
+def command(commander, seen, enemies=(), decision=20, agent=0, uniforms=(0.0, 0.0), share=1.0):
     return say(commander, seen, decision, enemies, agent, np.array(uniforms), share)
 
 
 def test_the_oracle_mines_first_then_makes_peasants_while_there_are_few():
     few = view([HALL, *[PEASANT] * 3])
-    assert told("oracle", few, [SPEARMAN], decision=1) == MINE
-    assert told("oracle", few, [SPEARMAN]) == "build peasant"
-    assert told("oracle", few, [CATAPULT]) == ""
+    assert command("oracle", few, [SPEARMAN], decision=1) == MINE
+    assert command("oracle", few, [SPEARMAN]) == "build peasant"
+    assert command("oracle", few, [CATAPULT]) == ""
 
 
 @pytest.mark.parametrize(
@@ -55,40 +55,40 @@ def test_the_oracle_names_the_factory_and_then_five_of_what_beats_the_enemy(enem
     from tune_experiments.red.commanders import COUNTER, FACTORY
 
     kind = COUNTER[enemy]
-    assert told("oracle", view(), [enemy]) == factory
-    assert told("oracle", view([*MANY, FACTORY[kind]]), [enemy]) == unit
-    assert told("oracle", view([*MANY, FACTORY[kind], *[kind] * 5]), [enemy]) == ""
+    assert command("oracle", view(), [enemy]) == factory
+    assert command("oracle", view([*MANY, FACTORY[kind]]), [enemy]) == unit
+    assert command("oracle", view([*MANY, FACTORY[kind], *[kind] * 5]), [enemy]) == ""
 
 
 def test_against_archers_the_factory_that_is_there_decides():
-    assert told("oracle", view([*MANY, BLACKSMITH]), [ARCHER]) == "build another swordman"
-    assert told("oracle", view([*MANY, BLACKSMITH, STABLE]), [ARCHER]) == "build cavalry"
-    assert told("oracle", view(), [ARCHER], agent=2) == "build barrack"
+    assert command("oracle", view([*MANY, BLACKSMITH]), [ARCHER]) == "build another swordman"
+    assert command("oracle", view([*MANY, BLACKSMITH, STABLE]), [ARCHER]) == "build cavalry"
+    assert command("oracle", view(), [ARCHER], agent=2) == "build barrack"
 
 
 def test_agents_follow_a_chain_each_where_the_enemy_trains_several_types():
-    said = [told("oracle", view(), [SPEARMAN, DRAGON], agent=agent) for agent in (0, 1)]
-    assert said == ["build blacksmith", "build workshop"]
+    commands = [command("oracle", view(), [SPEARMAN, DRAGON], agent=agent) for agent in (0, 1)]
+    assert commands == ["build blacksmith", "build workshop"]
 
 
 def test_the_adversary_names_what_loses():
-    assert told("adversarial", view(), [DRAGON]) == told("adversarial", view(), [SPEARMAN]) == "build stable"
-    assert told("adversarial", view(), [SWORDMAN]) == "build barrack"
-    assert told("adversarial", view(), [CATAPULT]) == MINE_ALL
+    assert command("adversarial", view(), [DRAGON]) == command("adversarial", view(), [SPEARMAN]) == "build stable"
+    assert command("adversarial", view(), [SWORDMAN]) == "build barrack"
+    assert command("adversarial", view(), [CATAPULT]) == MINE_ALL
     dragons = view([*MANY, 11, *[DRAGON] * 9])
-    assert told("adversarial", dragons, [ARCHER]) == "build dragon"
+    assert command("adversarial", dragons, [ARCHER]) == "build dragon"
 
 
 def test_the_fair_commander_knows_only_what_was_seen():
     truth = [DRAGON]
-    assert told("fair", view(), truth) == SCOUT
-    assert told("fair", view(lately=[SWORDMAN]), truth) == "build stable"
-    assert told("fair", view(enemies=[HALL, BLACKSMITH]), truth) == "build stable"
-    assert told("fair", view(lately=[SPEARMAN], enemies=[STABLE]), truth) == "build blacksmith"
+    assert command("fair", view(), truth) == SCOUT
+    assert command("fair", view(lately=[SWORDMAN]), truth) == "build stable"
+    assert command("fair", view(enemies=[HALL, BLACKSMITH]), truth) == "build stable"
+    assert command("fair", view(lately=[SPEARMAN], enemies=[STABLE]), truth) == "build blacksmith"
 
 
 def test_the_silent_one_says_nothing_and_the_random_one_any_phrase_at_its_share():
-    assert told("none", view(), [DRAGON]) == ""
+    assert command("none", view(), [DRAGON]) == ""
     generator = np.random.default_rng(0)
-    said = [told("random", view(), uniforms=generator.random(2), share=0.5) for _ in range(600)]
-    assert set(said) == {"", *PHRASES} and 240 < said.count("") < 360
+    commands = [command("random", view(), uniforms=generator.random(2), share=0.5) for _ in range(600)]
+    assert set(commands) == {"", *PHRASES} and 240 < commands.count("") < 360

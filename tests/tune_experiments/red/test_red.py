@@ -55,7 +55,7 @@ def test_an_agent_hears_the_last_five_phrases_newest_first_with_their_ages():
     seen = world.observe()
     assert [TEXTS[row] for row in seen["instruction"][0, 0]] == ["", "build stable", "attack", "", ""]
     assert seen["instruction_age"][0, 0].tolist()[:3] == [1, 2, 2]
-    assert world.last_words(0) == [""]
+    assert world.latest_commands(0) == [""]
 
 
 def test_commands_survive_a_snapshot():
@@ -75,8 +75,8 @@ def test_a_frame_shows_what_each_agent_is_told():
     world.reset(0)
     silent = world.render(0)
     world.tell(0, 1, "attack")
-    told = world.render(0)
-    assert told.shape == silent.shape and (told[:24] == silent[:24]).all() and (told[24:48] != silent[24:48]).any()
+    shown = world.render(0)
+    assert shown.shape == silent.shape and (shown[:24] == silent[:24]).all() and (shown[24:48] != silent[24:48]).any()
 
 
 # ----------------------------------------------------------------------------------------------- decisions
@@ -185,10 +185,10 @@ def test_the_scripted_executor_does_what_it_is_told_and_mines_beside():
     world = make_world(SMOKE, 1, commander="narrated")
     world.reset(0)
     view = {name: value[0, 0] for name, value in world.see_all().items()}
-    silent, told = commands_of("", view), commands_of("build stable", view)
+    silent, table = commands_of("", view), commands_of("build stable", view)
     assert (silent[:, 0] == C_GATHER).sum() == 3 and (silent[:, 0] == C_CONTINUE).sum() == 47
-    assert (told[:, 0] == C_GATHER).sum() == 2 and (told[:, 0] == C_BUILDING).sum() == 1
-    assert told[told[:, 0] == C_BUILDING, 4] == STABLE
+    assert (table[:, 0] == C_GATHER).sum() == 2 and (table[:, 0] == C_BUILDING).sum() == 1
+    assert table[table[:, 0] == C_BUILDING, 4] == STABLE
 
 
 def test_scripted_executors_play_every_game_to_its_end():

@@ -16,6 +16,7 @@ from tune_experiments.results.plots.joint_policy import draw_joint_policy
 from tune_experiments.results.trial_log import TrialLog
 
 ACTIONS = ("MoveAhead", "RotateLeft", "RotateRight", "Pass", "Pickup")
+SUCCESS = {"episode/success": "success"}
 
 
 def log(folder, values):
@@ -45,7 +46,7 @@ def test_learning_curves_of_several_methods_and_seeds_are_a_png(tmp_path):
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        path = learning_curves(runs, tmp_path / "plots" / "curves.png")
+        path = learning_curves(runs, tmp_path / "plots" / "curves.png", SUCCESS)
     image = Image.open(path)
     assert image.format == "PNG"
     colours = {colour for _, colour in image.convert("RGB").getcolors(2**20)}
@@ -53,14 +54,16 @@ def test_learning_curves_of_several_methods_and_seeds_are_a_png(tmp_path):
 
 
 def test_learning_curves_of_runs_without_a_row_are_empty_panels(tmp_path):
-    learning_curves({"sync": [log(tmp_path / "a", [])], "one": [log(tmp_path / "b", [0.5])]}, tmp_path / "curves.png")
+    learning_curves(
+        {"sync": [log(tmp_path / "a", [])], "one": [log(tmp_path / "b", [0.5])]}, tmp_path / "curves.png", SUCCESS
+    )
     assert Image.open(tmp_path / "curves.png").format == "PNG"
 
 
 def test_dashed_lines_are_the_mean_of_the_validations_and_solid_lines_the_training(tmp_path):
     first, second = [0.0, 0.2, 0.4, 0.6], [0.2, 0.4, 0.6, 1.0]
     seeds = [log_with_validation(tmp_path / str(seed), valid) for seed, valid in enumerate((first, second))]
-    panel = draw_learning_curves({"sync": seeds}, {"episode/success": "success"}).axes[0]
+    panel = draw_learning_curves({"sync": seeds}, SUCCESS).axes[0]
     (dashed,), (solid,) = lines(panel, "--"), lines(panel, "-")
     np.testing.assert_allclose(dashed.get_xdata(), [500, 1000, 1500, 2000])
     np.testing.assert_allclose(dashed.get_ydata(), np.mean([first, second], axis=0))
@@ -73,7 +76,7 @@ def test_dashed_lines_are_the_mean_of_the_validations_and_solid_lines_the_traini
 def test_lines_can_be_the_median_of_the_seeds_with_their_middle_half(tmp_path):
     of_seeds = [[0.0] * 4, [0.2] * 4, [0.3] * 4, [0.4] * 4, [1.0] * 4]
     seeds = [log_with_validation(tmp_path / str(seed), valid) for seed, valid in enumerate(of_seeds)]
-    panel = draw_learning_curves({"sync": seeds}, {"episode/success": "success"}, shows_quartiles=True).axes[0]
+    panel = draw_learning_curves({"sync": seeds}, SUCCESS, shows_quartiles=True).axes[0]
     np.testing.assert_allclose(lines(panel, "--")[0].get_ydata(), 0.3)
     band = panel.collections[1].get_paths()[0].vertices[:, 1]
     np.testing.assert_allclose((band.min(), band.max()), (0.2, 0.4))
@@ -81,7 +84,7 @@ def test_lines_can_be_the_median_of_the_seeds_with_their_middle_half(tmp_path):
 
 def test_a_solid_line_averages_the_share_of_training_that_the_picture_says(tmp_path):
     metrics = log(tmp_path, np.arange(12) / 12)
-    figure = draw_learning_curves({"sync": [metrics]}, {"episode/success": "success"}, bins=4)
+    figure = draw_learning_curves({"sync": [metrics]}, SUCCESS, bins=4)
     (solid,) = lines(figure.axes[0], "-")
     # A row lies at the end of its stretch: 100, 200 | 300, 400, 500 | 600, 700, 800 | 900 to 1200.
     np.testing.assert_allclose(solid.get_xdata(), [150, 400, 700, 1050])
@@ -101,7 +104,7 @@ def test_a_row_of_many_episodes_counts_more_than_a_row_of_one(tmp_path):
 
 def test_finished_episodes_may_be_the_x_axis(tmp_path):
     runs = {"sync": [log_with_validation(tmp_path, [0.1, 0.2, 0.3, 0.4])]}
-    panel = draw_learning_curves(runs, {"episode/success": "success"}, x="progress/episodes").axes[0]
+    panel = draw_learning_curves(runs, SUCCESS, x="progress/episodes").axes[0]
     np.testing.assert_allclose(lines(panel, "--")[0].get_xdata(), [10, 20, 30, 40])
     assert "episodes" in panel.get_xlabel()
 

@@ -33,8 +33,8 @@ from tune_experiments.run import ray_cluster
 from tune_experiments.run.placement import Gpus, gpus_of_trial
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import places_of
-from tune_experiments.sama.executors import learned_executor
-from tune_experiments.sama.trials import plan as sama_plan
+from tune_experiments.sama.kitchen.executors import learned_executor
+from tune_experiments.sama.kitchen.trials import plan as sama_plan
 from tune_experiments.verco.config import ImitationSettings
 from tune_experiments.verco.trials import plan as verco_plan
 

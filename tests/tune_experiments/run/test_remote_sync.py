@@ -343,29 +343,22 @@ def test_an_unknown_store_is_one_sentence(tmp_path):
         RemoteSync(tmp_path, "abfs://nothing")
 
 
-class Away:
-    """A store in which every question fails."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def get_file_info(self, selector):
-        raise self.error
-
-
 @pytest.mark.parametrize(
     ("error", "starts_again"), [(ConnectionError("no answer"), True), (FileNotFoundError("no such bucket"), False)]
 )
 def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_there(
     error, starts_again, tmp_path, monkeypatch
 ):
-    def pull(*_):
-        copy = RemoteSync(tmp_path, copy_at(tmp_path))
-        copy._store = Away(error)
-        copy.pull()
+    def away(*_, **__):
+        raise error
+
+    def train(*_):
+        with synced_folder(copy_at(tmp_path)):
+            raise AssertionError("nothing is trained without the store")
 
     reported = []
-    monkeypatch.setattr(tuning, "train_request", pull)
+    monkeypatch.setattr(RemoteSync, "_infos", away)
+    monkeypatch.setattr(tuning, "train_request", train)
     monkeypatch.setattr("ray.tune.report", reported.append)
     with pytest.raises(StoreUnavailableError) if starts_again else contextlib.nullcontext():
         tuning.train_trial({"request": {}})

@@ -24,16 +24,16 @@ from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.conditions import conditions
-from tune_experiments.sama.config import ModelSettings, SamaConfig
-from tune_experiments.sama.evaluation import planned_episodes, play_under
-from tune_experiments.sama.kitchens import CommandedKitchen, SubgoalKitchen
-from tune_experiments.sama.planning import loop_of, offline_planner, planner_of
+from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.kitchen.config import ModelSettings, SamaConfig
+from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen, SubgoalKitchen
+from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
+from tune_experiments.sama.kitchen.tables import tables
+from tune_experiments.sama.kitchen.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama.planning import loop_of, planner_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
-from tune_experiments.sama.preparation import prepare_training_data
-from tune_experiments.sama.tables import tables
-from tune_experiments.sama.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama_ablations import conditions
 from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
 
 ONION, DISH = "bring an onion from the onion store to pot 0", "take a dish from the dish store"

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
+from tune_experiments import sama_ablations
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
-from tune_experiments.sama import conditions
-from tune_experiments.sama.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.config import SamaConfig
-from tune_experiments.sama.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
-from tune_experiments.sama.executors import ScriptedExecutor
+from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
+from tune_experiments.sama.kitchen.executors import ScriptedExecutor
+from tune_experiments.sama.kitchen.kitchen_experiment import deviations
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.planned_play import PlannedPlay
 from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import cost
-from tune_experiments.sama.kitchen_experiment import deviations
-from tune_experiments.sama.kitchens import CommandedKitchen
-from tune_experiments.sama.planned_play import PlannedPlay
+from tune_experiments.sama.kitchen.tables import COUNTING, PLANNED_BY_RULES, tables
+from tune_experiments.sama.kitchen.trials import plan
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
-from tune_experiments.sama.tables import COUNTING, PLANNED_BY_RULES, tables
-from tune_experiments.sama.trials import plan
 from tune_experiments.sama_overcooked import KITCHENS, LAPTOP, PAPER, SMOKE
 
 HERE = "sama-cramped_room"
@@ -131,7 +131,7 @@ def test_reflection_is_compared_with_as_many_tries_without_a_memory():
     config = ablations.presets["laptop"]
     (main,) = ablations.main_comparisons(config)
     tested = {
-        name: conditions.conditions(config)[name.removeprefix("cramped_room: ")]
+        name: sama_ablations.conditions(config)[name.removeprefix("cramped_room: ")]
         for name in (main.world, main.against_world)
     }
     ours, control = tested.values()
@@ -185,7 +185,7 @@ def test_one_preset_has_all_five_kitchens():
 
 
 def test_retries_are_tested_beside_as_many_reflections_of_the_same_planner():
-    found = conditions.conditions(LAPTOP)
+    found = sama_ablations.conditions(LAPTOP)
     for noise in ("weak", "weaker"):
         for tries in (1, 2, 3):
             reflecting, retrying = (found[f"{noise} planner, {tries} {how}"] for how in ("reflections", "retries"))
@@ -193,18 +193,18 @@ def test_retries_are_tested_beside_as_many_reflections_of_the_same_planner():
 
 
 def test_rows_of_reflections_reflect_although_the_run_retries():
-    found = conditions.conditions(dataclasses.replace(LAPTOP, after_failure="retry"))
+    found = sama_ablations.conditions(dataclasses.replace(LAPTOP, after_failure="retry"))
     for name, config in found.items():
         if name.endswith(("reflections", "retries")):
             assert config.after_failure == ("reflect" if name.endswith("reflections") else "retry"), name
 
 
 def test_rules_that_err_beside_a_model_ask_no_record():
-    found = conditions.conditions(dataclasses.replace(LAPTOP, planner="openai", replay="asked"))
+    found = sama_ablations.conditions(dataclasses.replace(LAPTOP, planner="openai", replay="asked"))
     erring = [config for name, config in found.items() if name.startswith("weak")]
     assert [config.replay for config in erring] == [""] * 14
     assert found["replay planner, 3 reflections"].replay.endswith("asked")
-    by_rule = conditions.conditions(dataclasses.replace(LAPTOP, replay="asked"))
+    by_rule = sama_ablations.conditions(dataclasses.replace(LAPTOP, replay="asked"))
     assert by_rule["weak planner, 1 retries"].replay.endswith("asked")  # such a record holds their answers
 
 

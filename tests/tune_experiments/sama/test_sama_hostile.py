@@ -16,9 +16,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
-from tune_experiments.sama.commands import domain_of
-from tune_experiments.sama.config import ModelSettings
 from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.kitchen.commands import domain_of
+from tune_experiments.sama.kitchen.config import ModelSettings
 from tune_experiments.sama.planning import planner_of
 from tune_experiments.sama_overcooked import SMOKE
 

@@ -10,10 +10,10 @@ from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
-from tune_experiments.sama import conditions
-from tune_experiments.sama.evaluation import evaluate
-from tune_experiments.sama.kitchens import CommandedKitchen, SymbolKitchen
-from tune_experiments.sama.trials import MAPPO, UNPLANNED, plan
+from tune_experiments import sama_ablations
+from tune_experiments.sama.kitchen.evaluation import evaluate
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen, SymbolKitchen
+from tune_experiments.sama.kitchen.trials import MAPPO, UNPLANNED, plan
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 MAPPO_HERE = "mappo-cramped_room"
@@ -81,7 +81,7 @@ def test_they_are_tested_in_whole_episodes_without_a_planner_under_every_experim
     trial = plan(SMOKE, f"{row}-cramped_room", 0)
     team = trial.build_policy()
     method = f"{row}-cramped_room"
-    for tested in (evaluate(SMOKE, method, team), conditions.evaluate(SMOKE, method, team)):
+    for tested in (evaluate(SMOKE, method, team), sama_ablations.EXPERIMENT.evaluate_trial(SMOKE, method, team, None)):
         assert list(tested) == ["cramped_room"]
         episodes = tested["cramped_room"]
         assert set(episodes) == {"soups", "reward", "shaped_return", "length"}

@@ -4,8 +4,8 @@ Matplotlib is imported inside the functions: it costs a second, and a training w
 not know an experiment.
 """
 
-from tune_experiments.results.plots.curves import CURVES, learning_curves
+from tune_experiments.results.plots.curves import learning_curves
 from tune_experiments.results.plots.figures import COLOURS, LineStyle
 from tune_experiments.results.plots.joint_policy import joint_policy
 
-__all__ = ["COLOURS", "CURVES", "LineStyle", "joint_policy", "learning_curves"]
+__all__ = ["COLOURS", "LineStyle", "joint_policy", "learning_curves"]

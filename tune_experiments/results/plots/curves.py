@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# key of metrics.jsonl -> title of its panel
-CURVES = {
-    "episode/success": "success",
-    "policy/invalid_probability": "invalid probability",
-    "policy/tvd": "total variation distance",
-}
 X_AXES = {"env_steps": "env steps", "progress/episodes": "finished training episodes"}
 _MOST_COLUMNS = 3
 _MOST_MARKERS = 12
@@ -41,7 +35,7 @@ Points = tuple[np.ndarray, np.ndarray]
 def learning_curves(
     runs: Mapping[str, Sequence[Path]],
     path: Path,
-    curves: Mapping[str, str] = CURVES,
+    curves: Mapping[str, str],
     bins: int = 60,
     x: Literal["env_steps", "progress/episodes"] = "env_steps",
     styles: Mapping[str, LineStyle] | None = None,
@@ -52,7 +46,7 @@ def learning_curves(
     Args:
         runs: method -> the metrics.jsonl of each of its seeds.
         path: The PNG to write.
-        curves: key -> title of the panel; panels without a number are left out unless all are.
+        curves: key of metrics.jsonl -> title of the panel; panels without a number are left out unless all are.
         bins: Rows of a solid line are averaged in this many equal stretches of the x axis, which calms noise.
         x: What the x axis counts; the paper plots episodes.
         styles: method -> how its lines look; by default colours that colour-blind readers tell apart.
@@ -64,7 +58,7 @@ def learning_curves(
 
 def draw_learning_curves(
     runs: Mapping[str, Sequence[Path]],
-    curves: Mapping[str, str] = CURVES,
+    curves: Mapping[str, str],
     bins: int = 60,
     x: Literal["env_steps", "progress/episodes"] = "env_steps",
     styles: Mapping[str, LineStyle] | None = None,

@@ -1,4 +1,4 @@
-"""Rules for planning in Overcooked's kitchens: what a good planner would answer, computed without a language model.
+"""Overcooked's kitchens for SAMA's planner: words, rules in the place of a language model, chefs who learn commands.
 
 States are the world's sentences, read by its own parser; ways and places are those of its `Kitchen`.
 """

@@ -30,7 +30,7 @@ class Subgoal:
     """One thing for one chef to do.
 
     Attributes:
-        text: what the chef is told.
+        text: the chef's command.
         predicate: when it is reached.
         goal: the team's goal it belongs to.
         kind: `bring` a thing from one place to another, `fetch` a dish into the hands, `fill` a dish at a pot, `serve`

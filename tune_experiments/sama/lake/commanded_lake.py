@@ -1,6 +1,6 @@
 """Lakes whose agents get commands: for play under a planner, and for learning to follow commands.
 
-In `CommandedLake` each agent has a cell to go to. One that is there, or that is told to stay, rests until its next
+In `CommandedLake` each agent has a cell to go to. One that is there, or whose command is to stay, rests until its next
 command: the game has no action for that. `SubgoalLake` makes an episode of a single round with drawn cells, pays an
 agent for reaching its own, and is over when both have or one has fallen in.
 
@@ -72,8 +72,8 @@ class CommandedLake(FrozenLakeSpread):
         command = np.where(self.state["reached"][rows], side**2, self.state["commands"][rows])
         rests = command == side**2
         row, column = np.divmod(np.where(rests, 0, command), side)
-        told = np.concatenate([np.eye(side)[row], np.eye(side)[column]], -1) * ~rests[..., None]
-        return seen | {"command": np.concatenate([told, rests[..., None]], -1).astype(np.uint8)}
+        target = np.concatenate([np.eye(side)[row], np.eye(side)[column]], -1) * ~rests[..., None]
+        return seen | {"command": np.concatenate([target, rests[..., None]], -1).astype(np.uint8)}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         each = (num_worlds, NUM_AGENTS)

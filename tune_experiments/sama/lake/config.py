@@ -13,7 +13,7 @@ from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
-from tune_experiments.sama.config import MOST_REFLECTIONS
+from tune_experiments.sama.planner_config import MOST_REFLECTIONS
 
 LakeRow = Literal["sama", "mappo"]
 

@@ -25,7 +25,7 @@ from tune_experiments.sama.lake.domain import LakeDomain
 from tune_experiments.sama.round_starts import RoundStarts
 
 Executor: TypeAlias = Callable[[CommandedLake], Array]
-"""The agents' actions now, [B, 2] int, in worlds that hold what they are told."""
+"""The agents' actions now, [B, 2] int, in worlds that hold their commands."""
 METRICS = ("success", "arrivals", "fell", "rounds", "undone_steps")
 LEFT, DOWN, RIGHT, UP = range(len(ACTIONS))
 
@@ -130,7 +130,7 @@ class LakePlay:
     def _command(self, commands: Mapping[int, Sequence[str]]) -> None:
         worlds = list(commands)
         if worlds:
-            self._world.command(worlds, [[self._cell(text) for text in told] for told in commands.values()])
+            self._world.command(worlds, [[self._cell(text) for text in texts] for texts in commands.values()])
             self._in_round[worlds] = 0
 
     def _cell(self, subgoal: str) -> int:

@@ -1,0 +1,117 @@
+"""An endpoint that is late, malformed and hostile plans for MiniRTS: games end with results, and replay offline."""
+
+import dataclasses
+import json
+
+import pytest
+
+from rl_models.chat.chat_settings import ChatSettings
+from rl_models.chat.endpoint import EndpointSettings
+from rl_models.chat.meter import Budget
+from tests.rl_models.chat.loopback import Loopback, Step, say
+from tests.tune_experiments.sama.hostile import BAD_ANSWERS, HOSTILE_CODE
+from tune_experiments.sama.manuals import FILE
+from tune_experiments.sama.minirts import judging
+from tune_experiments.sama.minirts.domain import RtsDomain
+from tune_experiments.sama.minirts.trials import build_team, planned
+from tune_experiments.sama.planner_config import ModelSettings
+from tune_experiments.sama.planning import planner_of
+from tune_experiments.sama.planning_metrics import TRANSCRIPT
+from tune_experiments.sama_minirts import SMOKE
+
+pytestmark = pytest.mark.processes
+
+TWO = "scripted_2"
+PAPER = r"""
+\begin{document}
+Deep networks have been applied to a great many hard problems in the course of the last ten years.
+
+In MiniRTS a peasant must mine a resource, and each peasant can build a barrack. A spearman beats cavalry \cite{x}.
+The aim is to destroy the enemy's town hall with an army. Archers attack dragons.
+\end{document}
+"""
+CHAT = ChatSettings(
+    endpoint=EndpointSettings(max_attempts=2, first_pause_seconds=0.0), budget=Budget(calls_per_minute=1e9)
+)
+
+
+class Script:
+    """Code is hostile; of each three other questions one is answered well, and two are answered late or badly."""
+
+    def __init__(self):
+        self.code, self.bad, self.stages = 0, 0, set()
+
+    def __call__(self, body, number):
+        system = body["messages"][0]["content"]
+        self.stages.add(system.split("\n")[0][:40])
+        if "Python function" in system:
+            self.code += 1
+            return say(json.dumps({"code": HOSTILE_CODE[self.code % len(HOSTILE_CODE)]}))
+        if number % 3 == 0 and "numbers" in system:
+            return say('{"thoughts": "ok", "numbers": [2, 1]}')
+        if number % 3 == 1 and '"subgoals"' in system:
+            return say('{"thoughts": "ok", "goal": "win", "subgoals": ["Build a peasant.", "Agent 2: keep scouting"]}')
+        self.bad += 1
+        return Step(is_late=True) if self.bad <= 3 else BAD_ANSWERS[self.bad % len(BAD_ANSWERS)]()
+
+
+def settings(folder, **changes):
+    (folder / "paper.tex").write_text(PAPER)
+    (folder / "trial").mkdir(exist_ok=True)
+    model = ModelSettings(name="m", concurrency=1, chat=CHAT)
+    return dataclasses.replace(
+        SMOKE,
+        planner="openai",
+        model=model,
+        manual=str(folder / "paper.tex"),
+        translates_states=True,
+        max_episode_steps=14,
+        test_episodes=1,
+        **changes,
+    )
+
+
+def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, monkeypatch):
+    for name, number in {"_WORLDS": 2, "_ROUNDS": 3, "_DECISIONS": 2}.items():
+        monkeypatch.setattr(judging, name, number)
+    asked, trial = tmp_path / "asked", tmp_path / "trial"
+    config = settings(tmp_path, record=str(asked), reward_source="code")
+    team, script = build_team(config, TWO, 0), Script()
+    with Loopback(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
+        first = planned(config, TWO, team, 42, trial_folder=trial)
+    assert first["decisions"].tolist() == [14.0] and first["rounds"][0] >= 2
+    assert len(script.stages) >= 6 and 0 < first["answered_by_rule"][0] < 1
+    text = str(first[TRANSCRIPT])
+    for sentence in ("the code is refused", "no JSON object", "Build a peasant", "peasant must mine a resource"):
+        assert sentence in text
+    assert "Deep networks" not in (trial / FILE).read_text()
+    files = [path for folder in (asked, trial) for path in folder.rglob("*") if path.is_file()]
+    assert files and not any(b"a-secret-key" in path.read_bytes() for path in files)
+
+    monkeypatch.delenv("OPENAI_API_KEY")
+    (trial / FILE).unlink()
+    again = planned(settings(tmp_path, replay=str(asked), reward_source="code"), TWO, team, 42, trial_folder=trial)
+    for name in set(first) - {TRANSCRIPT}:
+        assert again[name].tolist() == first[name].tolist(), name
+
+
+def test_a_manual_is_written_from_a_paper_once_and_the_team_stands_below_it(tmp_path):
+    config = dataclasses.replace(settings(tmp_path), planner="offline", translates_states=False)
+    planner = planner_of(config, "3", 0, tmp_path / "trial")
+    written = (tmp_path / "trial" / FILE).read_text().strip()
+    assert "spearman beats cavalry" in written and "Deep networks" not in written
+    assert planner.manual == f"{written}\n{RtsDomain(3).map}"
+    shipped = planner_of(dataclasses.replace(config, manual=""), "3", 0, tmp_path / "trial").manual
+    assert shipped == RtsDomain(3).manual and written not in shipped
+
+
+def test_tests_of_subgoals_that_a_model_writes_are_used_if_they_agree_with_ours():
+    config = dataclasses.replace(SMOKE, planner="offline", reward_source="predicate")
+    game = config.game("2")
+    planner = planner_of(config, "2", 0)
+    designed = {one.subgoal: one for one in judging._designed("predicate", planner, game)}
+    assert len(designed) == len(game.domain.subgoals)
+    accepted = [name for name, one in designed.items() if one.source == "predicate" and not one.fell_back]
+    assert {"attack", "mine with all idle peasant", "build stable", "build archer", "keep scouting"} <= set(accepted)

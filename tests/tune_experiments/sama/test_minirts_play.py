@@ -1,0 +1,334 @@
+"""SAMA on MiniRTS: rounds that are undone, executors, who sees what, tests of a run, records and bad input."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+
+from rl_envs.minirts.symbols import UNITS
+from rl_envs.testing import check_world
+from rl_models.planners.plans import Plan
+from rl_models.planners.rounds import NextRound
+from tests.tune_experiments.play.teams import untrained
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_experiment, find_stored
+from tune_experiments.red.config import RedConfig
+from tune_experiments.red.trials import build_policy
+from tune_experiments.run.final_evaluation import results_of
+from tune_experiments.sama.minirts.config import RtsConfig
+from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
+from tune_experiments.sama.minirts.judging import open_book
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.play import METRICS, RtsPlay
+from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
+from tune_experiments.sama.minirts.tables import tables, title_of
+from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
+from tune_experiments.sama.planning import planner_of
+
+EXPERIMENT = find_experiment("sama_minirts")
+SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
+TWO = "scripted_2"
+
+
+def worlds(number=2, agents=2, **game):
+    world = PlannedRts(number, agents_per_side=agents, actions=FORMS[False], opponents="simple", **game)
+    world.reset(3)
+    world.auto_resets = False
+    return world
+
+
+def state_of(world, index):
+    """Everything that a game's future depends on, but for the size of its table of learned distances."""
+    kept = world.snapshot_of(index)
+    learned_distances = sorted(one for one in kept.learned.tolist() if one[0])
+    record = {name: kept.record[name].tolist() for name in kept.record.dtype.names}
+    return record, learned_distances, {n: v.tolist() for n, v in kept.others.items()}, kept.clock
+
+
+# ---------------------------------------------------------------------------------------------- undone rounds
+
+
+def test_a_game_that_is_restored_repeats_itself_and_leaves_the_others_alone():
+    world = worlds()
+    for _ in range(3):
+        world.step(scripted(world))
+    kept, before = world.snapshot_of(0), state_of(world, 0)
+    world.tell(0, 0, "build stable")
+    for _ in range(5):
+        world.step(scripted(world))
+    first, other = state_of(world, 0), state_of(world, 1)
+    world.restore_game(0, kept)
+    world.observe()
+    assert state_of(world, 0) == before and state_of(world, 1) == other and before != first
+    world.tell(0, 0, "build stable")
+    for _ in range(5):
+        world.step(scripted(world))
+    assert state_of(world, 0) == first
+
+
+def test_a_game_is_restored_although_the_tables_have_grown():
+    world = worlds()
+    world.step(scripted(world))
+    kept, before = world.snapshot_of(1), state_of(world, 1)
+    world.games.grow()
+    world.step(scripted(world))
+    world.restore_game(1, kept)
+    assert state_of(world, 1) == before
+
+
+class Told:
+    """A loop that gives fixed plans, and recovers as often as it is told to."""
+
+    def __init__(self, commands, recoveries=0):
+        self.commands, self.left, self.ends = commands, recoveries, []
+
+    def _plan(self):
+        return Plan("", "a goal", self.commands, (0, 1), self.commands)
+
+    def begin(self, states):
+        return {world: self._plan() for world in states}
+
+    def end_rounds(self, ends):
+        found = {}
+        for world, end in ends.items():
+            self.ends.append(end)
+            recovers = not all(end.reached) and self.left > 0
+            self.left -= recovers
+            found[world] = NextRound(self._plan(), recovers)
+        return found
+
+
+def play(commands, recoveries=0, min_steps=2, max_steps=4, limit=9, watch=None):
+    world = worlds(1, max_episode_steps=limit)
+    planner = planner_of(SMOKE, "2", 0)
+    loop = Told(commands, recoveries)
+    with open_book("builtin", planner, SMOKE.game("2")) as book:
+        found = RtsPlay(world, scripted, loop, book, min_steps, max_steps).run(3, watch)
+    return {name: float(value[0]) for name, value in found.items()}, loop
+
+
+def test_undone_decisions_are_counted_and_stand_in_no_game():
+    failing, plain = play((ATTACK, ATTACK), 2), play((ATTACK, ATTACK))
+    assert failing[0]["undone_decisions"] == 8 and plain[0]["undone_decisions"] == 0
+    assert failing[0]["decisions"] == plain[0]["decisions"] == 9
+    assert failing[0]["ticks"] == plain[0]["ticks"]
+    assert [end.state for end in failing[1].ends][:3] == [plain[1].ends[0].state] * 3
+
+
+def test_a_round_lasts_its_smallest_number_of_decisions_and_ends_at_its_limit():
+    reached, loop = play((MINE, WAIT), min_steps=3)
+    assert reached["rounds"] == reached["reached_rounds"] == 2 and all(loop.ends[0].reached)
+    failed, loop = play((ATTACK, WAIT), max_steps=4)
+    assert failed["rounds"] == 2 and failed["reached_rounds"] == 0 and loop.ends[0].reached == (False, True)
+
+
+def test_who_has_made_what_it_was_to_make_hears_nothing_more_and_who_attacks_goes_on():
+    commands = []
+    play(
+        ("build peasant", "wait"),
+        min_steps=6,
+        max_steps=6,
+        watch=lambda world, loop: commands.append(world.latest_commands(0)),
+    )
+    first = [words[0] for words in commands[:6]]
+    assert first[0] == "build peasant" and "" in first[1:] and first.index("") >= 1
+    assert all(words[1] == "" for words in commands)
+
+
+# -------------------------------------------------------------------------------------------------------- sight
+
+
+def test_only_full_sight_shows_what_the_fog_hides_and_executors_never_see_it():
+    texts = {}
+    for sight in ("fair", "full", "types"):
+        world = worlds(1, sight=sight)
+        texts[sight] = world.states([0])[0]
+        assert int(world.seen["num_enemy"][0, 0]) == 0
+        assert not world.games["oracle"].any()
+    assert "enemy" not in texts["fair"].split("Decision")[0] and "enemy 0: peasant" in texts["full"]
+    trained = [UNITS[kind] for kind in worlds(1)._enemies(0)]
+    assert trained and texts["types"].endswith(f"Seen lately: 100 % {trained[0]}.") and trained[0] not in texts["fair"]
+    with pytest.raises(ValueError, match="sight must be one of fair, full, types"):
+        PlannedRts(1, sight="all")
+
+
+@pytest.mark.slow
+def test_the_world_keeps_the_contract_of_worlds():
+    check_world(functools.partial(PlannedRts, agents_per_side=2, is_read=True, max_episode_steps=6))
+
+
+# ---------------------------------------------------------------------------------------------------- executors
+
+
+def test_a_learned_team_carries_commands_out_and_repeats_a_round_that_is_undone():
+    red = RedConfig(agents=2, network=find_experiment("red_minirts").presets["smoke"].network)
+    executor = learned(build_policy(red, 0))
+    world = PlannedRts(2, agents_per_side=2, actions=FORMS[True], is_read=True, opponents="simple")
+    world.reset(1)
+    world.auto_resets = False
+    kept = [world.snapshot_of(index) for index in range(2)]
+    ends = []
+    for _ in range(2):
+        for index, one in enumerate(kept):
+            world.restore_game(index, one)
+        world.tell(0, 0, "build stable")
+        for _ in range(3):
+            world.step(executor(world))
+        ends.append([state_of(world, index) for index in range(2)])
+    assert ends[0] == ends[1]
+
+
+# --------------------------------------------------------------------------------------------------------- tests
+
+
+def test_every_test_of_a_smoke_ends_with_its_numbers():
+    config = dataclasses.replace(SMOKE, tests=("plain", "commanders", "goals"), test_episodes=1, max_episode_steps=8)
+    found = evaluate(config, TWO, build_team(config, TWO, 0))
+    assert list(found) == ["no commands", "RED's oracle", "rules, 3 reflections", "DEPS", "Plan4MC"]
+    for name, episodes in found.items():
+        assert episodes["decisions"].tolist() == [8.0] and set(episodes) - {"_transcript"} <= {
+            *METRICS,
+            "questions",
+            "answered_by_rule",
+        }
+        assert ("_transcript" in episodes) == (name == "rules, 3 reflections")
+    rows = [row for world, one in found.items() for row in results_of(EXPERIMENT, TWO, 0, world, one, None)]
+    (table,) = tables(rows)
+    assert table.title == title_of(TWO) and [label for label, _ in table.rows] == list(found)
+    assert "script of fixed rules, written by hand" in table.caption and "Planner: rules" in table.caption
+
+
+def test_the_default_tests_are_those_of_the_figures():
+    names = list(conditions(LAPTOP))
+    assert [f"rules, {n} reflections" in names for n in range(4)] == [True] * 4
+    assert {f"weak rules, {n} retries" for n in (1, 2, 3)} <= set(names) and {"DEPS", "Plan4MC"} <= set(names)
+    assert [name for name in names if name.startswith("random")] == [
+        f"random commands {n}" for n in (0.25, 0.5, 0.75, 1.0)
+    ]
+    assert all(conditions(LAPTOP)[f"random commands {n}"].reflections == 0 for n in (0.25, 1.0))
+    modelled = conditions(PAPER)
+    assert modelled["no objects extracted"].extracts_objects is False and modelled["3 shots"].shots == 3
+    assert modelled["gpt-4o-mini, tests by code"].reward_source == "code"
+
+
+def test_a_table_of_a_model_names_its_share_of_answers_by_rule_without_those_that_err_on_purpose():
+    by_test = {"m, 3 reflections": 0.125, "weak rules, 3 reflections": 1.0}
+    episodes = {"win_rate": np.ones(2), "questions": np.array([50.0])}
+    rows = [
+        row
+        for test, share in by_test.items()
+        for row in results_of(EXPERIMENT, TWO, 0, test, episodes | {"answered_by_rule": np.array([share])}, None)
+    ]
+    (table,) = tables(rows)
+    assert "a language model, except in `weak rules`; rules answered at most 12.5 %" in table.caption
+
+
+def test_erring_rules_beside_a_model_ask_no_record():
+    found = conditions(dataclasses.replace(LAPTOP, planner="openai", replay="asked", tests=("plain", "erring")))
+    assert found["gpt-4o-mini, 3 reflections"].planner == "replay" and found["weak rules, 3 retries"].replay == ""
+
+
+def test_rows_of_reflections_reflect_although_the_run_retries():
+    found = conditions(dataclasses.replace(LAPTOP, after_failure="retry"))
+    assert "rules, 3 retries" in found
+    for name, config in found.items():
+        if name.endswith(("reflections", "retries")):
+            assert config.after_failure == ("reflect" if name.endswith("reflections") else "retry"), name
+
+
+def test_seeds_play_different_games_and_a_seed_the_same_ones():
+    seeds = [build_team(SMOKE, TWO, seed).seed for seed in (0, 1)]
+    config = dataclasses.replace(SMOKE, max_episode_steps=6, test_episodes=1)
+    texts = [str(planned(config, TWO, build_team(config, TWO, 0), 40 + seed)["_transcript"]) for seed in (*seeds, 0)]
+    assert texts[0] == texts[2] != texts[1]
+
+
+def test_a_plan_of_a_team_says_that_nothing_is_learned():
+    for method in ("scripted_2", "scripted_3"):
+        trial = plan(LAPTOP, method, 1)
+        assert not trial.learns and trial.new_policy().num_agents == num_agents_of(method)
+        assert trial.make_world(1).num_agents == num_agents_of(method)
+    assert LAPTOP.opponents_of(2) == ("medium_two",) and LAPTOP.opponents_of(3) == ("medium_three",)
+
+
+def test_a_planner_that_errs_is_undone_more_often_than_one_that_does_not():
+    config = dataclasses.replace(SMOKE, max_episode_steps=24, round_steps=5)
+    erring, team = dataclasses.replace(config, planner="noisy", noise="weaker"), build_team(config, TWO, 0)
+    plain, weak = (planned(one, TWO, team, 42) for one in (config, erring))
+    assert weak["undone_decisions"].sum() > plain["undone_decisions"].sum()
+    assert (weak["reached_rounds"] < weak["rounds"]).all()
+
+
+def test_the_video_shows_commands_beside_the_map():
+    world = worlds(1)
+    plain = world.render(0)
+    world.headlines[0] = "round 1: train an army"
+    world.tell(0, 1, "build stable")
+    new = world.render(0)
+    assert plain.shape == new.shape and (plain[72:] == new[72:]).all()
+    assert (plain[:24] != new[:24]).any() and (plain[48:72] != new[48:72]).any() and (plain[24:48] == new[24:48]).all()
+
+
+@pytest.mark.parametrize(("most", "is_whole"), [(3, False), (99, True)])
+def test_a_record_has_metrics_unless_it_was_cut(most, is_whole):
+    loaded = untrained("sama_minirts", TWO)
+    (episode,) = EXPERIMENT.episodes(loaded, 3, 1, most)
+    assert bool(episode.metrics) == is_whole
+    assert len(episode.steps) <= most
+
+
+# ---------------------------------------------------------------------------------------------- record and replay
+
+
+def test_a_stored_run_that_is_played_again_records_nothing(tmp_path):
+    data = config_to_json(dataclasses.replace(SMOKE, record=str(tmp_path / "asked"), max_episode_steps=4))
+    _, config = find_stored(EXPERIMENT.name, data, (), tmp_path)
+    planned(config, TWO, build_team(config, TWO, 0), 42, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_rules_have_answered_is_recorded_and_replayed(tmp_path, monkeypatch):
+    short = dataclasses.replace(SMOKE, max_episode_steps=8, test_episodes=1)
+    recorded = dataclasses.replace(short, record=str(tmp_path))
+    team = build_team(short, TWO, 0)
+    first = planned(recorded, TWO, team, 42)
+    assert (tmp_path / "planner.jsonl").stat().st_size > 0
+    monkeypatch.setattr("rl_models.planners.offline.OfflineBackend.complete", None)  # rules cannot answer any more
+    again = planned(dataclasses.replace(short, replay=str(tmp_path)), TWO, team, 42)
+    assert again["_transcript"] == first["_transcript"]
+    np.testing.assert_array_equal(again["ticks"], first["ticks"])
+
+
+# ------------------------------------------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"methods": ("learned_2",)}, "need a team that RED has trained: add --team RUN"),
+        ({"team": "runs/red"}, "--team is for the rows learned_2 and learned_3"),
+        ({"opponents": ("medum",)}, "--opponents: no opponent is called 'medum'"),
+        ({"tests": ()}, "--tests"),
+        ({"min_round_steps": 13}, "--min-round-steps must be at most --round-steps"),
+        ({"record": "a", "replay": "b"}, "--record and --replay exclude each other"),
+        ({"reflections": 4}, "--reflections"),
+        ({"random_share": 1.5}, "--random-share"),
+        ({"test_episodes": 0}, "--test-episodes"),
+    ],
+)
+def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        RtsConfig(**changes)
+
+
+def test_a_replay_without_a_record_and_a_team_that_is_none_are_one_sentence(tmp_path):
+    with pytest.raises(UserError, match="cannot be read"):
+        EXPERIMENT.check(dataclasses.replace(SMOKE, replay=str(tmp_path)))
+    with pytest.raises(UserError, match="holds no whole checkpoint"):
+        EXPERIMENT.check(dataclasses.replace(SMOKE, methods=("learned_2",), team=str(tmp_path)))
+    with pytest.raises(UserError, match="is of overcooked_selfplay; name a run of red_minirts"):
+        EXPERIMENT.check(dataclasses.replace(SMOKE, methods=("learned_2",), team="pretrained/overcooked_selfplay"))
+    with pytest.raises(UserError, match="has no policy to play with"):
+        EXPERIMENT.world_of(SMOKE, TWO, 1)

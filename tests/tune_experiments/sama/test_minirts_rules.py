@@ -1,0 +1,248 @@
+"""MiniRTS for SAMA's planner: words, sub-goals, predicates, and rules that answer without a model."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rl_envs.minirts.phrases import PHRASES
+from rl_envs.minirts.symbols import (
+    ARCHER,
+    BLACKSMITH,
+    CAVALRY,
+    DRAGON,
+    HALL,
+    MAX_HP,
+    PEASANT,
+    SPEARMAN,
+    STABLE,
+    SWORDMAN,
+    UNITS,
+    WORKSHOP,
+)
+from rl_models.planners.domain import StateTextError
+from rl_models.planners.goal_generators import first_skill
+from rl_models.planners.predicates.table import compile_predicate
+from rl_models.planners.sandbox.rules import check_source
+from tune_experiments.sama.minirts.choice import choices, wanted
+from tune_experiments.sama.minirts.domain import RtsDomain
+from tune_experiments.sama.minirts.features import feature_table
+from tune_experiments.sama.minirts.scene import Scene
+from tune_experiments.sama.minirts.subgoals import (
+    ATTACK,
+    EQUIP,
+    FAR,
+    FIGHT,
+    MINE,
+    OF_TEXT,
+    SCOUT,
+    SUBGOALS,
+    TRAIN,
+    WAIT,
+    cost,
+)
+
+DOMAIN = RtsDomain(2)
+
+
+def state(own, enemies=(), money=500, lately="nobody", decision=5, seen=(200, 100)):
+    """A moment as text; own and enemies are (agent or sight, type, command)."""
+    lines = [f"You have {money} money, you see {seen[0]} of 1024 cells, and you have seen {seen[1]} others before."]
+    for k, (agent, kind, activity) in enumerate(own):
+        hp = MAX_HP[kind]
+        lines.append(f"own {k} of agent {agent}: {UNITS[kind]} at x 5, y 5, hp {hp} of {hp}; {activity}.")
+    for k, kind in enumerate(enemies):
+        hp = MAX_HP[kind]
+        lines.append(f"enemy {k}: {UNITS[kind]} at x 28, y 28, hp {hp} of {hp}; in sight.")
+    lines.append("resource 0: at x 9, y 5, hp 1000 of 1000; in sight.")
+    return "\n".join([*lines, f"Decision {decision}. Seen lately: {lately}."])
+
+
+def idle(*units):
+    return [(agent, kind, "idle") for agent, kind in units]
+
+
+START = state(idle((0, PEASANT), (1, PEASANT), (0, PEASANT), (0, HALL)))
+KNOWN = state(idle(*[(k % 2, PEASANT) for k in range(6)], (1, STABLE), (0, HALL)), [SWORDMAN], lately="40 % swordman")
+
+
+# ------------------------------------------------------------------------------------------------------- words
+
+
+def test_the_subgoals_are_the_17_phrases_and_to_wait():
+    assert [one.text for one in SUBGOALS] == [*PHRASES, WAIT]
+    assert [one.phrase for one in SUBGOALS] == [*PHRASES, ""]
+    assert {one.goal for one in SUBGOALS} == set(DOMAIN.goals)
+
+
+@pytest.mark.parametrize("agents", [1, 2, 3])
+def test_states_are_read_and_written_without_loss(agents):
+    own = RtsDomain(agents)
+    for text in own.diverse_states(20, 3):
+        assert own.check(text) == text
+    assert own.diverse_states(5, 3) == own.diverse_states(5, 3) != own.diverse_states(5, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (START.replace("Decision 5", "Soon"), "its last line must name the decision"),
+        (START.replace("nobody", "nobody at all"), "is no share of an army type"),
+        (START.replace("nobody", "3 % dragon, 2 % spearman"), "in the order of types"),
+        (START.replace("of agent 1", "of agent 2"), "only 2 agents"),
+        (START.replace("town hall", "castle"), "a line about an object is wanted"),
+        ("", "its last line"),
+    ],
+)
+def test_a_text_that_is_no_state_is_refused_with_a_clause(text, reason):
+    with pytest.raises(StateTextError, match=reason):
+        DOMAIN.check(text)
+
+
+def test_the_manual_names_every_object_and_both_agents():
+    assert all(thing in DOMAIN.manual for thing in DOMAIN.objects) and "Agent 1 and Agent 2" in DOMAIN.manual
+    assert "Agent 3" in RtsDomain(3).manual and DOMAIN.map not in DOMAIN.manual.replace(DOMAIN.map, "")
+
+
+def test_the_situation_says_what_is_known_and_who_has_what():
+    text = DOMAIN.situation(KNOWN)
+    assert "6 peasants" in text and "1 swordman" in text and "Decision 5" in text
+    assert DOMAIN.statuses(KNOWN)[1].startswith("Agent 2 commands 3 peasants, 1 stable")
+
+
+# -------------------------------------------------------------------------------------------------- predicates
+
+
+def moment(**values):
+    """A moment of one world with two agents."""
+    own = np.zeros((1, 2, 16), int)
+    found = {"own": own, "team": own.sum(1), "seen": np.array([100]), "money": np.array([0])}
+    found |= {name: np.zeros((1, 2), int) for name in ("idle", "gathering", "attacking")}
+    for name, value in values.items():
+        found[name] = np.asarray(value)[None]
+    return found
+
+
+def team(kind, number):
+    counts = np.zeros(16, int)
+    counts[kind] = number
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after", "expected"),
+    [
+        ("build stable", {}, {"team": team(STABLE, 1)}, [1, 1]),
+        ("build stable", {"team": team(STABLE, 1)}, {"team": team(STABLE, 1)}, [0, 0]),
+        (ATTACK, {}, {"attacking": [2, 0]}, [1, 0]),
+        (MINE, {}, {"idle": [0, 1], "gathering": [2, 2]}, [1, 0]),
+        (MINE, {}, {"gathering": [1, 0]}, [1, 0]),
+        ("keep scouting", {}, {"seen": 159}, [0, 0]),
+        ("keep scouting", {}, {"seen": 160}, [1, 1]),
+        (WAIT, {}, {}, [1, 1]),
+    ],
+)
+def test_a_subgoal_is_reached_when_its_deed_is_done_since_the_round_began(text, before, after, expected):
+    predicate = compile_predicate(OF_TEXT[text].predicate, feature_table())
+    assert predicate(moment(**before), moment(**after))[0].tolist() == expected
+
+
+def test_code_says_what_the_predicate_says_over_the_same_states():
+    table, texts = feature_table(), RtsDomain(2).diverse_states(12, 8)
+    scenes = [Scene(2, text) for text in texts]
+    moments = []
+    for scene in scenes:
+        own = np.array([[hand.own[kind] for kind in range(16)] for hand in scene.hands])
+        parts = {"own": own, "team": own.sum(0), "seen": scene.seen, "money": scene.money}
+        hands = {"idle": "idle_peasants", "gathering": "gathering", "attacking": "attacking"}
+        parts |= {name: [getattr(hand, key) for hand in scene.hands] for name, key in hands.items()}
+        moments.append(moment(**parts))
+    for one in SUBGOALS:
+        check_source(DOMAIN.code(one.text))
+        space = {}
+        exec(DOMAIN.code(one.text), space)  # our own text
+        predicate = compile_predicate(one.predicate, table)
+        for (i, a), (j, b) in itertools.pairwise(enumerate(moments)):
+            rewards = [space["reward"](DOMAIN.as_json(texts[i], n), DOMAIN.as_json(texts[j], n)) for n in range(2)]
+            assert rewards == predicate(a, b)[0].astype(int).tolist(), one.text
+
+
+# ------------------------------------------------------------------------------------------------------- rules
+
+
+def test_only_who_owns_what_a_subgoal_needs_can_begin_with_it():
+    scene = Scene(2, KNOWN)
+    able = {one.text: [cost(scene, agent, one) < FAR for agent in range(2)] for one in SUBGOALS}
+    assert able["build cavalry"] == [False, True] and able["build peasant"] == [False, False]  # six are enough
+    assert able["build stable"] == [False, False] and able["build barrack"] == [True, True]
+    assert able["build archer"] == able[ATTACK] == [False, False] and able[WAIT] == [True, True]
+    poor = Scene(2, state(idle((0, PEASANT), (1, STABLE), (0, HALL)), money=40))
+    assert all(cost(poor, n, OF_TEXT[text]) == FAR for n in range(2) for text in ("build cavalry", "build barrack"))
+
+
+@pytest.mark.parametrize(
+    ("enemy", "counter"), [(SPEARMAN, SWORDMAN), (SWORDMAN, CAVALRY), (CAVALRY, SPEARMAN), (DRAGON, ARCHER)]
+)
+def test_rules_want_what_beats_the_enemy(enemy, counter):
+    assert wanted(Scene(2, state(idle((0, HALL)), [enemy]))) == [counter]
+    assert wanted(Scene(2, state(idle((0, HALL)), lately=f"9 % {UNITS[enemy]}"))) == [counter]  # out of sight now
+
+
+def test_who_knows_nothing_of_the_enemy_scouts():
+    found = DOMAIN.decompose(START, None, ())
+    assert any(OF_TEXT[text].goal == SCOUT for text in found.subgoals)
+    assert not any(OF_TEXT[text].goal == SCOUT for text in DOMAIN.decompose(KNOWN, None, ()).subgoals)
+
+
+def test_no_plan_spends_more_money_than_there_is_or_begins_a_building_twice():
+    for agents in (2, 3):
+        own = RtsDomain(agents)
+        for text in own.diverse_states(15, 5):
+            scene = Scene(agents, text)
+            for chosen in itertools.islice(choices(scene), 20):
+                made = [one.made for one in chosen if one.made >= 0]
+                buildings = [kind for kind in made if kind >= 8]
+                assert (
+                    sum({PEASANT: 50, DRAGON: 200, WORKSHOP: 200}.get(k, 150 if k >= 8 else 100) for k in made)
+                    <= scene.money
+                )
+                assert len(buildings) == len(set(buildings)) and not any(scene.own[k] for k in buildings)
+                assert all(cost(scene, agent, one) < FAR for agent, one in enumerate(chosen))
+
+
+def test_a_given_goal_is_followed_and_a_failed_plan_never_comes_again():
+    assert any(OF_TEXT[text].goal == EQUIP for text in DOMAIN.decompose(START, EQUIP, ()).subgoals)
+    failed, seen = set(), []
+    for _ in range(6):
+        found = DOMAIN.decompose(KNOWN, None, failed)
+        seen.append(tuple(sorted(found.subgoals)))
+        failed.add(seen[-1])
+    assert len(set(seen)) == 6
+
+
+def test_the_allocation_gives_the_unit_to_the_owner_of_its_factory():
+    texts = ("build cavalry", MINE)
+    order = DOMAIN.allocate(KNOWN, texts, ()).order
+    assert [texts[place] for place in order] == [MINE, "build cavalry"]
+    other = DOMAIN.allocate(KNOWN, texts, {(MINE, "build cavalry")}).order
+    assert [texts[place] for place in other] == ["build cavalry", MINE]
+    assert DOMAIN.find_fault(KNOWN, texts, other).phase == "allocation"
+    assert DOMAIN.find_fault(KNOWN, ("build archer", MINE), (0, 1)).phase == "decomposition"
+
+
+def test_skills_lead_from_nothing_to_an_attack():
+    facts, goals = DOMAIN.facts(START) - {"there is money"}, []
+    while not DOMAIN.final_facts <= facts:
+        goal = first_skill(DOMAIN.skills, facts, DOMAIN.final_facts)
+        goals.append(goal)
+        facts |= next(skill.gives for skill in DOMAIN.skills if skill.goal == goal)
+    assert goals[-3:] == [EQUIP, TRAIN, FIGHT] and SCOUT in goals
+    assert set(DOMAIN.goal_list(START, 12)) <= set(DOMAIN.goals)
+    armed = state(idle(*[(0, CAVALRY)] * 6, (0, HALL)), [SWORDMAN])
+    assert DOMAIN.goal_list(armed, 3)[0] == FIGHT and "an army stands" in DOMAIN.facts(armed)
+
+
+def test_a_factory_at_work_is_told_nothing_else():
+    busy = [(0, PEASANT, "idle"), (0, BLACKSMITH, "trains a swordman"), (0, HALL, "idle")]
+    scene = Scene(2, state(busy, [SPEARMAN]))
+    assert cost(scene, 0, OF_TEXT["build another swordman"]) == FAR and scene.coming[SWORDMAN] == 1

@@ -1,0 +1,74 @@
+"""What the experiments in one kitchen have in common: its worlds, tables, curves and videos."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from rl_envs.overcooked.world import Overcooked
+from tune_experiments.launch.experiment import Experiment
+from tune_experiments.overcooked.cole_figure import draw_generations
+from tune_experiments.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.overcooked.tables import tables
+from tune_experiments.overcooked.trials import COLE
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED, record_episode
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+
+Config = TypeVar("Config", bound=OvercookedConfig)
+
+CURVES = {
+    "episode/soups": "soups per episode",
+    "valid/reward": "reward per episode, without shaping",
+    "episode/shaped_return": "shaped points per episode",
+    "policy/entropy": "entropy (nats, both chefs)",
+    "cole/payoff_with_members": "reward with its population (cole)",
+}
+COLE_NOTES = (
+    "cole: at most 5 members, exact Shapley values, visits counted by each world, and both chefs learn in self-play",
+    "cole: PPO's constants are self-play's, generations are shorter, and the last learner is tested, not a chosen one",
+)
+BINS = 40
+_VIDEO_STEPS = 160
+"""Of an episode: several soups, and a file that still loads."""
+
+
+class OvercookedExperiment(Experiment[Config]):
+    """One table on a kitchen.
+
+    Attributes:
+        curves: key of the log -> what its curve is called.
+    """
+
+    columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
+    curves: Mapping[str, str] = CURVES
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table a kitchen."""
+        return tables(results, self.caption)
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
+        curves = draw_curves(run_folder, trials, self.curves, BINS)
+        teams = trained_teams(trials, (self.module,))
+        generations = draw_generations(run_folder, trials.get(COLE, {}))
+        videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
+        return [*curves, *generations, *videos]
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The beginning of an episode, [H, W, 3] uint8 a step."""
+        return record_episode(loaded, seed)[: _VIDEO_STEPS + 1]
+
+    def test_world(self, config: Config, num_worlds: int) -> Overcooked:
+        """The run's kitchen."""
+        return make_world(config, num_worlds)
+
+    def valid_world(self, config: Config, num_worlds: int) -> Overcooked:
+        """The same."""
+        return make_world(config, num_worlds)

@@ -1,0 +1,110 @@
+"""Every setting of a run of SAMA in Overcooked, with the laptop's values as defaults.
+
+The paper's constants are the preset `paper`; docs/papers/sama.md says where it gives none. How settings become a trial
+is `trials.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.world import MAX_EPISODE_STEPS
+from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.networks.sama import SamaNetworkConfig
+from rl_models.rllib.workers import Workers
+from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
+from tune_experiments.core.checks import check_some
+from tune_experiments.core.errors import UserError
+from tune_experiments.overcooked.config import learner_config
+from tune_experiments.sama.kitchen.commands import game_of
+from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, ModelSettings, PlannerConfig, absolute
+
+__all__ = ["MOST_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
+
+RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "mappo", "selfplay"]
+
+
+@dataclass(frozen=True)
+class FineTuningSettings:
+    """Further training on the states that a trained team meets under the planner."""
+
+    rounds: NonNegativeInt = 0
+    """Number of rounds in which the team plays and learns on; 0: never."""
+    episodes: PositiveInt = 10
+    """Number of episodes played to meet states, in each round."""
+    share: PositiveFloat = 0.1
+    """Env steps of a round's training as a share of the budget, above 0; they come on top of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamaConfig(
+    PlannerConfig,
+    workers=Workers(worlds_per_runner=64, fragment_length=32),
+    budget_env_steps=600_000,
+    validate_every_env_steps=60_000,
+    checkpoint_every_env_steps=60_000,
+    test_episodes=10,
+):
+    """One run."""
+
+    methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
+    """Rows of the table: `sama`; `blind`, the same without commands; `predicate` and `code`, the same with
+    rewards of that source; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
+    of overcooked_selfplay."""
+    tasks: tuple[str, ...] = ("cramped_room",)
+    """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,
+    forced_coordination and counter_circuit_o_1order."""
+    encoder: TextEncoderConfig = field(default_factory=lambda: TextEncoderConfig(word_features=32))
+    """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
+    network: SamaNetworkConfig = field(default_factory=SamaNetworkConfig)
+    """Widths of the policy's layers and vectors."""
+    learner: LearnerConfig = field(
+        default_factory=lambda: learner_config(gamma=0.95, value_coef=0.5, entropy_coef=0.03, final_entropy_coef=0.003)
+    )
+    """How the rows that learn sub-goals learn (PPO)."""
+    share: UnitInterval = 0.5
+    """Share of the reward, from 0 to 1, that a chef gets when the other has reached its sub-goal; 1 is a team's
+    reward."""
+    states: PositiveInt = 1_000
+    """Number of diverse states with sub-goals to learn from."""
+    fine_tuning: FineTuningSettings = FineTuningSettings()
+    """Further training of the rows that learn sub-goals."""
+    round_steps: PositiveInt = 40
+    """Number of env steps after which a round is over, in training and in tests."""
+    max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
+    """Number of env steps of an episode in tests."""
+    valid_episodes: PositiveInt = 200
+    """Number of rounds in each validation."""
+    is_greedy: bool = False
+    """Whether the most likely cells are taken in tests. Chefs in each other's way then stay there until the round is
+    over."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        super().__post_init__()
+        check_some(self, "tasks")
+        for task in self.tasks:
+            if task not in LAYOUTS:
+                raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
+        if not self.network.channels:
+            raise UserError("--network.channels must be one or more widths")
+        self._keep_encoder()
+
+    def _keep_encoder(self) -> None:
+        """Make the encoder's paths absolute: trials run, continue and are evaluated in other folders."""
+        name, folder = self.encoder.name, self.encoder.folder
+        is_folder = name not in (WORDS, AUTO) and os.path.isdir(name)
+        encoder = dataclasses.replace(self.encoder, name=absolute(name) if is_folder else name, folder=absolute(folder))
+        object.__setattr__(self, "encoder", encoder)
+
+    def game(self, task: str) -> PlannedGame:
+        """A kitchen."""
+        return game_of(task)

@@ -1,0 +1,108 @@
+"""What is tested: whole episodes under a planner, soups counted within the env steps of an episode.
+
+`reward` is 20 a soup, in 400 env steps. Rounds that are undone take their share of these (`PlannedPlay`); the paper's
+count, without them, is `standing_soups`. Rows that learn the game itself have no planner. `RULES_SCRIPTED` has no
+policy: the planner by rule and chefs who walk by script show what is served without anything learned.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import closing
+from pathlib import Path
+
+from rl_models.planners.rounds import PlanningLoop
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.executors import Executor, ScriptedExecutor, learned_executor
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.planned_play import PlannedPlay, Watch
+from tune_experiments.sama.kitchen.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
+from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning_metrics import planning_metrics
+
+EVALUATION_SEED = 400
+"""Of every evaluation: it fixes the chance that cells are drawn with, and what a noisy planner gets wrong."""
+RULES_SCRIPTED = "rules_scripted"
+CONDITION = ": "
+"""Between a kitchen and the condition of a test, in the name of its world."""
+
+
+def evaluate(
+    config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None
+) -> dict[str, Episodes]:
+    """The numbers of the table, by kitchen; `trial_folder` keeps the manual that was written for the trial."""
+    row, layout = parts_of(method)
+    if row in UNPLANNED:
+        settings = OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps)
+        return {layout: play_unplanned(row, settings, config.test_episodes, config.is_greedy, policy)}
+    planned = {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
+    return planned | (scripted_episodes(config, layout) if row == SAMA else {})
+
+
+def scripted_episodes(config: SamaConfig, layout: str) -> dict[str, Episodes]:
+    """Episodes in which nothing is learned: sub-goals by rule, and chefs who walk to them by script."""
+    ruled = dataclasses.replace(config, planner="offline", manual="")
+    loop = loop_of(ruled, layout, EVALUATION_SEED)
+    found = _play(loop, ruled, layout, ScriptedExecutor(layout), config.test_episodes)
+    return {f"{layout}{CONDITION}{RULES_SCRIPTED}": found | planning_metrics(loop, ruled, config.test_episodes)}
+
+
+def planned_episodes(
+    config: SamaConfig,
+    method: str,
+    team: TeamPolicy,
+    episodes: int,
+    trial_folder: Path | None = None,
+    watch: Watch | None = None,
+) -> Episodes:
+    """Episodes under the planner that the settings name.
+
+    Args:
+        config: planner, reflections and limits.
+        method: row and kitchen.
+        team: who cooks.
+        episodes: B, played side by side.
+        trial_folder: which keeps the manual that was written for the trial.
+        watch: looks on.
+
+    Returns:
+        as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.
+    """
+    loop = loop_of(config, parts_of(method)[1], EVALUATION_SEED, trial_folder)
+    found = play_under(loop, config, method, team, episodes, watch)
+    return found | planning_metrics(loop, config, episodes)
+
+
+def play_under(
+    loop: PlanningLoop,
+    config: SamaConfig,
+    method: str,
+    team: TeamPolicy,
+    episodes: int,
+    watch: Watch | None = None,
+    seed: int = EVALUATION_SEED,
+) -> Episodes:
+    """Episodes under a loop of one's own, with a seed of one's own; other arguments as for `planned_episodes`."""
+    row, layout = parts_of(method)
+    executor = learned_executor(team, config.is_greedy)
+    return _play(loop, config, layout, executor, episodes, watch, seed, sees_commands=row != BLIND)
+
+
+def _play(
+    loop: PlanningLoop,
+    config: SamaConfig,
+    layout: str,
+    executor: Executor,
+    episodes: int,
+    watch: Watch | None = None,
+    seed: int = EVALUATION_SEED,
+    sees_commands: bool = True,
+) -> Episodes:
+    world = CommandedKitchen(
+        episodes, layout=layout, sees_commands=sees_commands, max_episode_steps=config.max_episode_steps
+    )
+    with closing(world):
+        return PlannedPlay(world, executor, loop, config.round_steps).run(seed, watch)

@@ -1,0 +1,67 @@
+"""What a run leaves to look at: curves, a video of an episode of each method, and the planner's transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rl_envs.overcooked.world import Overcooked
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.video import write_gif
+from tune_experiments.sama.kitchen.evaluation import planned_episodes
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.trials import UNPLANNED, parts_of
+from tune_experiments.sama.planning_metrics import write_transcripts
+
+CURVES = {
+    "valid/completed": "rounds with both sub-goals reached",
+    "episode/reached": "sub-goals reached in training",
+    "episode/length": "env steps of a round",
+    "episode/soups": "soups per episode, rows without a planner",
+    "policy/entropy": "entropy (nats, both chefs)",
+}
+BINS = 40
+_VIDEO_STEPS = 160
+
+
+def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+    curves = draw_curves(out, trials, CURVES, BINS)
+    return [*curves, *write_transcripts(out, trials), *_draw_episodes(out, trials, allow)]
+
+
+def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+    """The beginning of an episode as it is tested, [H, W, 3] uint8 a step; rounds that fail are seen, too."""
+    row, layout = parts_of(policy.method)
+    if row in UNPLANNED:
+        return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
+    frames: list[np.ndarray] = []
+
+    def watch(world: CommandedKitchen) -> None:
+        if len(frames) <= _VIDEO_STEPS:
+            frames.append(world.render(0))
+
+    planned_episodes(policy.config, policy.method, policy.policy, 1, policy.trial_folder, watch)
+    return frames
+
+
+def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list[np.ndarray]:
+    """Such a team plays the game itself, so the run's rounds are no world for it."""
+    obs = world.reset(seed)
+    policy.reset(seed, world.texts)
+    frames = [world.render(0)]
+    for _ in range(_VIDEO_STEPS):
+        obs = world.step(policy.act(obs))[0]
+        frames.append(world.render(0))
+    return frames
+
+
+def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
+    """Of each method's first seed."""
+    for method, policy in trained_teams(trials, allow):
+        yield write_gif(video(policy), out / f"videos/{method}.gif")

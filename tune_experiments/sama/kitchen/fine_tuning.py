@@ -1,0 +1,181 @@
+"""Fine-tuning on what is met: a trained team plays under the planner, and learns on in the states that it came to.
+
+SAMA, section 3.3, trains on made-up states first and then, now and again, on those of play. Here each round of
+fine-tuning is a stage: episodes under the run's planner, each state in which it planned kept with its plan, then PPO on
+rounds that begin in these or in the made-up states, about equally often. A checkpoint holds the states that its stage
+has met, so a trial that was killed goes on with the same. This file must not know how a test is scored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rl_envs.core.spec import Array
+from rl_models.planners.subgoal_data import Pair, SubgoalData
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Progress
+from rl_models.training.algorithm import Algorithm, Tensors
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, make_rllib_algorithm
+from tune_experiments.sama.kitchen import trials
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
+from tune_experiments.sama.kitchen.preparation import prepare_training_data
+from tune_experiments.sama.planning import loop_of, planner_of
+
+MEETING_SEED = 600
+"""Added to the stage's own, for the play in which states are met; tests and validation play others."""
+_MET, _PAIRS, _STEPS = "met", "pairs", "steps"
+
+
+def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+    """One method with one seed, with its rounds of fine-tuning where there are any; arguments of `Experiment.plan`.
+
+    Raises:
+        UserError: no method is called so.
+    """
+    first = trials.plan(config, method, seed, trial_folder)
+    row, _ = trials.parts_of(method)
+    if not config.fine_tuning.rounds or row in trials.UNPLANNED:
+        return first
+    config = trials.of_row(config, row)
+    again = dataclasses.replace(
+        trials.plan(settings_of(config), method, seed, trial_folder),
+        make_algorithm=functools.partial(FineTuning, config, method, seed, trial_folder),
+    )
+    met = (
+        Stage(name=f"met_{number + 1}", plan=again, keeps_optimiser=True) for number in range(config.fine_tuning.rounds)
+    )
+    evaluation = functools.partial(_evaluate, config, method, trial_folder)
+    return Curriculum((Stage(name="made_up", plan=first, evaluate=evaluation), *met))
+
+
+def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy: TeamPolicy) -> dict[str, Episodes]:
+    layout = trials.parts_of(method)[1]
+    return {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
+
+
+def settings_of(config: SamaConfig) -> SamaConfig:
+    """Of a round of fine-tuning: a share of the budget, with what learning rate and entropy bonus had come to."""
+    share, learner = config.fine_tuning.share, config.learner
+    learned = dataclasses.replace(
+        learner,
+        learning_rate=learner.learning_rate * learner.final_learning_rate_share,
+        final_learning_rate_share=1.0,
+        entropy_coef=learner.entropy_coef if learner.final_entropy_coef is None else learner.final_entropy_coef,
+    )
+    return dataclasses.replace(config, learner=learned, budget_env_steps=math.ceil(share * config.budget_env_steps))
+
+
+def met_pairs(
+    config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
+) -> tuple[list[Pair], int]:
+    """States of play under the planner with the chefs' commands in them, and the env steps of that play.
+
+    Undone env steps are among them.
+
+    Args:
+        config: planner, limits and episodes.
+        method: row and kitchen.
+        team: who plays.
+        seed: of the play.
+        trial_folder: which keeps the manual that was written for the trial.
+    """
+    met = SubgoalData()
+    loop = loop_of(config, trials.parts_of(method)[1], seed, trial_folder, met)
+    played = play_under(loop, config, method, team, config.fine_tuning.episodes, seed=seed)
+    steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
+    return met.take_out(), steps
+
+
+def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
+    """What rounds begin in: met states as often as need be to make about half."""
+    return [*made, *list(met) * max(1, round(len(made) / len(met)))]
+
+
+class FineTuning:
+    """RLlib's algorithm behind its own calls; its worlds are known only with the weights that it takes over."""
+
+    def __init__(self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None, plan: TrialPlan) -> None:
+        """Wait for `restore`.
+
+        Args:
+            config: of the run.
+            method: row and kitchen.
+            seed: of the trial, which made-up states belong to.
+            trial_folder: which keeps the manual that was written for the trial.
+            plan: of this stage.
+        """
+        self._config, self._method, self._seed, self._plan = config, method, seed, plan
+        self._layout, self._trial_folder = trials.parts_of(method)[1], trial_folder
+        self._met: list[Pair] = []
+        self._played = 0
+        self._algorithm: Algorithm | None = None
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Take over weights, meet states with them unless the checkpoint holds those of this stage, and go on."""
+        if _MET in tensors:
+            # Checkpoints from before these env steps were counted do not have them.
+            self._met, self._played = _read(tensors[_MET][_PAIRS]), int(tensors[_MET].get(_STEPS, 0))
+        else:
+            self._met, self._played = self._meet(tensors["weights"])
+        config, layout = self._config, self._layout
+        # What a model was asked before, it is not asked again.
+        planner = planner_of(config, layout, self._seed, self._trial_folder)
+        made = prepare_training_data(planner, layout, config.states, config.reward_source, self._seed)
+        pairs = mixed(made.pairs, self._met)
+        self._algorithm = make_rllib_algorithm(
+            trials.with_training_data(self._plan, planner.manual, pairs, made.rewards)
+        )
+        self._algorithm.restore(tensors, progress)
+
+    def train(self) -> dict[str, float]:
+        """As the algorithm's."""
+        counted = {"met_states": len(self._met), "played_env_steps": self._played}
+        return self._inner.train() | {f"fine_tuning/{name}": float(number) for name, number in counted.items()}
+
+    def progress(self) -> Progress:
+        """How far this stage has come."""
+        return self._inner.progress()
+
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """The algorithm's."""
+        return self._inner.policy(weights)
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """The algorithm's, with the states that were met."""
+        tensors, progress = self._inner.checkpoint()
+        return tensors | {_MET: {_PAIRS: _written(self._met), _STEPS: np.array(self._played)}}, progress
+
+    def close(self) -> None:
+        """Stop the algorithm, if it was started."""
+        if self._algorithm is not None:
+            self._algorithm.close()
+
+    @property
+    def _inner(self) -> Algorithm:
+        assert self._algorithm is not None, "restore comes first"
+        return self._algorithm
+
+    def _meet(self, weights: dict[str, Any]) -> tuple[list[Pair], int]:
+        team = self._plan.new_policy().eval()
+        team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+        return met_pairs(self._config, self._method, team, MEETING_SEED + self._plan.seed, self._trial_folder)
+
+
+def _written(pairs: Sequence[Pair]) -> Array:
+    """JSON as [K] uint8, for checkpoints hold arrays."""
+    return np.frombuffer(json.dumps(pairs).encode(), np.uint8).copy()
+
+
+def _read(array: Any) -> list[Pair]:
+    return [(state, tuple(commands)) for state, commands in json.loads(bytes(np.asarray(array)))]

@@ -1,0 +1,158 @@
+"""What SAMA's experiments in Overcooked have in common: all but presets, captions, evaluation and columns."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rl_envs import World
+from rl_models.policy import TeamPolicy
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.launch.experiment import Experiment
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import SEED
+from tune_experiments.play.trial_figures import Trials
+from tune_experiments.results.differences import differences
+from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.kitchen import evaluation, figures
+from tune_experiments.sama.kitchen.config import RULES, SamaConfig
+from tune_experiments.sama.kitchen.fine_tuning import plan
+from tune_experiments.sama.kitchen.kitchens import SubgoalKitchen
+from tune_experiments.sama.kitchen.tables import of_training, tables
+from tune_experiments.sama.kitchen.trials import (
+    BLIND,
+    UNPLANNED,
+    check,
+    make_rounds,
+    make_test_rounds,
+    methods_of,
+    parts_of,
+)
+from tune_experiments.sama.kitchen.watching import record_planned
+
+__all__ = ["SamaExperiment", "deviations"]
+
+_COMPARED = {
+    "learner.learning_rate": "learning rate",
+    "learner.gamma": "discount",
+    "network.features": "width of symbols and words",
+    "max_episode_steps": "env steps of an episode",
+    "test_episodes": "episodes of a test",
+    "reward_source": "rewards written by",
+    "encoder.name": "text encoder",
+    "is_greedy": "most likely actions in tests",
+}
+
+
+class SamaExperiment(Experiment[SamaConfig]):
+    """One table of SAMA's."""
+
+    def methods(self, config: SamaConfig) -> Sequence[str]:
+        """Every row in every kitchen."""
+        return methods_of(config)
+
+    def plan(
+        self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None
+    ) -> TrialPlan | Curriculum:
+        """States, sub-goals and rewards from the planner, then PPO; rounds of fine-tuning where there are any."""
+        return plan(config, method, seed, trial_folder)
+
+    def evaluate(self, config: SamaConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+        """Whole episodes under the planner."""
+        return self.evaluate_trial(config, method, policy, None)
+
+    def evaluate_trial(
+        self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
+    ) -> dict[str, Episodes]:
+        """The same where the planner reads a manual that was written for the trial."""
+        return evaluation.evaluate(config, method, policy, trial_folder)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table a kitchen."""
+        return tables(results, self.caption)
+
+    def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
+        """In every kitchen, SAMA against self-play."""
+        return [
+            MainComparison(f"sama-{task}", f"selfplay-{task}", "soups", task, table=f"{self.caption}: {task}")
+            for task in config.tasks
+        ]
+
+    def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """How much of the rewards that a model wrote fell back on built-in ones."""
+        return of_training(method, rows)
+
+    def deviations(self, config: SamaConfig) -> Sequence[str]:
+        """Against the preset `paper`."""
+        return deviations(config, self.presets["paper"])
+
+    def as_loaded(self, config: SamaConfig) -> SamaConfig:
+        """Without the folder in which answers were recorded."""
+        return dataclasses.replace(config, record="")
+
+    def check(self, config: SamaConfig) -> None:
+        """See that the planner can answer."""
+        check(config)
+
+    def shared(self, config: SamaConfig) -> contextlib.AbstractContextManager[None]:
+        """One endpoint for all trials of a run."""
+        return shared_endpoint(config)
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+        """Curves, the planner's transcripts, and an episode of each method."""
+        return figures.draw(run_folder, trials, (self.module,))
+
+    def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
+        """The beginning of an episode under the planner."""
+        return figures.video(loaded, seed)
+
+    def episodes(
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+    ) -> Sequence[Episode]:
+        """Episodes under the planner, with its goals and reflections; of a row without a planner, the game itself."""
+        row, layout = parts_of(loaded.method)
+        if row not in UNPLANNED:
+            return record_planned(loaded, seed, episodes, most_steps)
+        game = UNPLANNED[row].make_world(OvercookedConfig(task=layout), episodes)
+        return record_episodes(loaded, seed, episodes, most_steps, game)
+
+    def test_world(self, config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
+        """Rounds in the run's first kitchen."""
+        return make_test_rounds(config, num_worlds)
+
+    def world_of(self, config: SamaConfig, method: str, num_worlds: int) -> World:
+        """Rounds in the method's own kitchen; of a row without a planner, the game itself."""
+        row, layout = parts_of(method)
+        if row in UNPLANNED:
+            return UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
+        return make_rounds(config, layout, num_worlds, sees_commands=row != BLIND)
+
+
+def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
+    """Compare with the preset that has the paper's constants."""
+    notes = ["the paper gives no numbers for its figures, and neither budget nor network sizes"]
+    planned = [f"planner: {planner_in_words(config)}"] if set(config.methods) - set(UNPLANNED) else []
+    counting = ["soups within the env steps of all rounds, undone ones too; the paper leaves undone ones out"]
+    return [*planned, *notes, *(counting if planned else []), *differences(config, published, _COMPARED).values()]
+
+
+def planner_in_words(config: SamaConfig) -> str:
+    """Who plans in a run."""
+    if config.planner not in RULES:
+        how = "recorded answers of" * (config.planner == "replay")
+        return f"{how} the language model {config.model.name}, the paper names GPT-3.5 and GPT-4".strip()
+    errs = f", which err on purpose ({config.noise})" if config.planner == "noisy" else ""
+    return (
+        f"rules, written by hand (tuned worths, exhaustive search over structured state){errs}; prompts, manual and "
+        "shots do not reach them; the paper has a language model"
+    )

@@ -1,0 +1,209 @@
+"""Kitchens whose chefs get commands: for play under a planner, and for learning to follow commands.
+
+`SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
+In `CommandedKitchen` each chef has a sub-goal and knows when it is reached.
+`SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
+for reaching them, and is over when both chefs have, or stopped after a time. No planner is asked here.
+
+State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2]; `queries`, how often it was asked in
+this episode whether a sub-goal is reached, and `fallen_back`, how often a built-in test answered in place of a model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.overcooked.relocation import NO_TARGET
+from rl_envs.overcooked.text import describe, read_states
+from rl_envs.overcooked.world import Overcooked
+from rl_models.planners.reward_book import RewardBook
+from rl_models.planners.rewards import DesignedReward
+from rl_models.planners.subgoal_data import Pair
+from tune_experiments.sama.kitchen.commands import builtin_rewards, command_texts, domain_of
+from tune_experiments.sama.kitchen.features import features_of
+
+NUM_CHEFS = 2
+FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
+"""Metrics of worlds with rewards by a model: sub-goals for which the built-in test stands in, and the share of an
+episode's queries that it has answered."""
+_COUNTS = ("queries", "fallen_back")
+_DRAWN = ("agent_cells", "headings", "held", "contents")
+"""What a drawn state fixes; its clock does not matter to a round."""
+
+
+class SymbolKitchen(Overcooked):
+    """Overcooked with relocations and symbols; observation `commands` [2] is there and says the same all the time."""
+
+    def __init__(
+        self, num_worlds: int = 1, first_world: int = 0, *, layout: str = "cramped_room", **arguments: Any
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            layout: a named kitchen.
+            arguments: of `Overcooked`.
+        """
+        options: dict[str, Any] = {"actions": "adjacent", "observations": ("symbols",)}
+        super().__init__(num_worlds, first_world, layout=layout, **options | arguments)
+        last = len(command_texts(layout)) - 1
+        self.observation_spec |= {"commands": ArraySpec((NUM_CHEFS,), "uint8", 0, last, "what one and the other do")}
+
+    def _observe(self, rows: Array) -> Arrays:
+        return super()._observe(rows) | {"commands": np.zeros((len(rows), NUM_CHEFS, NUM_CHEFS), np.uint8)}
+
+
+class CommandedKitchen(SymbolKitchen):
+    """Overcooked with sub-goals; `command` gives them, observation `commands` [2] holds them, one's own first."""
+
+    def __init__(
+        self,
+        num_worlds: int = 1,
+        first_world: int = 0,
+        *,
+        layout: str = "cramped_room",
+        rewards: Sequence[DesignedReward] | None = None,
+        sees_commands: bool = True,
+        **arguments: Any,
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            layout: a named kitchen.
+            rewards: tests of its sub-goals; the domain's own by default.
+            sees_commands: False keeps the sub-goals from the chefs, for a baseline that must do without.
+            arguments: of `Overcooked`.
+        """
+        super().__init__(num_worlds, first_world, layout=layout, **arguments)
+        sentences = command_texts(layout)
+        self._sees_commands, self._done = sees_commands, len(sentences) - 1
+        self._number = {text: number for number, text in enumerate(sentences)}
+        self._book = RewardBook(
+            rewards or builtin_rewards(layout), domain_of(layout), features_of(self.kitchen), self._in_words
+        )
+        if any(one.was_asked_for for one in rewards or ()):
+            self.metric_names = (*self.metric_names, *FALLEN_BACK)
+        # Told sentences and tests have the same order, so a number means the same to both.
+        assert self._book.texts == sentences[:-1]
+
+    def command(self, worlds: Sequence[int], commands: Sequence[Sequence[str]]) -> None:
+        """Give the chefs of some worlds new sub-goals; whatever they are about to use they let be.
+
+        Args:
+            worlds: K of them.
+            commands: for each world two texts.
+        """
+        rows = np.asarray(worlds, int)
+        self.state["commands"][rows] = [[self._number[text] for text in texts] for texts in commands]
+        self.state["reached"][rows] = False
+        self.state["targets"][rows] = NO_TARGET
+
+    def in_words(self, index: int) -> str:
+        """State of world `index` as text, `describe` of its world."""
+        return describe(self.kitchen, self.state, index)
+
+    def _in_words(self, state: Arrays) -> list[str]:
+        return [describe(self.kitchen, state, index) for index in range(len(state["held"]))]
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        state = self.state
+        before = {name: value.copy() for name, value in state.items()}
+        result = super()._advance(actions, recorded)
+        asked = ~state["reached"]
+        fresh = self._book.reached(np.where(asked, state["commands"], -1), before, state)
+        state["queries"] += asked.sum(1)
+        state["fallen_back"] += (asked & self._book.has_fallen_back[state["commands"]]).sum(1)
+        state["reached"] |= fresh
+        state["targets"][fresh] = NO_TARGET
+        return result
+
+    def _observe(self, rows: Array) -> Arrays:
+        seen = super()._observe(rows)
+        if not self._sees_commands:
+            return seen
+        commands = np.where(self.state["reached"][rows], self._done, self.state["commands"][rows])
+        return seen | {"commands": np.stack([commands, commands[:, ::-1]], -1).astype(np.uint8)}
+
+    def _begin(self, rows: Array) -> None:
+        super()._begin(rows)
+        for name in _COUNTS:
+            self.state[name][rows] = 0
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        subgoals = np.full(len(rows), float(self._book.has_fallen_back.sum()))
+        share = self.state["fallen_back"][rows] / np.maximum(self.state["queries"][rows], 1)
+        found = super()._episode_metrics(rows) | dict(zip(FALLEN_BACK, (subgoals, share), strict=True))
+        return {name: found[name] for name in found if name in self.metric_names}
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        chefs, counts = (num_worlds, NUM_CHEFS), {name: np.zeros(num_worlds, np.int64) for name in _COUNTS}
+        own = {"commands": np.zeros(chefs, np.int64), "reached": np.zeros(chefs, bool)}
+        return super()._blank_state(num_worlds) | own | counts
+
+    def close(self) -> None:
+        """End the processes of rewards in Python."""
+        self._book.close()
+
+
+class SubgoalKitchen(CommandedKitchen):
+    """Rounds to learn from.
+
+    | | |
+    |---|---|
+    | start | one of the pairs, drawn alike |
+    | rewards | 1 for the sub-goal that one has just reached, and `share` for the other's |
+    | episode end | terminated: both reached; truncated: `max_episode_steps` |
+    | metrics | `reached`, share of the sub-goals; `completed`, whether both; `FALLEN_BACK` with a model's rewards |
+    """
+
+    metric_names = ("reached", "completed")
+
+    def __init__(
+        self, num_worlds: int = 1, first_world: int = 0, *, pairs: Sequence[Pair], share: float = 0.5, **arguments: Any
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            pairs: texts of states, each with the chefs' commands in it.
+            share: what a chef gets when the other reaches its sub-goal.
+            arguments: of `CommandedKitchen`.
+
+        Raises:
+            ValueError: no pairs.
+        """
+        super().__init__(num_worlds, first_world, **arguments)
+        if not pairs:
+            raise ValueError("rounds need states with sub-goals to begin with, and there are none")
+        starts = read_states(self.kitchen, [state for state, _ in pairs])
+        self._starts = {name: starts[name] for name in _DRAWN}
+        self._commands = np.array([[self._number[text] for text in commands] for _, commands in pairs])
+        self._share = share
+
+    def _begin(self, rows: Array) -> None:
+        super()._begin(rows)
+        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self._commands)).astype(int)
+        for name, values in self._starts.items():
+            self.state[name][rows] = values[drawn]
+        self.state["commands"][rows] = self._commands[drawn]
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        before = self.state["reached"].copy()
+        super()._advance(actions, recorded)
+        fresh = (self.state["reached"] & ~before).astype(float)
+        is_over = np.asarray(self.state["reached"].all(1))
+        stopped = self.state["episode_length"] + 1 >= self.max_episode_steps
+        return fresh + self._share * fresh[:, ::-1], is_over, stopped & ~is_over
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        reached = self.state["reached"][rows]
+        own = {"reached": reached.mean(1), "completed": reached.all(1).astype(float)}
+        return super()._episode_metrics(rows) | own

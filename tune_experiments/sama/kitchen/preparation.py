@@ -1,0 +1,109 @@
+"""What is made before training: states with sub-goals planned for them, and the tests that say when one is reached.
+
+SAMA, sections 3.1 to 3.3. It happens once, in the process that leads a trial; the worlds get pairs and tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.text import read_states
+from rl_models.chat.client import ChatClient
+from rl_models.planners.calling import Caller
+from rl_models.planners.offline import MODEL, OfflineBackend
+from rl_models.planners.planner import Planner
+from rl_models.planners.plans import Failure, Memory
+from rl_models.planners.preparation import generate_states, without_doubles
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
+from rl_models.planners.subgoal_data import Pair
+from tune_experiments.sama.kitchen.commands import builtin_rewards, domain_of, game_code
+from tune_experiments.sama.kitchen.features import features_of
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+
+_TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
+"""Of the random play on which a model's rewards are tried."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What policies learn from.
+
+    Attributes:
+        pairs: states with the chefs' commands.
+        rewards: tests of all sub-goals.
+    """
+
+    pairs: tuple[Pair, ...]
+    rewards: tuple[DesignedReward, ...]
+
+
+def prepare_training_data(planner: Planner, layout: str, states: int, source: RewardSource, seed: int) -> TrainingData:
+    """States, their sub-goals and rewards for one kitchen.
+
+    Args:
+        planner: names the sub-goals.
+        layout: the kitchen.
+        states: how many.
+        source: who writes the rewards.
+        seed: of the states.
+    """
+    domain = domain_of(layout)
+    kitchen = CommandedKitchen(layout=layout)
+    kitchen.reset(seed)
+    found = generate_states(planner.caller, domain, planner.manual, [kitchen.in_words(0)], states, seed)
+    pairs = _pairs(planner, found)
+    rewards = builtin_rewards(layout) if source == "builtin" else _designed(planner, layout, source, seed, pairs)
+    return TrainingData(tuple(pairs), tuple(rewards))
+
+
+def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
+    """The best plan of every state, and for every other one what would be tried after it had failed."""
+    first = planner.plan(states)
+    failed = first[::2]
+    memories = [Memory() for _ in failed]
+    for plan, memory in zip(failed, memories, strict=True):
+        memory.failures.append(Failure(plan, "decomposition"))
+    second = planner.plan([plan.state for plan in failed], memories=memories)
+    return [(plan.state, plan.commands) for plan in (*first, *second)]
+
+
+def _designed(
+    planner: Planner, layout: str, source: RewardSource, seed: int, pairs: Sequence[Pair]
+) -> list[DesignedReward]:
+    """Tests by the model for the sub-goals that are planned, without doubles; the domain's own for the others."""
+    table = features_of(Kitchen(LAYOUTS[layout]))
+    play = random_play(layout, seed)
+    designer = RewardDesigner(planner.caller, domain_of(layout), table, play, planner.manual, game_code())
+    planned = without_doubles(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
+    written = {one.subgoal: one for one in designer.design(source, planned)}
+    return [written.get(builtin.subgoal, builtin) for builtin in builtin_rewards(layout)]
+
+
+def random_play(layout: str, seed: int) -> Transitions:
+    """Steps of chefs who go anywhere, from diverse states."""
+    world = CommandedKitchen(_TRIAL_WORLDS, layout=layout, actions="any")
+    world.reset(seed)
+    world.restore(read_states(world.kitchen, domain_of(layout).diverse_states(_TRIAL_WORLDS, seed)))
+    numbers, before, after, texts = np.random.default_rng(seed), [], [], []
+    for _ in range(_TRIAL_STEPS):
+        words = [world.in_words(index) for index in range(_TRIAL_WORLDS)]
+        before.append({name: value.copy() for name, value in world.state.items()})
+        world.step(numbers.integers(world.kitchen.size, size=(_TRIAL_WORLDS, 2)))
+        after.append({name: value.copy() for name, value in world.state.items()})
+        texts += [(old, world.in_words(index)) for index, old in enumerate(words)]
+    previous, current = (
+        {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
+        for moments in (before, after)
+    )
+    return Transitions(previous, current, tuple(texts))
+
+
+def offline_planner(layout: str) -> Planner:
+    """The planner by rule."""
+    domain = domain_of(layout)
+    return Planner(Caller(ChatClient(OfflineBackend(domain), 1), MODEL), domain)

@@ -1,0 +1,98 @@
+"""Trained teams of SAMA tested again, under other planners and conditions, without training them anew.
+
+A team's weights do not depend on who plans in its test, so a finished run serves every table of tests. This file must
+not know how a command line is read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.finding import find_stored, trial_folders
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.play.loading import LoadedPolicy, load_policy
+from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.run.final_evaluation import read_test_results, results_of
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.trials import parts_of
+from tune_experiments.sama.planning_metrics import TRANSCRIPT
+
+RESULTS, TRANSCRIPTS = "results.jsonl", "transcripts"
+_OWN = {RESULTS, "table.md", TRANSCRIPTS}
+
+
+def teams_of(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> Iterator[LoadedPolicy]:
+    """The teams of a run whose trials have finished, in the order of its table.
+
+    Args:
+        run: folder of a run of sama_overcooked or sama_ablations; others of its trials may still train.
+        methods: rows that are wanted; all by default.
+        tasks: kitchens that are wanted; all by default.
+
+    Raises:
+        UserError: no run folder of these, or no such team in it.
+    """
+    experiment, config = find_stored(*read_config(run), (), run / CONFIG_FILE)
+    if not isinstance(config, SamaConfig):
+        raise UserError(f"{run} is a run of {experiment.name}; name one of sama_overcooked or sama_ablations")
+    found = False
+    for method, seeds in trial_folders(experiment, config, run).items():
+        row, layout = parts_of(method)
+        if (not methods or row in methods) and (not tasks or layout in tasks):
+            for _, folder in sorted(seeds.items()):
+                if read_test_results(folder) is not None:
+                    found = True
+                    yield load_policy(folder)
+    if not found:
+        raise UserError(f"{run} has no finished trial of these rows and kitchens; let it train, or name others")
+
+
+def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mapping[str, Any], out: Path) -> list[Result]:
+    """Test one team and write its rows and transcripts; rows of an earlier test of the same kind are replaced.
+
+    Args:
+        experiment: whose test it is.
+        team: who is tested.
+        changes: fields of the team's configuration that the test has instead.
+        out: folder of the results.
+    """
+    config = dataclasses.replace(team.config, **changes)
+    experiment.check(config)
+    found = experiment.evaluate_trial(config, team.method, team.policy, team.trial_folder)
+    _write_transcripts(out / TRANSCRIPTS / f"{team.method}-seed{team.seed}", found)
+    rows = [
+        row
+        for world, episodes in found.items()
+        for row in results_of(experiment, team.method, team.seed, world, episodes, team.env_steps)
+    ]
+    replace_rows(out / RESULTS, rows)
+    return rows
+
+
+def check_out(out: Path) -> None:
+    """Refuse a folder that holds other things than tests of teams.
+
+    Raises:
+        UserError: there are others.
+    """
+    foreign = sorted(path.name for path in out.glob("*") if path.name not in _OWN)
+    if foreign:
+        raise UserError(f"{out} holds other files ({foreign[0]}, ...); give --out a new folder")
+
+
+def _write_transcripts(folder: Path, found: Mapping[str, Episodes]) -> None:
+    for world, episodes in found.items():
+        text = str(episodes.get(TRANSCRIPT, np.array("")))
+        if text:
+            folder.mkdir(parents=True, exist_ok=True)
+            name = world.replace(",", "").replace(": ", "_").replace(" ", "_")
+            write_atomically(folder / f"{name}.md", text)

@@ -1,0 +1,114 @@
+"""Soups and reward of an episode, one table a kitchen: rows, or the conditions of an ablation, below each other.
+
+Below it stands who planned, how soups are counted, and how many of a model's rewards the built-in ones stood in for
+while training.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from tune_experiments.overcooked.tables import PUBLISHED
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.sama.kitchen.evaluation import CONDITION, RULES_SCRIPTED
+from tune_experiments.sama.kitchen.kitchens import FALLEN_BACK
+from tune_experiments.sama.kitchen.trials import parts_of
+from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
+
+COLUMNS = ("soups", "reward", "standing_soups", "rounds", "reached_rounds", "wasted_steps")
+_OF_TESTS = (QUESTIONS, BY_RULE)
+COUNTING = (
+    "`soups` and `reward` count all env steps of an episode, those of undone rounds too; `standing_soups` is the "
+    "paper's count, which leaves undone rounds out."
+)
+PLANNED_BY_RULES = (
+    "Planner: rules, written by hand (tuned worths, exhaustive search over structured state); prompts, manual and "
+    "shots do not reach them."
+)
+
+
+def of_training(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """How often built-in rewards stood in for a model's; nothing where no model wrote any.
+
+    Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
+    """
+    episodes = [row for row in rows if f"episode/{FALLEN_BACK[0]}" in row]
+    fallen_back = [[row[f"episode/{name}"] for name in FALLEN_BACK] for row in episodes]
+    if not fallen_back:
+        return {}
+    subgoals, queries = zip(*fallen_back, strict=True)
+    return {parts_of(method)[1]: dict(zip(FALLEN_BACK, (max(subgoals), sum(queries) / len(queries)), strict=True))}
+
+
+def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """One table for each kitchen that was tested.
+
+    Args:
+        results: rows of results.jsonl.
+        caption: of the experiment.
+    """
+    kitchens = dict.fromkeys(parts_of(line.method)[1] for line in results)
+    return [_table(results, kitchen, caption) for kitchen in kitchens]
+
+
+def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
+    title = f"{caption}: {kitchen}"
+    lines = _without_doubles(
+        dataclasses.replace(line, table=title, method=_label(line), world=kitchen)
+        for line in results
+        if parts_of(line.method)[1] == kitchen
+    )
+    aside = (*FALLEN_BACK, *_OF_TESTS)
+    table = make_table([line for line in lines if line.metric not in aside], title, COLUMNS)
+    known = PUBLISHED.get(kitchen)
+    note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
+    caption = f"{table.caption}{_planned_by(lines)} {COUNTING}{note}{_fallen_back(lines)}"
+    return dataclasses.replace(table, caption=caption)
+
+
+def _without_doubles(lines: Iterable[Result]) -> list[Result]:
+    """All lines but those that repeat an untrained row, which does not depend on the seed."""
+    found: dict[tuple[str, str, str, int | None], Result] = {}
+    for line in lines:
+        is_untrained = line.method == RULES_SCRIPTED
+        untrained = dataclasses.replace(line, env_steps=None) if is_untrained else line
+        found.setdefault((line.method, line.split, line.metric, None if is_untrained else line.seed), untrained)
+    return list(found.values())
+
+
+def _planned_by(lines: Sequence[Result]) -> str:
+    """Who planned in the tests, and how much was asked; nothing where no row has a planner."""
+    asked, by_rule = ([line.value for line in lines if line.metric == name] for name in _OF_TESTS)
+    if not by_rule:
+        return ""
+    questions = f"{min(asked):.0f} to {max(asked):.0f} questions an episode."
+    if min(by_rule) == 1.0:
+        return f" {PLANNED_BY_RULES} {questions}"
+    shares = [100 * line.value for line in lines if line.metric == BY_RULE and line.method != RULES_SCRIPTED]
+    return (
+        f" Planner: a language model, except in `{RULES_SCRIPTED}`; rules written by hand answered in its place "
+        f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"
+    )
+
+
+def _fallen_back(lines: Sequence[Result]) -> str:
+    """A sentence for each row and seed with rewards by a model."""
+    subgoals, queries = (
+        {(line.method, line.seed): line.value for line in lines if line.metric == name} for name in FALLEN_BACK
+    )
+    return "".join(
+        f" Rewards of {method}, seed {seed}: built-in ones stood in for the model's in {subgoals[method, seed]:g} "
+        f"sub-goals, {100 * share:.1f} % of the queries in training."
+        for (method, seed), share in queries.items()
+        if (method, seed) in subgoals
+    )
+
+
+def _label(line: Result) -> str:
+    """The row, and under which condition, or after which stage of training, it was tested where there are several."""
+    row, kitchen = parts_of(line.method)
+    if line.world.startswith(f"{kitchen}{CONDITION}{RULES_SCRIPTED}"):
+        return RULES_SCRIPTED
+    return row + line.world.removeprefix(kitchen).replace(CONDITION, ", ", 1)

@@ -1,0 +1,193 @@
+"""From settings to a training run of one row in one kitchen.
+
+A method is a row and a kitchen, `sama-cramped_room`. What is asked of a planner before training is asked by the process
+that leads the trial, when it begins; worlds that are only looked at have pairs by rule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rl_envs.overcooked.kitchen import Kitchen
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.observation import SYMBOLS
+from rl_models.networks.sama import SamaSizes
+from rl_models.planners.rewards import DesignedReward, RewardSource
+from rl_models.planners.subgoal_data import Pair
+from rl_models.policy import TeamPolicy
+from rl_models.teams.sama_team import sama_team
+from rl_models.text.choice import text_encoder
+from rl_models.training.algorithm import Algorithm
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import Episodes, TrialPlan, make_rllib_algorithm
+from tune_experiments.overcooked import trials as overcooked
+from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
+from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.sama.kitchen.commands import command_texts, domain_of, manual_sentences
+from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
+from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
+from tune_experiments.sama.manuals import manual_of
+from tune_experiments.sama.planning import check_planner, planner_of
+
+SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
+WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
+"""Rows that are called after the source of their rewards."""
+VALIDATION_SEED = 500
+"""Of the states that weights are chosen by; training has others."""
+_VALIDATION_STATES, _SHOWN_STATES = 200, 8
+
+
+def methods_of(config: SamaConfig) -> list[str]:
+    """Every row in every kitchen."""
+    return [f"{row}-{layout}" for layout in config.tasks for row in config.methods]
+
+
+def parts_of(method: str) -> tuple[str, str]:
+    """Row and kitchen of a method."""
+    row, _, layout = method.partition("-")
+    return row, layout
+
+
+def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+    """One method with one seed; `trial_folder` as for `Experiment.plan`.
+
+    Raises:
+        UserError: no method is called so.
+    """
+    if method not in methods_of(config):
+        raise UserError(f"a method must be one of {', '.join(methods_of(config))}, not {method!r}")
+    row, layout = parts_of(method)
+    if row in UNPLANNED:
+        return _unplanned(config, row, layout, seed)
+    config = of_row(config, row)
+    return dataclasses.replace(
+        overcooked.plan_of(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
+        make_world=functools.partial(make_rounds, config, layout, sees_commands=row != BLIND),
+        build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
+        validate=functools.partial(validate, config, layout, row != BLIND),
+        chosen_by="completed",
+        make_algorithm=functools.partial(_prepared_algorithm, config, layout, trial_folder),
+    )
+
+
+def of_row(config: SamaConfig, row: str) -> SamaConfig:
+    """The settings with what a row's name says of its rewards."""
+    return dataclasses.replace(config, reward_source=WRITTEN[row]) if row in WRITTEN else config
+
+
+def make_rounds(
+    config: SamaConfig,
+    layout: str,
+    num_worlds: int = 1,
+    first_world: int = 0,
+    pairs: Sequence[Pair] | None = None,
+    **arguments: Any,
+) -> SubgoalKitchen:
+    """Worlds to learn in; with a few pairs by rule where none are given."""
+    return SubgoalKitchen(
+        num_worlds,
+        first_world,
+        layout=layout,
+        pairs=pairs or prepare_training_data(offline_planner(layout), layout, _SHOWN_STATES, "builtin", 0).pairs,
+        share=config.share,
+        max_episode_steps=config.round_steps,
+        **arguments,
+    )
+
+
+def make_test_rounds(config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
+    """Rounds in the run's first kitchen, to look at; the test itself plays whole episodes (`evaluation.py`)."""
+    return make_rounds(config, config.tasks[0], num_worlds)
+
+
+def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
+    """Rounds from states that training does not have, planned by rule."""
+    data = prepare_training_data(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
+    with closing(
+        make_rounds(config, layout, config.valid_episodes, pairs=data.pairs, sees_commands=sees_commands)
+    ) as world:
+        return Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
+
+
+def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
+    """Ask for states, sub-goals and rewards, then train on them."""
+    planner = planner_of(config, layout, trial.seed, trial_folder)
+    data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
+    return make_rllib_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
+
+
+def with_training_data(
+    trial: TrialPlan, manual: str, pairs: Sequence[Pair], rewards: Sequence[DesignedReward]
+) -> TrialPlan:
+    """The plan with all that was asked for before: its processes need neither a planner nor the trial's folder."""
+    build_policy: Callable[..., TeamPolicy] = trial.build_policy
+    return dataclasses.replace(
+        trial,
+        make_world=functools.partial(trial.make_world, pairs=pairs, rewards=rewards),
+        build_policy=functools.partial(build_policy, manual=manual),
+    )
+
+
+def make_symbol_kitchen(
+    settings: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **arguments: Any
+) -> SymbolKitchen:
+    """Whole episodes of the game, seen and played as SAMA's network does it."""
+    return SymbolKitchen(num_worlds, first_world, **arguments_of(settings) | arguments)
+
+
+UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
+"""Rows that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
+
+
+def check(config: SamaConfig) -> None:
+    """Refuse a run whose planner could not answer.
+
+    Raises:
+        UserError: what is missing.
+    """
+    if set(config.methods) - set(UNPLANNED):
+        check_planner(config)
+
+
+def play_unplanned(
+    row: str, settings: OvercookedConfig, episodes: int, is_greedy: bool, policy: TeamPolicy
+) -> Episodes:
+    """Whole episodes of such a row's team, paid for soups alone."""
+    return episodes_of(UNPLANNED[row].make_world(settings, episodes), policy, is_greedy)
+
+
+def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPlan:
+    settings = _as_overcooked(config, layout)
+    build: Callable[[], TeamPolicy] = functools.partial(
+        commanded_team, config, layout, seed, manual=domain_of(layout).manual
+    )
+    if row == SELF_PLAY:
+        build = functools.partial(overcooked.self_play_team, settings, seed)
+    return dataclasses.replace(
+        overcooked.plan_of(settings, UNPLANNED[row], seed),
+        build_policy=build,
+        validate=functools.partial(play_unplanned, row, settings, settings.valid_episodes, config.is_greedy),
+    )
+
+
+def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:
+    """The settings that both kinds of rows have."""
+    shared: dict[str, Any] = {**config.plan_arguments(), "test_episodes": config.test_episodes}
+    return OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps, **shared | changes)
+
+
+def commanded_team(
+    config: SamaConfig, layout: str, seed: int, trial_folder: Path | None = None, manual: str | None = None
+) -> TeamPolicy:
+    """Chefs who read their commands and a manual: the trial's own, unless it is handed to them."""
+    commands, kitchen = command_texts(layout), Kitchen(LAYOUTS[layout])
+    sizes = SamaSizes(NUM_CHEFS, len(SYMBOLS), kitchen.height, kitchen.width, len(commands))
+    sentences = (*commands, *manual_sentences(manual or manual_of(config, layout, trial_folder)))
+    return sama_team(config.network, sizes, lambda: text_encoder(config.encoder, sentences, sentences), seed)

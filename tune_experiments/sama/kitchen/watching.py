@@ -1,0 +1,96 @@
+"""Records of episodes under a planner, with everything that it and its rounds wrote down (SAMA, section 3.4)."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_models.planners.rounds import PlanningLoop
+from tune_experiments.play.episode import Episode, EpisodeRecorder
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.spectator import Note, Spectator
+from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.kitchen.planned_play import PlannedPlay
+from tune_experiments.sama.kitchen.trials import BLIND, parts_of
+from tune_experiments.sama.planning import loop_of
+
+_ENTRY = re.compile(r"^#{2,3} (.*)$", re.MULTILINE)
+
+
+class PlannerSpectator(Spectator):
+    """Tells at each moment what has been added to the transcript since the last one."""
+
+    def __init__(self, loaded: LoadedPolicy, loop: PlanningLoop) -> None:
+        super().__init__(loaded)
+        self._transcript, self._read = loop.planner.caller.transcript, 0
+
+    def notes(self, world: CommandedKitchen, index: int) -> tuple[Note, ...]:
+        """New entries of the transcript: goals, sub-goals, results, questions, replies and reflections."""
+        text = self._transcript.text
+        new, self._read = text[self._read :], len(text)
+        _, *parts = _ENTRY.split(new)
+        return tuple(Note(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True))
+
+    def last_notes(self, world: CommandedKitchen, index: int) -> tuple[Note, ...]:
+        """What was written after the last step."""
+        return self.notes(world, index)
+
+
+def record_planned(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int) -> list[Episode]:
+    """Episodes of a team under its planner, one after another; steps of rounds that were undone are in them."""
+    return [_record(loaded, seed + number, most_steps) for number in range(episodes)]
+
+
+def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
+    config, (row, layout) = loaded.config, parts_of(loaded.method)
+    loop = loop_of(config, layout, seed, loaded.trial_folder)
+    limit = min(config.max_episode_steps, most_steps)
+    world = CommandedKitchen(1, layout=layout, sees_commands=row != BLIND, max_episode_steps=limit)
+    with contextlib.closing(world), loaded.showing_attention():
+        cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", most_steps)
+        found = PlannedPlay(world, cook, loop, config.round_steps).run(seed)
+        is_cut = cook.is_cut or limit < config.max_episode_steps
+        return cook.end({} if is_cut else {name: float(np.mean(found[name])) for name in found if name != "reward"})
+
+
+class _Cook:
+    """Chefs who are recorded while they carry out their commands (`executors.Executor`)."""
+
+    def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, most_steps: int) -> None:
+        self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, most_steps
+        self._recorder: EpisodeRecorder | None = None
+        self._paid: Sequence[float] = ()
+        self.is_cut = False
+
+    def __call__(self, world: CommandedKitchen) -> Array:
+        loaded, obs = self._loaded, world.observe()
+        if self._recorder is None:
+            loaded.reset(0, world.texts)
+            loaded.is_greedy = loaded.config.is_greedy
+            self._recorder = EpisodeRecorder(loaded, world, 0, self._title, self._spectator)
+        else:
+            self._pay(world)
+        uniforms = world.chance.policy_uniforms(1 + world.num_agents)
+        actions: Array = loaded.act(obs, uniforms=uniforms)
+        if len(self._recorder.episode.steps) < self._most:
+            self._recorder.choose(obs, actions)
+        else:
+            self.is_cut = True
+        self._paid = world.state["episode_return"][0].tolist()
+        return actions
+
+    def end(self, metrics: dict[str, float]) -> Episode:
+        """The record of the whole episode."""
+        assert self._recorder is not None
+        self._recorder.reward([0.0] * len(self._paid))
+        return self._recorder.end(metrics)
+
+    def _pay(self, world: CommandedKitchen) -> None:
+        """What the last step paid; a step whose round was undone afterwards pays nothing."""
+        assert self._recorder is not None
+        now = world.state["episode_return"][0].tolist()
+        self._recorder.reward([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])

@@ -1,0 +1,97 @@
+"""Every setting of a run of SAMA on MiniRTS, with the laptop's values as defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from pydantic import NonNegativeInt, PositiveInt
+
+from rl_envs.minirts.opponents import opponent_of
+from tune_experiments.core.checks import check_some
+from tune_experiments.core.errors import UserError
+from tune_experiments.red.config import RedConfig
+from tune_experiments.sama.minirts.domain import game_of
+from tune_experiments.sama.minirts.planned_rts import Sight
+from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.planner_config import PlannerConfig, absolute
+
+RtsRow: TypeAlias = Literal["scripted_2", "scripted_3", "learned_2", "learned_3"]
+Test: TypeAlias = Literal[
+    "plain", "commanders", "sights", "reflections", "erring", "random", "goals", "prompts", "rewards"
+]
+LEARNED = "learned"
+_OPPONENTS = {2: "medium_two", 3: "medium_three"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RtsConfig(PlannerConfig):
+    """One run; nothing is trained in it, and an env step is a decision of 50 ticks."""
+
+    methods: tuple[RtsRow, ...] = ("scripted_2", "scripted_3")
+    """Teams that play under the planner: scripted_2 and scripted_3, two or three agents whose commands fixed rules
+    carry out; learned_2 and learned_3, agents that RED has trained (--team)."""
+    team: str = ""
+    """Run folder, trial folder or checkpoint of red_minirts.py, whose team carries commands out in the rows learned_2
+    and learned_3."""
+    tests: tuple[Test, ...] = ("plain", "commanders", "sights", "reflections", "erring", "random", "goals")
+    """Groups of tests: plain, the planner as it is set; commanders, RED's oracle and silence; sights, what the planner
+    sees; reflections, fewer of them; erring, a planner that errs, with reflections and with retries; random, shares of
+    random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (a language model alone); rewards,
+    tests of sub-goals by predicate and by code."""
+    sight: Sight = field(default="fair", metadata={"renamed_values": {"told": "types"}})
+    """What the planner sees: fair, what the team sees or remembers; full, everything; types, as fair, and the types
+    that the enemy trains."""
+    opponents: tuple[str, ...] = ()
+    """Names of the opponents, of which each game draws one; by default medium_two against two agents and medium_three
+    against three."""
+    min_round_steps: PositiveInt = field(default=4, metadata={"renamed_from": "least_round_decisions"})
+    """Smallest number of env steps of a round, which are decisions; in 4 a factory trains a unit."""
+    round_steps: PositiveInt = field(default=12, metadata={"renamed_from": "round_decisions"})
+    """Number of env steps, which are decisions, after which a round is over."""
+    max_episode_steps: PositiveInt = 256
+    """Number of decisions after which a game stops as a draw."""
+    test_seed: NonNegativeInt = 42
+    """Seed of the test games of seed 0; those of seed k have this number plus k."""
+    budget_env_steps: PositiveInt = 1
+    """Without effect, because nothing is trained."""
+    validate_every_env_steps: PositiveInt = 1
+    """Without effect, because nothing is trained."""
+    checkpoint_every_env_steps: PositiveInt = 1
+    """Without effect, because nothing is trained."""
+    valid_episodes: PositiveInt = 1
+    """Without effect, because nothing is trained."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no run can have."""
+        super().__post_init__()
+        object.__setattr__(self, "team", self.team if self.team.startswith("pretrained/") else absolute(self.team))
+        check_some(self, "tests")
+        if self.min_round_steps > self.round_steps:
+            raise UserError(
+                f"--min-round-steps must be at most --round-steps, which is {self.round_steps}, "
+                f"not {self.min_round_steps}"
+            )
+        is_learned = any(method.startswith(LEARNED) for method in self.methods)
+        if is_learned and not self.team:
+            raise UserError("--methods learned_2 and learned_3 need a team that RED has trained: add --team RUN")
+        if self.team and not is_learned:
+            raise UserError("--team is for the rows learned_2 and learned_3: add --methods learned_2 or leave it out")
+        for name in self.opponents:
+            try:
+                opponent_of(name)
+            except ValueError as error:
+                raise UserError(f"--opponents: {error}") from error
+
+    def game(self, task: str) -> PlannedGame:
+        """MiniRTS for so many agents."""
+        return game_of(int(task))
+
+    def opponents_of(self, num_agents: int) -> tuple[str, ...]:
+        """Names of the opponents of a team."""
+        return self.opponents or (_OPPONENTS[num_agents],)
+
+    def red(self, num_agents: int) -> RedConfig:
+        """The same games as RED's configuration names them."""
+        limit = self.max_episode_steps
+        return RedConfig(agents=num_agents, opponents=self.opponents_of(num_agents), max_episode_steps=limit)

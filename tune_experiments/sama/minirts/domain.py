@@ -1,0 +1,244 @@
+"""MiniRTS for the planner: words, and rules in the place of a language model.
+
+States come and go in the world's sentences and one line more (`scene.py`). This file must not know how the planner
+asks.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Collection, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import rl_envs.minirts
+from rl_envs.minirts.symbols import (
+    ARMY,
+    BARRACK,
+    BLACKSMITH,
+    FACTORY,
+    FIRST_BUILDING,
+    HALL,
+    MAX_HP,
+    NUM_CELLS,
+    NUM_TYPES,
+    PEASANT,
+    SIDE,
+    STABLE,
+    UNITS,
+    WORKSHOP,
+)
+from rl_models.planners.code_index import CodeIndex
+from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
+from tune_experiments.sama.minirts import wording
+from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, assignments, choices, wanted
+from tune_experiments.sama.minirts.scene import NOBODY, Scene
+from tune_experiments.sama.minirts.subgoals import (
+    EARN,
+    EQUIP,
+    FAR,
+    FIGHT,
+    GOALS,
+    OF_TEXT,
+    SCOUT,
+    SUBGOALS,
+    TRAIN,
+    Subgoal,
+    cost,
+    reward_code,
+    word_of,
+)
+from tune_experiments.sama.planned_game import PlannedGame
+
+MONEY, KNOWN, EQUIPPED, ARMED, ATTACKED = (
+    "there is money",
+    "the enemy is known",
+    "a factory stands",
+    "an army stands",
+    "the enemy is attacked",
+)
+_PRICE_OF_A_FACTORY = 150
+_SCENES_KEPT = 1024
+_FACTORIES = (BARRACK, BLACKSMITH, STABLE, WORKSHOP)
+
+
+class RtsDomain:
+    """`Domain` for a team of one to three agents."""
+
+    goals: tuple[str, ...] = GOALS
+    objects: tuple[str, ...] = wording.OBJECTS
+    aims: tuple[str, ...] = ("win", "lose", "destroy")
+    deeds: tuple[str, ...] = ("mine", "build", "train", "attack", "scout")
+    subgoals: tuple[ValidSubgoal, ...] = tuple(ValidSubgoal(one.text, one.predicate) for one in SUBGOALS)
+    skills: tuple[Skill, ...] = (
+        Skill(EARN, frozenset(), frozenset({MONEY})),
+        Skill(SCOUT, frozenset(), frozenset({KNOWN})),
+        Skill(EQUIP, frozenset({MONEY, KNOWN}), frozenset({EQUIPPED})),
+        Skill(TRAIN, frozenset({MONEY, KNOWN, EQUIPPED}), frozenset({ARMED})),
+        Skill(FIGHT, frozenset({ARMED}), frozenset({ATTACKED})),
+    )
+    final_facts = frozenset({ATTACKED})
+    predicate_example = "change(team(stable)) >= 1"
+
+    def __init__(self, num_agents: int) -> None:
+        """Make the words.
+
+        Args:
+            num_agents: N.
+        """
+        self.name = f"minirts_{num_agents}"
+        self.agents = tuple(wording.agent_name(number) for number in range(num_agents))
+        rules = files("tune_experiments.sama.minirts").joinpath("manual.txt").read_text(encoding="utf-8").strip()
+        self.map = wording.describe_team(num_agents)
+        self.manual = f"{rules}\n{self.map}"
+        self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))
+
+    def check(self, state: str) -> str:
+        """As `Domain.check`."""
+        return self._scene(state).text
+
+    def situation(self, state: str) -> str:
+        """As `Domain.situation`."""
+        return wording.situation(self._scene(state))
+
+    def statuses(self, state: str) -> tuple[str, ...]:
+        """As `Domain.statuses`."""
+        return wording.statuses(self._scene(state))
+
+    def as_json(self, state: str, agent: int) -> Any:
+        """As `Domain.as_json`; `me` is the agent that a reward is for."""
+        scene = self._scene(state)
+        hand = scene.hands[agent]
+        numbers = {"idle": hand.idle_peasants, "gathering": hand.gathering, "attacking": hand.attacking}
+        return {
+            "decision": scene.decision,
+            "money": scene.money,
+            "seen": scene.seen,
+            "team": _by_name(scene.own),
+            "enemies": _by_name(scene.enemies),
+            "me": {"own": _by_name(hand.own), **numbers},
+        }
+
+    def code(self, subgoal: str) -> str:
+        """As `Domain.code`."""
+        return reward_code(OF_TEXT[subgoal])
+
+    def facts(self, state: str) -> frozenset[str]:
+        """As `Domain.facts`."""
+        scene = self._scene(state)
+        own, kinds = scene.own, wanted(scene)
+        tests = {
+            MONEY: scene.money >= _PRICE_OF_A_FACTORY,
+            KNOWN: bool(scene.threats),
+            EQUIPPED: any(own[FACTORY[kind]] for kind in kinds),
+            ARMED: sum(own[kind] for kind in ARMY) >= ENOUGH_TO_ATTACK,
+        }
+        return frozenset(fact for fact, holds in tests.items() if holds)
+
+    def diverse_states(self, count: int, seed: int) -> list[str]:
+        """As `Domain.diverse_states`: drawn from what teams may have and see."""
+        numbers, found = random.Random(seed), dict[str, None]()
+        while len(found) < count:
+            found[_draw(len(self.agents), numbers)] = None
+        return list(found)
+
+    def goal_list(self, state: str, length: int) -> tuple[str, ...]:
+        """As `Domain.goal_list`: one army after another, beginning with what this state is nearest to."""
+        facts = self.facts(state)
+        first = [EARN] * (MONEY not in facts) + [SCOUT] * (KNOWN not in facts) + [EQUIP] * (EQUIPPED not in facts)
+        whole = [*[TRAIN] * ENOUGH_TO_ATTACK, FIGHT, FIGHT]
+        start = whole[ENOUGH_TO_ATTACK:] if ARMED in facts else []
+        return tuple((start + first + whole * length)[:length])
+
+    def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
+        """As `Domain.decompose`; sub-goals stand in the order of the valid ones, so they do not tell whose they are."""
+        scene, first, fresh = self._scene(state), None, None
+        for chosen in choices(scene, goal):
+            first = first or chosen
+            if tuple(sorted(one.text for one in chosen)) not in failed:
+                fresh = chosen
+                break
+        chosen = fresh or first or ()
+        ordered = sorted(chosen, key=SUBGOALS.index)
+        leading = min((one.goal for one in ordered), key=(FIGHT, TRAIN, EQUIP, SCOUT, *GOALS).index)
+        texts = tuple(one.text for one in ordered)
+        return Decomposition(wording.thoughts(scene, goal or leading, texts, wanted(scene)), goal or leading, texts)
+
+    def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
+        """As `Domain.allocate`."""
+        scene, texts = self._scene(state), tuple(subgoals)
+        found = sorted(assignments(scene, _read(texts)), key=lambda one: one[1])
+        fresh = [one for one in found if tuple(texts[place] for place in one[0]) not in failed]
+        order, price = (fresh or found)[0]
+        return Allocation(wording.thoughts_on_allocation(scene, texts, order, price < FAR), order)
+
+    def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
+        """As `Domain.find_fault`: an agent must be able to begin each sub-goal, and the one that has it must be."""
+        scene, kinds = self._scene(state), _read(subgoals)
+        for one in kinds:
+            if all(cost(scene, agent, one) >= FAR for agent in range(len(self.agents))):
+                return Fault(f'No agent can begin to "{one.text}" now, so the sub-goals are at fault.', "decomposition")
+        for agent, which in enumerate(order):
+            if cost(scene, agent, kinds[which]) >= FAR:
+                clause = f'{self.agents[agent]} cannot begin to "{kinds[which].text}" now'
+                if any(price < FAR for _, price in assignments(scene, kinds)):
+                    return Fault(f"{clause}, but another can, so the allocation is at fault.", "allocation")
+                return Fault(f"{clause}, and no allocation suits all agents.", "decomposition")
+        return Fault("Each agent could begin, so other sub-goals may be easier to reach.", "decomposition")
+
+
+def _read(texts: Sequence[str]) -> list[Subgoal]:
+    return [OF_TEXT[text] for text in texts]
+
+
+def _by_name(numbers: Any) -> dict[str, int]:
+    """Every type's number, by the word that predicates have for it."""
+    return {word_of(kind): int(numbers[kind]) for kind in range(PEASANT, NUM_TYPES)}
+
+
+def _draw(num_agents: int, numbers: random.Random) -> str:
+    """A legal state: a hall, peasants, some factories and units of each side; enemies may be out of sight."""
+    own = [HALL, *[PEASANT] * numbers.randint(1, 6), *numbers.sample(_FACTORIES, numbers.randint(0, 2))]
+    own += [numbers.choice(ARMY) for _ in range(numbers.randint(0, 8))]
+    enemies = [*([HALL] if numbers.random() < 0.5 else []), *numbers.sample(_FACTORIES, numbers.randint(0, 1))]
+    enemies += [numbers.choice(ARMY) for _ in range(numbers.randint(0, 5))]
+    visible = numbers.randint(100, 400)
+    lines = [
+        f"You have {10 * numbers.randint(0, 60)} money, you see {visible} of {NUM_CELLS} cells, and you have seen "
+        f"{numbers.randint(0, NUM_CELLS - visible)} others before."
+    ]
+    for k, kind in enumerate(sorted(own)):
+        activity = numbers.choice(("idle", "gathers resource 0")) if kind == PEASANT else "idle"
+        lines.append(
+            f"own {k} of agent {numbers.randrange(num_agents)}: {UNITS[kind]} {_place(kind, numbers)}; {activity}."
+        )
+    for k, kind in enumerate(sorted(enemies)):
+        sight = numbers.choice(("in sight", "out of sight")) if kind >= FIRST_BUILDING else "in sight"
+        lines.append(f"enemy {k}: {UNITS[kind]} {_place(kind, numbers)}; {sight}.")
+    lines.append(f"resource 0: {_place(0, numbers)}; out of sight.")
+    seen = sorted({kind for kind in enemies if kind in ARMY})
+    lately = ", ".join(f"{numbers.randint(1, 200)} % {UNITS[kind]}" for kind in seen) or NOBODY
+    return "\n".join([*lines, f"Decision {numbers.randrange(256)}. Seen lately: {lately}."])
+
+
+def _place(kind: int, numbers: random.Random) -> str:
+    x, y = numbers.randrange(SIDE), numbers.randrange(SIDE)
+    return f"at x {x}, y {y}, hp {MAX_HP[kind]} of {MAX_HP[kind]}"
+
+
+# ------------------------------------------------------------------------------- as the planner's game
+
+
+@functools.cache
+def game_of(num_agents: int) -> PlannedGame:
+    """The game of so many agents."""
+    domain = RtsDomain(num_agents)
+    return PlannedGame("MiniRTS", domain, domain.map, game_code)
+
+
+@functools.cache
+def game_code() -> CodeIndex:
+    """The game's source, to be looked up by words."""
+    return CodeIndex.of_folder(Path(rl_envs.minirts.__file__).parent)

@@ -1,0 +1,85 @@
+"""Who says that a sub-goal is reached: built-in predicates, or what the planner's model writes (SAMA, section 3.3).
+
+What a model writes is tried on rounds of play before it is used: games in which scripted agents get drawn phrases.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from rl_envs.minirts.symbols import ARMY, FACTORY
+from rl_models.planners.planner import Planner
+from rl_models.planners.reward_book import RewardBook
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
+from tune_experiments.red.commanders import ASKING
+from tune_experiments.sama.minirts.executors import FORMS, scripted
+from tune_experiments.sama.minirts.features import feature_table, moment_of
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.subgoals import OF_TEXT, SUBGOALS, WAIT
+from tune_experiments.sama.planned_game import PlannedGame
+
+_WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
+_TRIAL_SEED = 17
+_DRAWN_EVERY = 3
+"""Of the rounds each third has drawn phrases; in the others a world's agents build a factory and train its unit."""
+
+
+def open_book(source: RewardSource, planner: Planner, game: PlannedGame) -> RewardBook:
+    """Tests of all sub-goals; close it, for tests in Python run in processes.
+
+    Args:
+        source: who writes them.
+        planner: asks the model where one writes.
+        game: of the team.
+    """
+    return RewardBook(_designed(source, planner, game), game.domain, feature_table(), _texts)
+
+
+def _designed(source: RewardSource, planner: Planner, game: PlannedGame) -> list[DesignedReward]:
+    if source == "builtin":
+        return [DesignedReward(one.text, "builtin", one.predicate) for one in SUBGOALS]
+    play = transitions(len(game.domain.agents))
+    designer = RewardDesigner(planner.caller, game.domain, feature_table(), play, planner.manual, game.code())
+    waiting = OF_TEXT[WAIT]  # is always reached, so that there is nothing to tell apart
+    designed = designer.design(source, [one.text for one in SUBGOALS if one is not waiting])
+    return [*designed, DesignedReward(WAIT, "builtin", waiting.predicate)]
+
+
+def transitions(num_agents: int) -> Transitions:
+    """Moments at the beginning and the end of short rounds, one pair for each world and round.
+
+    Args:
+        num_agents: N.
+    """
+    numbers, befores, afters, texts = random.Random(_TRIAL_SEED), list[Any](), list[Any](), list[tuple[str, str]]()
+    with closing(PlannedRts(_WORLDS, agents_per_side=num_agents, actions=FORMS[False])) as world:
+        world.reset(_TRIAL_SEED)
+        for number in range(_ROUNDS):
+            before, states = moment_of(world.seen), world.states(range(_WORLDS))
+            for index, agent in np.ndindex(_WORLDS, num_agents):
+                drawn = numbers.choice(SUBGOALS).phrase
+                world.tell(index, agent, drawn if number % _DRAWN_EVERY == 0 else _chain(index, number))
+            for _ in range(_DECISIONS):
+                world.step(scripted(world))
+            befores.append(before)
+            afters.append(moment_of(world.seen))
+            texts += zip(states, world.states(range(_WORLDS)), strict=True)
+    return Transitions(_joined(befores), _joined(afters), tuple(texts))
+
+
+def _chain(world: int, number: int) -> str:
+    """The command of a world's agents in a round: the factory of one type, or the type itself."""
+    kind = ARMY[world % len(ARMY)]
+    return ASKING[FACTORY[kind] if number % 2 else kind]
+
+
+def _joined(moments: list[Any]) -> dict[str, Any]:
+    return {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
+
+
+def _texts(moment: Any) -> Any:
+    return moment["texts"]

@@ -1,0 +1,132 @@
+"""MiniRTS under a planner: agents get commands, the planner sees so much of the game, and rounds can be undone.
+
+`sight` says what the planner's state holds: `fair`, what the team sees or remembers; `full`, all enemies and resources,
+whatever the fog hides; `types`, what the team sees and, in the place of whom it saw lately, the types that the
+enemy's script trains. The executor of the commands sees through the fog in no case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.minirts import kernels
+from rl_envs.minirts.batch import LEARNED_KEYS
+from rl_envs.minirts.game import GAME_NAMES
+from rl_envs.minirts.symbols import NUM_TYPES
+from rl_envs.minirts.text import team_view
+from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
+from tune_experiments.red.words_on_frames import with_lines
+from tune_experiments.sama.minirts.scene import in_words
+
+Sight: TypeAlias = Literal["fair", "full", "types"]
+_CLOCK = ("key", "episode", "step")
+
+
+@dataclass(frozen=True)
+class GameSnapshot:
+    """One game as it was: everything that its future depends on."""
+
+    record: np.void
+    learned: Array
+    others: Arrays
+    clock: tuple[int, ...]
+
+
+class PlannedRts(CommandedRts):
+    """B games whose agents get a planner's commands.
+
+    Attributes:
+        sight: what the planner sees.
+        seen: the game's own observations now, name -> [B, N, ...].
+        headlines: of each world, a line for pictures.
+    """
+
+    def __init__(
+        self, num_worlds: int = 1, first_world: int = 0, *, sight: Sight = "fair", is_read: bool = False, **game: Any
+    ) -> None:
+        """Prepare the worlds.
+
+        Args:
+            num_worlds: B.
+            first_world: number of the first world in the run.
+            sight: `fair`, `full` or `types`.
+            is_read: whether a network reads observations; without them a step costs less.
+            game: further arguments of `CommandedRts`.
+
+        Raises:
+            ValueError: an argument out of range.
+        """
+        if sight not in get_args(Sight):
+            raise ValueError(f"sight must be one of {', '.join(get_args(Sight))}, got {sight!r}")
+        self.sight, self._is_read = sight, is_read
+        self.seen: Arrays = {}
+        self.headlines = [""] * num_worlds
+        super().__init__(num_worlds, first_world, **{"commander": NARRATED} | game)
+        if not is_read:
+            self.observation_spec = {}
+
+    def states(self, worlds: Sequence[int]) -> list[str]:
+        """What the planner sees of these worlds, as text."""
+        rows = np.asarray(worlds, int)
+        seen = self._seen_by_planner(rows)
+        found = []
+        for place, world in enumerate(rows):
+            view = team_view(seen, place)
+            if self.sight == "types":
+                view["enemy_average"] = np.zeros(NUM_TYPES)
+                view["enemy_average"][self._enemies(int(world))] = 1
+            found.append(in_words(view, int(self.state["episode_length"][world])))
+        return found
+
+    def snapshot_of(self, world: int) -> GameSnapshot:
+        """A game as it is now."""
+        games = self.games
+        others = {
+            name: value[world].copy() for name, value in games.items() if name not in (*GAME_NAMES, *LEARNED_KEYS)
+        }
+        clock = tuple(int(getattr(self.chance, name)[world]) for name in _CLOCK)
+        return GameSnapshot(games.records[world].copy(), games.learned[world].copy(), others, clock)
+
+    def restore_game(self, world: int, snapshot: GameSnapshot) -> None:
+        """Restore one game; the others go on. `observe` shows it afterwards."""
+        games = self.games
+        games.records[world] = snapshot.record
+        games.learned[world] = 0
+        if len(snapshot.learned) == games.learned.shape[1]:
+            games.learned[world] = snapshot.learned
+        else:  # the tables have grown meanwhile
+            kernels.copy_learned(snapshot.learned, games.learned[world])
+        for name, value in snapshot.others.items():
+            games[name][world] = value
+        for name, moment in zip(_CLOCK, snapshot.clock, strict=True):
+            getattr(self.chance, name)[world] = moment
+
+    def render(self, index: int = 0) -> Array:
+        """The game from above, with the headline above it, [H, W, 3] uint8."""
+        return with_lines(super().render(index), [(self.headlines[index], True)])
+
+    def _checked(self, actions: Any) -> Any:
+        """A script's 351 factors are right by construction; to look at each of them costs as much as the game."""
+        return super()._checked(actions) if self._is_read else actions
+
+    def _observe(self, rows: Array) -> Arrays:
+        seen = super(CommandedRts, self)._observe(rows)
+        if len(rows) == self.num_worlds:
+            self.seen = seen
+        return self._as_read(seen, rows) if self._is_read else {}
+
+    def _seen_by_planner(self, rows: Array) -> Arrays:
+        if self.sight != "full":
+            return {name: value[rows] for name, value in self.seen.items()}
+        oracle = self.games["oracle"]
+        before = oracle[rows, 0].copy()
+        oracle[rows, 0] = True
+        try:
+            return super(CommandedRts, self)._observe(rows)
+        finally:
+            oracle[rows, 0] = before

@@ -1,0 +1,174 @@
+"""What the planner's rules know of one moment of MiniRTS: the world's sentences, parsed and counted.
+
+The state's text is `rl_envs/minirts/text.py`'s, with one line more: the number of the decision and the running average
+of enemies seen, which the world observes and its sentences leave out. This file must not choose anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.minirts.factored import C_ATTACK, C_BUILDING, C_GATHER, C_IDLE, C_UNIT
+from rl_envs.minirts.phrases import View
+from rl_envs.minirts.symbols import ARMY, FACTORY, FIRST_BUILDING, NUM_CELLS, PEASANT, UNITS
+from rl_envs.minirts.text import UnreadableStateError, describe, read
+from rl_models.planners.domain import StateTextError
+
+NOBODY = "nobody"
+LAST_LINE = re.compile(r"Decision (0|[1-9]\d{0,4})\. Seen lately: (.+)\.")
+_SHARE = re.compile(r"([1-9]\d{0,3}) % ([a-z]+)")
+_LEAST_SHARE = 1
+NEAR = 9
+"""Cells from a building within which an enemy fighter threatens it."""
+
+
+def in_words(view: View, decision: int) -> str:
+    """A moment as text.
+
+    Args:
+        view: of the whole team (`text.team_view`), with `enemy_average`.
+        decision: number of decisions before this one.
+    """
+    return f"{describe(view)}\n{last_line(decision, view['enemy_average'])}"
+
+
+def last_line(decision: int, average: Array | Sequence[float]) -> str:
+    """The line that the world's sentences do not have; averages [16] in hundredths of a unit, army types alone."""
+    shares = {kind: round(100 * float(average[kind])) for kind in ARMY}
+    seen = ", ".join(f"{share} % {UNITS[kind]}" for kind, share in shares.items() if share >= _LEAST_SHARE)
+    return f"Decision {decision}. Seen lately: {seen or NOBODY}."
+
+
+@dataclass
+class Hand:
+    """What one agent commands.
+
+    Attributes:
+        own: type -> number of objects.
+        idle_peasants, free_peasants: without a command; not building.
+        gathering, attacking: peasants that mine, fighters that attack.
+        idle_factories: type -> buildings of it that train nothing now.
+    """
+
+    own: Counter[int] = field(default_factory=Counter)
+    idle_peasants: int = 0
+    free_peasants: int = 0
+    gathering: int = 0
+    attacking: int = 0
+    idle_factories: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def fighters(self) -> int:
+        """Units of the army."""
+        return sum(self.own[kind] for kind in ARMY)
+
+
+class Scene:
+    """One moment.
+
+    Attributes:
+        view: arrays of the world's text.
+        decision: decisions before this one.
+        lately: army type -> hundredths of a unit, running average.
+        hands: of each agent.
+        coming: type -> objects that are being trained or built.
+        own: type -> finished objects of the team.
+        enemies: type -> enemy objects that are known now.
+        threats: army types that the enemy seems to train, the commonest first; those of its factories where none was
+            seen.
+    """
+
+    def __init__(self, num_agents: int, text: str) -> None:
+        """Read a state.
+
+        Raises:
+            StateTextError: it is none, or of another number of agents.
+        """
+        body, _, last = text.rpartition("\n")
+        found = LAST_LINE.fullmatch(last)
+        if found is None:
+            raise StateTextError(f"its last line must name the decision and who was seen lately, not {last[:80]!r}")
+        self.decision, self.lately = int(found[1]), _shares(found[2])
+        try:
+            self.view = read(body)
+        except UnreadableStateError as error:
+            raise StateTextError(str(error)) from None
+        number = int(self.view["num_own"])
+        if number and int(self.view["owner"][:number].max()) >= num_agents:
+            raise StateTextError(f"there are only {num_agents} agents, numbered from 0")
+        self.hands = [Hand() for _ in range(num_agents)]
+        self.coming: Counter[int] = Counter()
+        for k in range(number):
+            self._count(k)
+        self.own: Counter[int] = sum((hand.own for hand in self.hands), Counter())
+        self.enemies = Counter(self.view["enemy_type"][: int(self.view["num_enemy"])].tolist())
+        self.threats = self._threats()
+
+    @property
+    def text(self) -> str:
+        """The state as it is written."""
+        average = np.zeros(len(UNITS))
+        for kind, share in self.lately.items():
+            average[kind] = share / 100
+        return in_words({**self.view, "enemy_average": average}, self.decision)
+
+    @property
+    def money(self) -> int:
+        """Of the team."""
+        return int(self.view["money"])
+
+    @property
+    def seen(self) -> int:
+        """Cells that are or were in sight."""
+        return round(float(self.view["count"][:2].sum()) * NUM_CELLS)
+
+    def _threats(self) -> list[int]:
+        known = self.enemies
+        weights = {kind: max(100 * known[kind], self.lately.get(kind, 0)) for kind in ARMY}
+        seen = sorted((kind for kind in ARMY if weights[kind]), key=lambda kind: -weights[kind])
+        return seen or [kind for kind, factory in FACTORY.items() if known[factory]]
+
+    def is_attacked(self) -> bool:
+        """Whether an enemy fighter is in sight near a building of the team."""
+        own, number = self.view["own_type"][: int(self.view["num_own"])], int(self.view["num_enemy"])
+        homes, fighters = np.flatnonzero(own >= FIRST_BUILDING), np.flatnonzero(np.isin(self.view["enemy_type"], ARMY))
+        fighters = fighters[(fighters < number) & self.view["enemy_in_sight"][fighters]]
+        apart = [
+            np.abs(self.view[f"own_{axis}"][homes].astype(int)[:, None] - self.view[f"enemy_{axis}"][fighters])
+            for axis in "xy"
+        ]
+        return bool((np.maximum(*apart) <= NEAR).any())
+
+    def _count(self, k: int) -> None:
+        kind, command = int(self.view["own_type"][k]), int(self.view["command_type"][k])
+        hand, made = self.hands[int(self.view["owner"][k])], int(self.view["command_unit_type"][k])
+        hand.own[kind] += 1
+        if command in (C_BUILDING, C_UNIT):
+            self.coming[made] += 1
+        if kind == PEASANT:
+            hand.idle_peasants += command == C_IDLE
+            hand.free_peasants += command != C_BUILDING
+            hand.gathering += command == C_GATHER
+        elif kind >= FIRST_BUILDING:
+            hand.idle_factories[kind] += command != C_UNIT
+        else:
+            hand.attacking += command == C_ATTACK
+
+
+def _shares(words: str) -> dict[int, int]:
+    if words == NOBODY:
+        return {}
+    found: dict[int, int] = {}
+    for part in words.split(", "):
+        share = _SHARE.fullmatch(part)
+        kind = UNITS.index(share[2]) if share and share[2] in UNITS else -1
+        if share is None or kind not in ARMY or kind <= max(found, default=-1):
+            raise StateTextError(f"{part[:40]!r} is no share of an army type in the order of types")
+        found[kind] = int(share[1])
+    return found

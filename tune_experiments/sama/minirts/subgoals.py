@@ -1,0 +1,154 @@
+"""The sub-goals of MiniRTS: RED's 17 phrases and to wait; when each is reached, and who can begin with it now.
+
+Predicates compare a moment with the one in which the round began. SAMA's prompt allows one building of each type and
+six units of each; the engine has no such caps, so they are checked here. This file must not choose between sub-goals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rl_envs.minirts.phrases import MADE, PHRASES
+from rl_envs.minirts.symbols import (
+    BUILDER,
+    CAVALRY,
+    COST,
+    FIRST_BUILDING,
+    NO_TYPE,
+    NUM_CELLS,
+    PEASANT,
+    SPEARMAN,
+    SWORDMAN,
+    UNITS,
+)
+from tune_experiments.sama.minirts.scene import Hand, Scene
+
+EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST = (
+    "earn money",
+    "find out what the enemy trains",
+    "build a factory",
+    "train an army",
+    "attack the enemy",
+    "wait",
+)
+GOALS = (EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST)
+WAIT = "wait"
+ATTACK, MINE, MINE_ALL, KEEP_SCOUTING, SEND_SCOUT = (*PHRASES[:3], *PHRASES[-2:])
+FAR = 1_000
+"""Price of a sub-goal that an agent cannot begin with."""
+MOST_UNITS, MOST_BUILDINGS = 6, 1
+"""Of each type (SAMA's prompt)."""
+NEW_CELLS = 60
+"""Cells that are newly seen when scouting was of use."""
+_MANY = 9
+
+
+@dataclass(frozen=True)
+class Subgoal:
+    """One thing for one agent to do.
+
+    Attributes:
+        text: what the planner calls it; a phrase of the world, or `WAIT`.
+        predicate: when it is reached.
+        goal: the team's goal that it belongs to.
+        made: the type that it asks for, `NO_TYPE` for none.
+    """
+
+    text: str
+    predicate: str
+    goal: str
+    made: int = NO_TYPE
+
+    @property
+    def phrase(self) -> str:
+        """The command that the agent gets; nothing where it waits."""
+        return "" if self.text == WAIT else self.text
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the agent goes on with it once it is reached; what it makes, it makes once."""
+        return self.made == NO_TYPE
+
+
+_DEEDS = {
+    ATTACK: ("attacking >= 1", FIGHT),
+    MINE: ("idle == 0 and gathering >= 1", EARN),
+    MINE_ALL: ("own(peasant) >= 1 and gathering == own(peasant)", EARN),
+    KEEP_SCOUTING: (f"change(seen) >= {NEW_CELLS} or seen == {NUM_CELLS}", SCOUT),
+    SEND_SCOUT: (f"change(seen) >= {NEW_CELLS} or seen == {NUM_CELLS}", SCOUT),
+    WAIT: ("money >= 0", REST),
+}
+
+
+def word_of(kind: int) -> str:
+    """A type as predicates write it."""
+    return UNITS[kind].replace(" ", "_")
+
+
+def _subgoal(text: str) -> Subgoal:
+    if text in _DEEDS:
+        return Subgoal(text, *_DEEDS[text])
+    kind = MADE[text]
+    goal = EARN if kind == PEASANT else TRAIN if kind < FIRST_BUILDING else EQUIP
+    return Subgoal(text, f"change(team({word_of(kind)})) >= 1", goal, kind)
+
+
+SUBGOALS = tuple(_subgoal(text) for text in (*PHRASES, WAIT))
+OF_TEXT = {one.text: one for one in SUBGOALS}
+
+
+# ------------------------------------------------------------------------------- price
+
+
+def cost(scene: Scene, agent: int, one: Subgoal) -> int:
+    """What a sub-goal costs an agent now, less for the agent that is better placed; `FAR` if it cannot begin."""
+    hand = scene.hands[agent]
+    if one.made != NO_TYPE:
+        return _price_of_making(scene, hand, one.made)
+    if one.text == WAIT:
+        return _MANY // 2
+    if one.text == ATTACK:
+        return _less_with(hand.fighters)
+    if one.text == MINE:
+        return _less_with(hand.idle_peasants) if hand.own[PEASANT] else FAR
+    if one.text == MINE_ALL:
+        return _less_with(hand.own[PEASANT])
+    riders = sum(hand.own[kind] for kind in (CAVALRY, SPEARMAN, SWORDMAN))
+    able = hand.own[PEASANT] if one.text == SEND_SCOUT else hand.own[PEASANT] + hand.fighters
+    return FAR if not able or scene.seen == NUM_CELLS else _less_with(able + riders * (one.text == KEEP_SCOUTING))
+
+
+def _less_with(number: int) -> int:
+    return max(1, _MANY - number) if number else FAR
+
+
+def _price_of_making(scene: Scene, hand: Hand, kind: int) -> int:
+    most = MOST_UNITS if kind < FIRST_BUILDING else MOST_BUILDINGS
+    if COST[kind] > scene.money or scene.own[kind] + scene.coming[kind] >= most:
+        return FAR
+    if kind >= FIRST_BUILDING:
+        return _less_with(hand.free_peasants)
+    return 1 if hand.idle_factories[int(BUILDER[kind])] else FAR
+
+
+# ------------------------------------------------------------------------------- reward functions as text
+
+_CODE = "def reward(previous, current):\n    now = current\n    was = previous\n    return 1 if {test} else 0\n"
+_TESTS = {
+    ATTACK: 'now["me"]["attacking"] >= 1',
+    MINE: 'now["me"]["idle"] == 0 and now["me"]["gathering"] >= 1',
+    MINE_ALL: 'now["me"]["own"]["peasant"] >= 1 and now["me"]["gathering"] == now["me"]["own"]["peasant"]',
+    WAIT: 'now["money"] >= 0',
+}
+
+
+def reward_code(one: Subgoal) -> str:
+    """Python that says over `as_json` what the predicate says, as a language model would write it.
+
+    It is data: it runs in the sandbox alone.
+    """
+    if one.made != NO_TYPE:
+        name = word_of(one.made)
+        return _CODE.format(test=f'now["team"]["{name}"] - was["team"]["{name}"] >= 1')
+    scouted = f'now["seen"] - was["seen"] >= {NEW_CELLS} or now["seen"] == {NUM_CELLS}'
+    return _CODE.format(test=_TESTS.get(one.text, scouted))

@@ -1,0 +1,60 @@
+"""Games won under every planner and commander, one table a team; below it stands who planned and who carried out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
+
+COLUMNS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds")
+COUNTING = (
+    "`win_rate` counts games won within the limit of decisions, those of undone rounds included, and a draw is no win; "
+    "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A fight that is lost in an undone "
+    "round is undone, too."
+)
+ERRING = "weak rules"
+"""What tests of rules that err on purpose begin with, whoever plans otherwise."""
+EXECUTORS = {
+    "scripted": "Executor: a script of fixed rules, written by hand; nothing was trained.",
+    "learned": "Executor: a team that RED has trained.",
+}
+
+
+def title_of(method: str) -> str:
+    """Title of a team's table."""
+    executor, _, number = method.partition("_")
+    return f"SAMA on MiniRTS: {number} agents, {executor} executor"
+
+
+def tables(results: Sequence[Result]) -> list[PaperTable]:
+    """One table for each team that was tested.
+
+    Args:
+        results: rows of results.jsonl.
+    """
+    return [_table(results, method) for method in dict.fromkeys(line.method for line in results)]
+
+
+def _table(results: Sequence[Result], method: str) -> PaperTable:
+    title = title_of(method)
+    mine = [line for line in results if line.method == method]
+    lines = [dataclasses.replace(line, table=title, method=line.world, world=method) for line in mine]
+    table = make_table([line for line in lines if line.metric in COLUMNS], title, COLUMNS)
+    sentences = [table.caption, EXECUTORS[method.partition("_")[0]], _planned_by(mine), COUNTING]
+    return dataclasses.replace(table, caption=" ".join(filter(None, sentences)))
+
+
+def _planned_by(lines: Sequence[Result]) -> str:
+    """Who planned, and how much was asked; nothing where no test has a planner."""
+    asked = [line.value for line in lines if line.metric == QUESTIONS]
+    by_rule = [line.value for line in lines if line.metric == BY_RULE and not line.world.startswith(ERRING)]
+    if not asked:
+        return ""
+    questions = f"{min(asked):.0f} to {max(asked):.0f} questions a game."
+    if min(by_rule, default=1.0) == 1.0:
+        return f"Planner: rules, written by hand; prompts, manual and shots do not reach them. {questions}"
+    share = f"rules answered at most {100 * max(by_rule):.1f} % of the questions"
+    return f"Planner: a language model, except in `{ERRING}`; {share}. {questions}"

@@ -1,0 +1,211 @@
+"""From settings to teams under planners, and to their tests.
+
+Nothing is trained. A row is a team; its tests differ by who plans, what the planner sees, how often it reflects, and
+how many commands are replaced. All tests of a seed play the same games. This file must not know how results are shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
+from rl_models.teams.tbone_team import uniform_team
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.supervised_stage import NoTraining
+from tune_experiments.play.loading import load_policy
+from tune_experiments.red.scripted import play_scripted
+from tune_experiments.red.trials import play as play_learned
+from tune_experiments.sama.minirts.config import LEARNED, RtsConfig
+from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
+from tune_experiments.sama.minirts.judging import open_book
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.play import RtsPlay, Watch
+from tune_experiments.sama.minirts.tables import ERRING
+from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
+from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
+
+COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
+"""Tests without a planner -> RED's commander."""
+_TEAM_OF = "red_minirts"
+
+
+class TeamWithSeed(TeamPolicy):
+    """A team with the seed of the games that it is tested in."""
+
+    def __init__(self, team: TeamPolicy, seed: int) -> None:
+        super().__init__(team.network, team.policy_head, team.value_head)
+        self.seed = seed
+
+
+def num_agents_of(method: str) -> int:
+    """Agents of a row's team."""
+    return int(method.rpartition("_")[2])
+
+
+def is_learned(method: str) -> bool:
+    """Whether a trained team carries commands out."""
+    return method.startswith(LEARNED)
+
+
+def plan(config: RtsConfig, method: str, seed: int) -> TrialPlan:
+    """One row with one seed: no training, and the tests."""
+    learner = config.red(num_agents_of(method)).learner
+    return TrialPlan(
+        make_world=functools.partial(make_world, config, method),
+        build_policy=functools.partial(build_team, config, method, seed),
+        objective=make_objective(learner, Schedule.constant(learner.entropy_coef)),
+        optimiser=OptimiserSettings(learning_rate=Schedule.constant(0.0)),
+        seed=seed,
+        **config.plan_arguments(),
+        validate=lambda policy: {},
+        make_algorithm=NoTraining,
+        learns=False,
+    )
+
+
+def build_team(config: RtsConfig, method: str, seed: int) -> TeamWithSeed:
+    """The trained team; where rules carry commands out, one that is never asked."""
+    agents = num_agents_of(method)
+    return TeamWithSeed(load_policy(config.team).policy if is_learned(method) else uniform_team(agents, 1), seed)
+
+
+def check_team(config: RtsConfig) -> None:
+    """Refuse a team of another game, or of another number of agents.
+
+    Raises:
+        UserError: what does not fit.
+    """
+    for method in filter(is_learned, config.methods):
+        found = load_policy(config.team)
+        if found.experiment.name != _TEAM_OF:
+            raise UserError(f"--team {config.team} is of {found.experiment.name}; name a run of {_TEAM_OF}.py")
+        if found.config.agents != num_agents_of(method):
+            raise UserError(
+                f"--team {config.team} has {found.config.agents} agents, and the row {method} wants "
+                f"{num_agents_of(method)}: name another row, or a team that was trained with --agents "
+                f"{num_agents_of(method)}"
+            )
+
+
+def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> PlannedRts:
+    """Games of a row's team."""
+    game = config.red(num_agents_of(method)).game | changes
+    by_network = is_learned(method)
+    return PlannedRts(
+        num_worlds, first_world, sight=config.sight, is_read=by_network, actions=FORMS[by_network], **game
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- tests
+
+
+def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
+    """Test under a planner, in words -> its settings."""
+    name, most = planner_name(config), config.reflections
+    reflecting = _changed(config, after_failure="reflect")
+    found: dict[str, dict[str, RtsConfig]] = {
+        "plain": {plain_test(config): config},
+        "sights": {
+            f"{name}, {words}": _changed(config, sight=sight)
+            for sight, words in (("fair", "fair sight"), ("full", "full sight"), ("types", "told the types"))
+            if sight != config.sight
+        },
+        "reflections": {f"{name}, {n} reflections": _changed(reflecting, reflections=n) for n in range(most)},
+        "erring": erring_tests(config, "weak", ERRING),
+        "random": random_tests(config),
+        "goals": goal_tests(config),
+        "prompts": prompt_tests(config),
+        "rewards": {f"{name}, tests by {one}": _changed(config, reward_source=one) for one in ("predicate", "code")},
+    }
+    return {test: one for group in found if group in config.tests for test, one in found[group].items()}
+
+
+def plain_test(config: RtsConfig) -> str:
+    """The test of the planner as it is set."""
+    tries = "retries" if config.after_failure == "retry" else "reflections"
+    return f"{planner_name(config)}, {config.reflections} {tries}"
+
+
+def planner_name(config: RtsConfig) -> str:
+    """Who plans, in a word or two."""
+    return {"offline": "rules", "noisy": f"{config.noise} rules"}.get(config.planner, config.model.name)
+
+
+def evaluate(
+    config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None
+) -> dict[str, Episodes]:
+    """All tests of a row, by name; `trial_folder` keeps the manual that is written for the trial."""
+    assert isinstance(policy, TeamWithSeed)
+    seed = config.test_seed + policy.seed
+    found = {}
+    if "commanders" in config.tests:
+        found = {test: commanded(config, method, policy, one, seed) for test, one in COMMANDERS.items()}
+    for test, changed in conditions(config).items():
+        found[test] = planned(changed, method, policy, seed, trial_folder=trial_folder)
+        if test != plain_test(config):
+            del found[test][TRANSCRIPT]
+    return found
+
+
+def planned(
+    config: RtsConfig,
+    method: str,
+    policy: TeamPolicy,
+    seed: int,
+    episodes: int = 0,
+    watch: Watch | None = None,
+    trial_folder: Path | None = None,
+) -> Episodes:
+    """Games under the planner that the settings name.
+
+    Args:
+        config: planner, reflections and limits.
+        method: the team's row.
+        policy: the team.
+        seed: of the games, and of what the planner errs in.
+        episodes: B, played side by side; 0 takes the test's number.
+        watch: looks on.
+        trial_folder: which keeps the manual that is written for the trial.
+
+    Returns:
+        as `RtsPlay.run`, with the transcript and what `planning_metrics` counts.
+    """
+    worlds, task = episodes or config.test_episodes, str(num_agents_of(method))
+    loop = loop_of(config, task, seed, trial_folder)
+    executor = learned(policy) if is_learned(method) else scripted
+    with (
+        closing(make_world(config, method, worlds)) as world,
+        open_book(config.reward_source, loop.planner, config.game(task)) as book,
+    ):
+        play = RtsPlay(world, executor, loop, book, config.min_round_steps, config.round_steps)
+        return play.run(seed, watch) | planning_metrics(loop, config, worlds)
+
+
+def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str, seed: int) -> Episodes:
+    """The same games under one of RED's commanders, who speaks to every agent at every decision."""
+    red = config.red(num_agents_of(method))
+    if is_learned(method):
+        found = play_learned(red, policy, commander, config.test_episodes, seed)
+    else:
+        found = play_scripted(red, commander, config.test_episodes, seed)
+    wins = found["win_rate"]
+    return {
+        "win_rate": wins,
+        "win_rate_of_standing": wins,
+        "decisions": found["length"],
+        "undone_decisions": 0 * wins,
+        "ticks": found["ticks"],
+    }
+
+
+def _changed(config: RtsConfig, **changes: Any) -> RtsConfig:
+    return dataclasses.replace(config, **changes)

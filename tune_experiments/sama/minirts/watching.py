@@ -1,0 +1,73 @@
+"""What a run leaves to look at: a video of a game under the planner, and records of games for the page.
+
+The commands of all agents stand above the map, with the round and its goal. Rounds that are undone are seen, too.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from rl_models.planners.rounds import PlanningLoop
+from tune_experiments.play.episode import AgentStep, Episode, Step, digest_of
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.spectator import Note
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.trials import planned
+
+_ENTRY = re.compile(r"^#{2,3} (.*)$", re.MULTILINE)
+MOST_FRAMES = 400
+
+
+def video(loaded: LoadedPolicy, seed: int, most: int = MOST_FRAMES) -> list[np.ndarray]:
+    """A game as it is tested, [H, W, 3] uint8 a decision."""
+    frames: list[np.ndarray] = []
+
+    def watch(world: PlannedRts, loop: PlanningLoop) -> None:
+        if len(frames) < most:
+            frames.append(world.render(0))
+
+    planned(loaded.config, loaded.method, loaded.policy, seed, 1, watch, loaded.trial_folder)
+    return frames
+
+
+def record_games(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int) -> list[Episode]:
+    """Games under the planner, one after another; decisions that were undone are in them."""
+    return [_record(loaded, seed + number, most_steps) for number in range(episodes)]
+
+
+def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
+    recorder = _Recorder(f"seed {seed}", most)
+    found = planned(loaded.config, loaded.method, loaded.policy, seed, 1, recorder, loaded.trial_folder)
+    episode = recorder.episode
+    assert episode is not None
+    if len(episode.steps) > 1:
+        last = episode.steps.pop()  # what was seen after the last decision is no step
+        episode.last_picture, episode.last_notes = last.picture, last.notes
+    if not recorder.is_cut:
+        episode.metrics = {name: float(np.mean(values)) for name, values in found.items() if name[0] != "_"}
+    return episode
+
+
+class _Recorder:
+    """Looks on (`play.Watch`) and keeps the agents' commands, and what the planner's transcript says."""
+
+    def __init__(self, title: str, most: int) -> None:
+        self._title, self._most, self._read = title, most, 0
+        self.episode: Episode | None = None
+        self.is_cut = False
+
+    def __call__(self, world: PlannedRts, loop: PlanningLoop) -> None:
+        if self.episode is None:
+            self.episode = Episode(self._title, digest_of(world, 0), tuple(world.agents), ())
+        if len(self.episode.steps) > self._most:
+            self.is_cut = True
+            return
+        text = loop.planner.caller.transcript.text
+        new, self._read = text[self._read :], len(text)
+        _, *parts = _ENTRY.split(new)
+        notes = tuple(Note(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True))
+        agents = tuple(AgentStep(phrase or "nothing") for phrase in world.latest_commands(0))
+        step = Step(world.render(0), agents, notes=notes, rewards=(0.0,) * world.num_agents)
+        self.episode.steps.append(step)
