@@ -48,7 +48,7 @@ def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
 
 def build_policy(config: RedConfig, seed: int) -> TeamPolicy:
     """The team with its initial weights."""
-    return red_team(config.network, config.agents, config.learner.used_heads_only, seed)
+    return red_team(config.network, config.num_agents, config.learner.used_heads_only, seed)
 
 
 def validate(config: RedConfig, policy: TeamPolicy) -> Episodes:

@@ -163,7 +163,7 @@ def test_the_world_keeps_the_contract_of_worlds():
 
 
 def test_a_learned_team_carries_commands_out_and_repeats_a_round_that_is_undone():
-    red = RedConfig(agents=2, network=find_experiment("red_minirts").presets["smoke"].network)
+    red = RedConfig(num_agents=2, network=find_experiment("red_minirts").presets["smoke"].network)
     executor = learned(build_policy(red, 0))
     world = PlannedRts(2, agents_per_side=2, actions=FORMS[True], is_read=True, opponents="simple")
     world.reset(1)

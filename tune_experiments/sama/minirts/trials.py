@@ -88,10 +88,10 @@ def check_team(config: RtsConfig) -> None:
         found = load_policy(config.team)
         if found.experiment.name != _TEAM_OF:
             raise UserError(f"--team {config.team} is of {found.experiment.name}; name a run of {_TEAM_OF}.py")
-        if found.config.agents != num_agents_of(method):
+        if found.config.num_agents != num_agents_of(method):
             raise UserError(
-                f"--team {config.team} has {found.config.agents} agents, and the row {method} wants "
-                f"{num_agents_of(method)}: name another row, or a team that was trained with --agents "
+                f"--team {config.team} has {found.config.num_agents} agents, and the row {method} wants "
+                f"{num_agents_of(method)}: name another row, or a team that was trained with --num-agents "
                 f"{num_agents_of(method)}"
             )
 
