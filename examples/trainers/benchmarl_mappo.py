@@ -6,7 +6,7 @@ BenchMARL 1.5 wants an older PettingZoo than Concord, so it lives in an environm
     benchmarl/bin/python -m examples.trainers.benchmarl_mappo --world overcooked-v0 --env-steps 20000
 
 BenchMARL's networks take one vector an agent, so `FlatParallelEnv` flattens our dicts of arrays. The script prints the
-mean return of the first and the last iteration that finished an episode.
+mean return (the sum over the agents) of the first and the last iteration that finished an episode.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class WorldTask(PettingZooClass):
 
 
 class Returns(Callback):
-    """Keep the mean return of every iteration in which an episode ended."""
+    """Keep the mean return, the sum over the agents, of every iteration in which an episode ended."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Returns(Callback):
         ended = following["done"].squeeze(-1)
         if ended.any():
             groups = self.experiment.group_map
-            self.means.append(float(sum(following[group]["episode_reward"][ended].mean() for group in groups)))
+            self.means.append(float(sum(following[group]["episode_reward"][ended].sum(1).mean() for group in groups)))
 
 
 def train(world: str, env_steps: int, seed: int) -> dict[str, Any]:

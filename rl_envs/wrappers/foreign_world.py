@@ -252,7 +252,10 @@ class ForeignWorld(World):
         """[K, N] int32, rows of the texts under a key."""
         spec, texts = self.text_spec[key], self._present().texts[key]
         pieces = [piece for row in rows.tolist() for text in texts[row] for piece in _pieces(text, spec.rows)]
-        tokens = np.array([self.words.tokens(piece, spec.length) for piece in pieces])
+        try:
+            tokens = np.array([self.words.tokens(piece, spec.length) for piece in pieces])
+        except ValueError as error:
+            raise ForeignEnvError(f"{key}: {error}") from error
         return self.texts[key].add(tokens).reshape(len(rows), self.num_agents, *spec.rows)
 
 

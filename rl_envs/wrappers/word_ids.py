@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 
-from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array
 
 SPARE_WORDS = 4096
@@ -51,10 +50,10 @@ class Characters:
         """Numbers of the characters of a text, [length] int32, padded with 0.
 
         Raises:
-            ForeignEnvError: the text has more characters.
+            ValueError: the text has more characters.
         """
         if len(text) > length:
-            raise ForeignEnvError(
+            raise ValueError(
                 f"a text has {len(text)} characters and only {length} fit: raise max_words, or max_length of the "
                 f"environment's Text space; it begins {text[:60]!r}"
             )
@@ -86,12 +85,12 @@ class WordIds:
         """Numbers of the words and punctuation marks of a text, [length] int32, padded with 0.
 
         Raises:
-            ForeignEnvError: the text has more words.
+            ValueError: the text has more words.
         """
         if (text, length) not in self._rows:
             pieces = _PIECE.findall(text.lower())
             if len(pieces) > length:
-                raise ForeignEnvError(
+                raise ValueError(
                     f"a text has {len(pieces)} words and only {length} fit: raise max_words; it begins {text[:60]!r}"
                 )
             row = np.zeros(length, np.int32)

@@ -58,8 +58,8 @@ def test_trials_that_have_ended_are_left_out_and_the_best_setting_is_measured(mo
     main(["tune", *common])
     main(["measure", *common, "--seeds", "0", "1"])
     main(["measure", *common, "--seeds", "0", "1", "2"])
-    assert len(played) == 6 + 3
-    assert played[6:] == [(1e-3, 0), (1e-3, 1), (1e-3, 2)]
+    assert len(played) == 4 + 3
+    assert played[4:] == [(1e-3, 0), (1e-3, 1), (1e-3, 2)]
     assert best_learning_rate(trials_of(tmp_path), "concord", -60.0) == 1e-3
     assert "| concord | 0.001 | -60.0 | 3 of 3 |" in table(trials_of(tmp_path))
     with pytest.raises(SystemExit):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
-from pettingzoo.test import parallel_api_test
+from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.testing import check_world
@@ -133,6 +133,11 @@ def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
     assert WordIds(["go"]).tokens("Go north!", 5).tolist() == [1, 196, 4053, 0, 0]
     with pytest.raises(ValueError, match="3 words and only 2 fit: raise max_words"):
         WordIds().tokens("a b c", 2)
+
+
+def test_a_text_that_does_not_fit_is_refused_with_its_key_while_it_is_played():
+    with pytest.raises(ForeignEnvError, match="note: a text has 2 words and only 1 fit: raise max_words"):
+        from_pettingzoo(Unlike, max_words=1).reset(0)
 
 
 def test_keys_of_several_dimensions_part_and_own_names_are_kept_free():
@@ -267,6 +272,20 @@ def test_pictures_are_the_environments_own():
         from_pettingzoo(Unlike).render()
 
 
-def test_foreign_worlds_pass_the_public_checks_of_pettingzoo_and_gymnasium(capsys):
-    parallel_api_test(TeamParallelEnv(from_pettingzoo(SPREAD)), num_cycles=40)
-    check_env(TeamEnv(from_pettingzoo(SPREAD)), skip_render_check=True)
+CHECKED = {
+    "alike": functools.partial(from_pettingzoo, SPREAD),
+    "nobody leaves": functools.partial(from_pettingzoo, SPREAD, agents_leave=False),
+    "unlike": functools.partial(from_pettingzoo, named_env("mpe2.simple_speaker_listener_v4", {"max_cycles": 6})),
+    "masks, texts and a leaver": functools.partial(from_pettingzoo, Unlike),
+    "texts that name actions": functools.partial(from_pettingzoo, named_env("examples.errands:parallel_env")),
+    "one agent": functools.partial(from_gymnasium, functools.partial(gymnasium.make, "CartPole-v1")),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", CHECKED)
+def test_foreign_worlds_pass_the_public_checks_of_pettingzoo_and_gymnasium(name, capsys):
+    make_world = CHECKED[name]
+    parallel_api_test(TeamParallelEnv(make_world()), num_cycles=40)
+    parallel_seed_test(lambda: TeamParallelEnv(make_world()), num_cycles=10)
+    check_env(TeamEnv(make_world(), episode_statistics=False), skip_render_check=True)

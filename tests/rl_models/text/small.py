@@ -14,13 +14,14 @@ WORDS = ("the", "dog", "is", "enemy", "a", "message", "came", "with", "jet", "ru
 PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "move", "##s", ".", ",")
 
 
-def save_bert(folder, seed=0, width=16, positions=24):
+def save_bert(folder, seed=0, width=16, positions=24, more_words=()):
     """Write config, weights and tokenizer; returns the folder's name."""
+    pieces = (*PIECES, *more_words)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.txt").write_text("\n".join(PIECES))
+    (folder / "vocab.txt").write_text("\n".join(pieces))
     BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
     config = BertConfig(
-        vocab_size=len(PIECES),
+        vocab_size=len(pieces),
         hidden_size=width,
         num_hidden_layers=2,
         num_attention_heads=2,
