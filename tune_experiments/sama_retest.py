@@ -28,7 +28,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import read_json
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored
-from tune_experiments.launch.kept import keep
+from tune_experiments.launch.saved_results import keep
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.tables import write_tables
