@@ -109,7 +109,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, divisions among them, and an episode of each row with its manual."""
         more = {"loss/grounding": "contrastive grounding loss"}
-        return draw_all(run_folder, trials, self.video, more, (self.module,))
+        return draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
         """Sees all agents' entities."""

@@ -94,7 +94,7 @@ class Furnlift(Experiment[LiftConfig]):
         """Curves, and an episode of each method with what its agents see and say."""
         curves = {key: heading for heading, key in self.columns.items()}
         drawn = list(draw_curves(run_folder, trials, curves, bins=40))
-        for method, policy in trained_teams(trials, (self.module,)):
+        for method, policy in trained_teams(trials):
             drawn += write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
         return drawn
 

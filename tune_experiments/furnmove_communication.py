@@ -173,7 +173,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
             for data in sorted(next(iter(seeds.values())).glob("*_pictures.npz"))[:1]:
                 path = run_folder / f"plots/messages_{method}.png"
                 drawn += [draw_messages(read_arrays(data), path, method)]
-        for method, policy in trained_teams(trials, (self.module,)):
+        for method, policy in trained_teams(trials):
             drawn += write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
         return drawn
 

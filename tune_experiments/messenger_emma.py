@@ -102,7 +102,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, attention, and an episode of each row."""
-        return figures.draw(run_folder, trials, (self.module,))
+        return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with its manual and who looks at which sentence."""

@@ -124,7 +124,7 @@ class SamaMinirts(Experiment[RtsConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """The planner's transcripts, and a game of each team."""
-        teams = trained_teams(trials, (self.module,))
+        teams = trained_teams(trials)
         videos = [write_gif(self.video(team), run_folder / f"videos/{method}.gif") for method, team in teams]
         return [*write_transcripts(run_folder, trials), *videos]
 

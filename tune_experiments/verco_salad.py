@@ -181,7 +181,7 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, and an episode of each row with what was said."""
-        return figures.draw(run_folder, trials, (self.module,))
+        return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with messages."""

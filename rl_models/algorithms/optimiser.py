@@ -125,7 +125,7 @@ def make_optimiser(
             betas=settings.betas,
             eps=settings.optimiser_epsilon,
             amsgrad=settings.amsgrad,
-            fused=(bool(trainable) and trainable[0].device.type != "cpu") or None,
+            fused=bool(trainable) or None,
         )
     set_learning_rate(optimiser, settings, Progress())
     return optimiser
@@ -169,13 +169,13 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
     """Make a step unless a gradient is not finite: one bad batch must not end a run.
 
-    A fused optimiser decides on its device; for any other the host asks.
+    On an accelerator a fused optimiser decides by itself; else the host asks.
 
     Args:
         optimiser: from `make_optimiser`.
         is_finite: [] bool, of `clip_gradients`.
     """
-    if optimiser.defaults.get("fused"):
+    if optimiser.defaults.get("fused") and is_finite.device.type != "cpu":
         optimiser.found_inf = (~is_finite).float()  # type: ignore[attr-defined]
         optimiser.step()
     elif is_finite:

@@ -126,9 +126,9 @@ HUES = {
 """Colour without CORDIAL, with it, and marker of both: told apart in hue, lightness and shape."""
 
 
-def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
-    return [*_draw_curves(out, trials), *_draw_joint_policies(out, trials), *_draw_episodes(out, trials, allow)]
+    return [*_draw_curves(out, trials), *_draw_joint_policies(out, trials), *_draw_episodes(out, trials)]
 
 
 def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
@@ -161,9 +161,9 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
         yield plots.joint_policy(policies, ACTION_NAMES, ACTION_CLASSES, path, remark)
 
 
-def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each method's first seed."""
-    for method, policy in trained_teams(trials, allow):
+    for method, policy in trained_teams(trials):
         yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
         if policy.config.observation == "frame":
             yield from write_camera_videos(

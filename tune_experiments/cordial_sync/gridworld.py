@@ -137,7 +137,7 @@ class GridworldExperiment(Experiment[Config]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, joint policies and an episode of each method."""
-        return figures.draw(run_folder, trials, (self.module,))
+        return figures.draw(run_folder, trials)
 
     def spectator(self, loaded: LoadedPolicy) -> TalkSpectator:
         """Hears what the agents tell each other."""

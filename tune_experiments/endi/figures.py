@@ -28,11 +28,10 @@ def draw_all(
     trials: Trials,
     video: Callable[[LoadedPolicy], Sequence[np.ndarray]],
     more_curves: Mapping[str, str],
-    allow: Sequence[str] = (),
 ) -> list[Path]:
     """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
     curves = draw_curves(out, trials, {**CURVES, **more_curves}, BINS)
-    return [*curves, *_draw_episodes(out, trained_teams(trials, allow), video)]
+    return [*curves, *_draw_episodes(out, trained_teams(trials), video)]
 
 
 def _draw_episodes(

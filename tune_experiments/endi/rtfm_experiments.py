@@ -96,7 +96,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, divisions among them, and an episode of each row."""
         more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
-        return draw_all(run_folder, trials, self.video, more, (self.module,))
+        return draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
         """Sees all agents' entities."""

@@ -13,6 +13,8 @@ import importlib.util
 import types
 import typing
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
+_TRUSTED: ContextVar[frozenset[str]] = ContextVar("trusted", default=frozenset())
 
 
 def known_experiments() -> list[str]:
@@ -83,6 +86,28 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
         if text not in own:
             _check_trust(text.partition(":")[0], allow, where, is_built)
     return experiment, experiment.as_loaded(read_configuration(experiment, data))
+
+
+@contextmanager
+def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
+    """Within it the modules of an experiment and of a configuration that the user of this process chose are trusted."""
+    token = _TRUSTED.set(_TRUSTED.get() | {experiment.module, *modules_of(config)})
+    try:
+        yield
+    finally:
+        _TRUSTED.reset(token)
+
+
+def trusted() -> frozenset[str]:
+    """Modules that are trusted here, of `trusting`."""
+    return _TRUSTED.get()
+
+
+def modules_of(config: Any) -> set[str]:
+    """Modules that a configuration names and that `find_stored` must be allowed to import."""
+    named = _named_in(config_to_json(config), [type(config)])
+    modules = {(text.partition(":")[0], is_built) for text, is_built in named}
+    return {module for module, is_built in modules if is_built or module.split(".")[0] not in _OURS}
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:

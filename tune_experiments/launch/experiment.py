@@ -119,13 +119,13 @@ class Experiment(BaseExperiment[Config]):
 
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
         """An episode of each method's first seed, all from one start; the command `show` makes longer ones."""
-        teams = [team for _, team in trained_teams(trials, (self.module,))]
+        teams = [team for _, team in trained_teams(trials)]
         return [write_page(run_folder / PAGE, self.caption, teams, most_steps=STEPS_AT_THE_END)] if teams else []
 
     def _videos(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
         """One of each method's first seed."""
         written = []
-        for method, team in trained_teams(trials, (self.module,)):
+        for method, team in trained_teams(trials):
             try:
                 frames = self.video(team)
             except NotImplementedError:  # a world without pictures

@@ -14,7 +14,7 @@ from rl_models.device import refusing_gpu
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
-from tune_experiments.experiment.finding import trial_folders, trial_name
+from tune_experiments.experiment.finding import trial_folders, trial_name, trusting
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.results import rows as result_file
@@ -254,7 +254,9 @@ def show_results(
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
     trials = trial_folders(experiment, config, out)
-    for path in [*experiment.figures(out, trials), *experiment.page(out, trials)]:
+    with trusting(experiment, config):
+        written = [*experiment.figures(out, trials), *experiment.page(out, trials)]
+    for path in written:
         console.print(f"wrote {uri}/{path.relative_to(out)}" if uri else f"wrote {path}", highlight=False)
     where = f"fetch {uri}/trials and name that folder, " if uri else ""
     console.print(f"curves: {where}tensorboard --logdir {'FOLDER' if uri else out / 'trials'}", highlight=False)

@@ -39,19 +39,19 @@ ATTENTION_SEED = 226
 ATTENTION_SPLITS = {"train": "training games", "test": "new games, new sentences"}
 
 
-def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
     named = {_name(method): seeds for method, seeds in trials.items()}
-    return [*draw_curves(out, named, CURVES, BINS), *_draw_episodes(out, trials, allow)]
+    return [*draw_curves(out, named, CURVES, BINS), *_draw_episodes(out, trials)]
 
 
 def _name(method: str) -> str:
     return f"{method}, not in the paper" if method.endswith(GROUNDED) else method
 
 
-def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """One of each row's first seed, with the attention of its sprites if it reads."""
-    for method, policy in trained_teams(trials, allow):
+    for method, policy in trained_teams(trials):
         yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
         if method != "game_id":
             yield draw_attention(policy, out / f"plots/attention_{method}.png")

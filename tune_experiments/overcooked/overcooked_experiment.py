@@ -56,7 +56,7 @@ class OvercookedExperiment(Experiment[Config]):
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, and an episode of each row's first seed, of those of which there is something yet."""
         curves = draw_curves(run_folder, trials, self.curves, BINS)
-        teams = trained_teams(trials, (self.module,))
+        teams = trained_teams(trials)
         generations = draw_generations(run_folder, trials.get(COLE, {}))
         videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
         return [*curves, *generations, *videos]

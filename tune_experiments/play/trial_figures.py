@@ -5,7 +5,7 @@ This file must not know about any experiment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,13 +31,11 @@ def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int,
         yield plots.learning_curves(runs, out / "plots/curves.png", curves, bins, **options)
 
 
-def trained_teams(trials: Trials, allow: Sequence[str] = ()) -> Iterator[tuple[str, LoadedPolicy]]:
+def trained_teams(trials: Trials) -> Iterator[tuple[str, LoadedPolicy]]:
     """Each method with the team of its first seed, of those that have a checkpoint yet.
 
-    Args:
-        trials: whose teams.
-        allow: the experiment's own module, which is to be trusted where it is from outside.
+    Only within `finding.trusting` may they name modules from outside.
     """
     for method, seeds in trials.items():
         if (checkpoint := chosen_checkpoint(next(iter(seeds.values())))) is not None:
-            yield method, load_policy(checkpoint, allow)
+            yield method, load_policy(checkpoint)

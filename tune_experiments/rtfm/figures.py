@@ -42,14 +42,14 @@ def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
     return frames_of(watch_reading(policy, seed))
 
 
-def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
-    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials, allow)]
+    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials)]
 
 
-def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each method's first seed: one episode, and where its network attends if it does."""
-    for method, policy in trained_teams(trials, allow):
+    for method, policy in trained_teams(trials):
         moments = watch_reading(policy)
         yield write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS)
         if moments[0].attention:

@@ -97,7 +97,7 @@ class ReadingExperiment(Experiment[Run]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, attention and an episode of each method."""
-        return figures.draw(run_folder, trials, (self.module,))
+        return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with what the network attends to."""

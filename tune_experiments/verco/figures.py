@@ -22,9 +22,9 @@ CURVES = {
 BINS = 25
 
 
-def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
-    return [*draw_curves(out, trials, CURVES, BINS, shows_quartiles=True), *_draw_episodes(out, trials, allow)]
+    return [*draw_curves(out, trials, CURVES, BINS, shows_quartiles=True), *_draw_episodes(out, trials)]
 
 
 def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -32,7 +32,7 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     return replay(policy, seed).frames()
 
 
-def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each row's first seed."""
-    for method, policy in trained_teams(trials, allow):
+    for method, policy in trained_teams(trials):
         yield from write_replay(replay(policy), out / "videos", method)

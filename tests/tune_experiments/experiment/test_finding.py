@@ -18,7 +18,8 @@ from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import ModuleName, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.finding import _named_in, find_experiment, find_stored
+from tune_experiments.experiment.finding import _named_in, find_experiment, find_stored, modules_of, trusting
+from tune_experiments.play.trial_figures import trained_teams
 from tune_experiments.run.run_folder import SCHEMA_VERSION, RunFolder, read_config
 from tune_experiments.run.trial import Trial
 
@@ -168,6 +169,29 @@ def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outsid
     assert mark.exists()
     assert main(["evaluate", str(stranger), "--allow", name]) == 0
     assert "ours: sync, seed 0" in capsys.readouterr().out
+
+
+def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(ray_session, tmp_path):
+    """The user has named the environment; whoever opens the folder later has not."""
+    config = dataclasses.replace(
+        pettingzoo_teams.SMOKE, env="tests.tune_experiments.foreign.games:Meeting", methods=("ippo",)
+    )
+    experiment = pettingzoo_teams.EXPERIMENT
+    (tmp_path / "ippo-seed0").mkdir()
+    Trial(experiment, config, "ippo", 0, tmp_path / "ippo-seed0").run(lambda row: None)
+    trials = {"ippo": {0: tmp_path / "ippo-seed0"}}
+    with pytest.raises(UserError, match=r"names the module tests\.tune_experiments"):
+        list(trained_teams(trials))
+    with trusting(experiment, config):
+        teams = dict(trained_teams(trials))
+    assert "tests.tune_experiments.foreign.games" in teams["ippo"].allow
+    with pytest.raises(UserError, match="names the module"):
+        list(trained_teams(trials))
+
+
+def test_a_configuration_trusts_no_function_of_ours_that_it_does_not_build_with():
+    config = dataclasses.replace(pettingzoo_teams.SMOKE, methods=("rl_envs.registry:make",))
+    assert modules_of(config) == {"mpe2.simple_spread_v3"}
 
 
 def test_a_module_that_only_the_configuration_names_is_refused_too(outside, tmp_path):

@@ -29,10 +29,10 @@ BINS = 40
 _VIDEO_STEPS = 160
 
 
-def draw(out: Path, trials: Trials, allow: Sequence[str] = ()) -> Sequence[Path]:
+def draw(out: Path, trials: Trials) -> Sequence[Path]:
     """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
     curves = draw_curves(out, trials, CURVES, BINS)
-    return [*curves, *write_transcripts(out, trials), *_draw_episodes(out, trials, allow)]
+    return [*curves, *write_transcripts(out, trials), *_draw_episodes(out, trials)]
 
 
 def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -61,7 +61,7 @@ def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list
     return frames
 
 
-def _draw_episodes(out: Path, trials: Trials, allow: Sequence[str]) -> Iterable[Path]:
+def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     """Of each method's first seed."""
-    for method, policy in trained_teams(trials, allow):
+    for method, policy in trained_teams(trials):
         yield write_gif(video(policy), out / f"videos/{method}.gif")

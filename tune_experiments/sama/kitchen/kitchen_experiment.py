@@ -110,7 +110,7 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, the planner's transcripts, and an episode of each method."""
-        return figures.draw(run_folder, trials, (self.module,))
+        return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode under the planner."""
