@@ -18,8 +18,9 @@ def save_bert(folder, seed=0, width=16, positions=24, more_words=()):
     """Write config, weights and tokenizer; returns the folder's name."""
     pieces = (*PIECES, *more_words)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.txt").write_text("\n".join(pieces))
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+    tokenizer = BertTokenizerFast(vocab={piece: number for number, piece in enumerate(pieces)})
+    assert len(tokenizer) == len(pieces), "it has ignored the vocabulary, and every word would be [UNK]"
+    tokenizer.save_pretrained(folder)
     config = BertConfig(
         vocab_size=len(pieces),
         hidden_size=width,

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 
 from rl_models.batch import forward, to_batch
 from rl_models.networks.text_readers import TextReaderConfig
@@ -15,6 +16,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.foreign.trials import plan, play
 
 LAPTOP = find_experiment("pettingzoo_teams").presets["laptop"]
+MANUAL_WORDS = ("red", "green", "door", "safe", "deadly")
 SIGNPOSTS = dataclasses.replace(
     LAPTOP, env="examples.signposts:parallel_env", env_arguments='{"colours": 2}', max_sentences=2, max_words=16
 )
@@ -42,6 +44,27 @@ def learned(config, updates):
 @pytest.mark.parametrize("name", ["emma", "matching", pytest.param("film2", marks=pytest.mark.slow)])
 def test_a_reader_learns_by_reward_what_only_the_text_tells(name):
     assert learned(config_of(name), 40) > 0.8, "1.0 is perfect, and without reading it is 0"
+
+
+@pytest.mark.learns
+@pytest.mark.parametrize("name", ["emma", pytest.param("matching", marks=pytest.mark.slow)])
+def test_a_reader_learns_from_the_states_of_a_frozen_encoder(name, tmp_path):
+    save_bert(tmp_path, more_words=MANUAL_WORDS)
+    assert learned(config_of(name, str(tmp_path)), 60) > 0.8
+
+
+def test_what_a_frozen_encoder_reads_reaches_the_policy(tmp_path):
+    save_bert(tmp_path, more_words=MANUAL_WORDS)
+    trial = plan(config_of("emma", str(tmp_path)), "ippo", 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=32, first_world=0), policy, 1)
+    collector.reset(0)
+    batch = to_batch(collector.collect())
+    doors = batch["obs/door"][:, 0].argmax(-1)
+    alike = (doors == doors[0]).all(-1)
+    assert len(torch.unique(batch["texts/manual"], dim=0)) == 4
+    waiting = forward(policy, batch).policy.first_steps(1).log_prob(torch.zeros_like(batch["actions"]))
+    assert len(torch.unique(waiting[alike].detach())) > 1, "before equal doors, it depends on the manual"
 
 
 @pytest.mark.learns
