@@ -50,7 +50,7 @@ verco: $(STAMP) ## cooks who write to each other, in three kitchens, and a table
 	for task in $(VERCO_TASKS); do \
 		$(BIN)/python tune_experiments/verco_salad.py --task $$task --out $(VERCO_OUT)/$$task $(ARGS) || exit; \
 	done
-	$(BIN)/python -m tune_experiments.verco.combined $(VERCO_OUT)
+	$(BIN)/python -m tune_experiments.verco.combined_table $(VERCO_OUT)
 
 # One thread an operation: several processes share the cores, and sums keep their order.
 demo: $(STAMP) ## a trained team at once: three episodes on a page, build/demo.html (ARGS="pretrained/overcooked_selfplay")

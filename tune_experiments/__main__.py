@@ -4,9 +4,9 @@
     python -m tune_experiments evaluate|play|show|render|export|pack|doctor|table|compare PATH
     python -m tune_experiments render WORLD --policies NAME NAME
 
-PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes kept results
-and documents (`launch/kept.py`). No Ray is started for these. A run of an experiment from outside is opened only with
---allow MODULE, for opening it runs that module's code.
+PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
+and documents (`launch/saved_results.py`). No Ray is started for these. A run of an experiment from outside is opened
+only with --allow MODULE, for opening it runs that module's code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import read_json, write_atomically
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
-from tune_experiments.launch import kept
+from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.launch import show_results
 from tune_experiments.play.game.playing import play_in_browser
@@ -150,12 +150,12 @@ class Doctor(Opened):
 
 @dataclass(frozen=True)
 class Table:
-    """Make tables again: of a run folder (and its figures), of a kept file of results, or of a whole document."""
+    """Make tables again: of a run folder (and its figures), of a saved file of results, or of a whole document."""
 
     path: tyro.conf.Positional[Path | None] = None
     """Run folder with the results of training, or a file that --save has written."""
     save: Path | None = None
-    """File (.jsonl.gz) to keep the results of the run folder in; at most 50 kB."""
+    """File (.jsonl.gz) in which the results of the run folder are saved; at most 50 kB."""
     document: Path | None = None
     """Document whose tables between `<!-- table: NAME -->` and `<!-- end -->` are made again from results/NAME.jsonl.gz
     beside it."""
@@ -292,19 +292,19 @@ def doctor(command: Doctor, console: Console) -> None:
 
 
 def table(command: Table, console: Console) -> None:
-    """Print and write the tables of a run folder, of a kept file or of a document again."""
+    """Print and write the tables of a run folder, of a saved file or of a document again."""
     if command.document is not None:
         _tables_of_document(command.document, command.check, console)
     elif command.path is None:
         raise UserError("write python -m tune_experiments table RUN, or table --document FILE")
-    elif command.path.name.endswith(kept.SUFFIX):
-        console.print(kept.read_kept(command.path).markdown(), highlight=False, markup=False)
+    elif command.path.name.endswith(saved_results.SUFFIX):
+        console.print(saved_results.read_saved(command.path).markdown(), highlight=False, markup=False)
     else:
         _tables_of_run(command.path, command, console)
 
 
 def _tables_of_run(path: Path, command: Table, console: Console) -> None:
-    """Show the tables of a run folder, or keep its results."""
+    """Show the tables of a run folder, or save its results."""
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
     if not (path / "results.jsonl").exists():
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
@@ -312,7 +312,7 @@ def _tables_of_run(path: Path, command: Table, console: Console) -> None:
         show_results(experiment, config, path, console)
     else:
         sessions = read_json(path / MANIFEST_FILE)["sessions"]
-        kept.keep(experiment, config, result_file.read(path / "results.jsonl"), sessions, command.save)
+        saved_results.save(experiment, config, result_file.read(path / "results.jsonl"), sessions, command.save)
         console.print(f"wrote {command.save}", highlight=False)
 
 
@@ -320,7 +320,7 @@ def _tables_of_document(path: Path, only_check: bool, console: Console) -> None:
     """Rewrite the marked tables, or refuse a document in which one is stale."""
     if not path.is_file():
         raise UserError(f"{path} does not exist; name a document with --document")
-    text = kept.with_tables(path)
+    text = saved_results.with_tables(path)
     is_stale = text != path.read_text(encoding="utf-8")
     if is_stale and only_check:
         raise UserError(f"a table in {path} is not what its results give; write table --document {path}")

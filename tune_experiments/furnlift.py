@@ -24,8 +24,8 @@ import numpy as np
 from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.cordial_sync import lifting
+from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
-from tune_experiments.cordial_sync.sights import Sights, record_sights, write_sights
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
@@ -95,12 +95,12 @@ class Furnlift(Experiment[LiftConfig]):
         curves = {key: heading for heading, key in self.columns.items()}
         drawn = list(draw_curves(run_folder, trials, curves, bins=40))
         for method, policy in trained_teams(trials):
-            drawn += write_sights(_sights(policy), run_folder / "videos", method)
+            drawn += write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
         return drawn
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees."""
-        return _sights(loaded, seed).pictures
+        return _camera_episode(loaded, seed).pictures
 
     def test_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the test's rooms."""
@@ -111,8 +111,8 @@ class Furnlift(Experiment[LiftConfig]):
         return lifting.world_of(config, config.valid_rooms, num_worlds)
 
 
-def _sights(policy: LoadedPolicy, seed: int = SEED) -> Sights:
-    return record_sights(policy, seed, policy.config.frame_pixels, policy.config.agents_visible)
+def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> CameraEpisode:
+    return record_cameras(policy, seed, policy.config.frame_pixels, policy.config.agents_visible)
 
 
 EXPERIMENT = Furnlift()

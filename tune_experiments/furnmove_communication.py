@@ -35,12 +35,12 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from tune_experiments.cordial_sync import evaluation, trials
+from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.communication import DEVIATIONS, MODELS, ODDS, deviations, play_and_listen, slopes
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.message_figure import draw_messages
 from tune_experiments.cordial_sync.messages import talks
 from tune_experiments.cordial_sync.methods import method_of
-from tune_experiments.cordial_sync.sights import Sights, record_sights, write_sights
 from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_arrays
@@ -174,12 +174,12 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
                 path = run_folder / f"plots/messages_{method}.png"
                 drawn += [draw_messages(read_arrays(data), path, method)]
         for method, policy in trained_teams(trials):
-            drawn += write_sights(_sights(policy), run_folder / "videos", method)
+            drawn += write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
         return drawn
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
-        return _sights(loaded, seed).pictures
+        return _camera_episode(loaded, seed).pictures
 
     def valid_world(self, config: CommunicationConfig, num_worlds: int) -> World:
         """Worlds at the starts of validation, whose rooms serve nothing else."""
@@ -190,10 +190,10 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         return evaluation.shown_world(_settings(config)[0], num_worlds)
 
 
-def _sights(policy: LoadedPolicy, seed: int = SEED) -> Sights:
+def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> CameraEpisode:
     """A team that sees the map is shown with the paper's frames, which it does not see."""
     settings, _ = _settings(policy.config)
-    return record_sights(policy, seed, settings.frame_pixels if settings.observation == "frame" else 84)
+    return record_cameras(policy, seed, settings.frame_pixels if settings.observation == "frame" else 84)
 
 
 def _settings(config: CommunicationConfig) -> tuple[Config, str]:

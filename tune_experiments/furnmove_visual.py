@@ -21,9 +21,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rl_models.networks.visual import VisualConfig
+from tune_experiments.cordial_sync.camera_video import record_cameras
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.gridworld import COMPARED, GridworldExperiment, paper_preset
-from tune_experiments.cordial_sync.sights import record_sights
 from tune_experiments.launch.experiment import main
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
@@ -95,7 +95,7 @@ class FurnmoveVisual(GridworldExperiment):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
-        return record_sights(loaded, seed, loaded.config.frame_pixels).pictures
+        return record_cameras(loaded, seed, loaded.config.frame_pixels).pictures
 
 
 def _seen(config: Config) -> Config:

@@ -1,7 +1,7 @@
 """RED on MiniRTS: a team that plays by itself and follows commands in words (Xu, Wang and Wu, 2022).
 
     python tune_experiments/red_minirts.py                              # laptop: quarter width, 200 updates a row
-    python tune_experiments/red_minirts.py --agents 2 --opponents medium_two --out runs/red_two
+    python tune_experiments/red_minirts.py --num-agents 2 --opponents medium_two --out runs/red_two
     python tune_experiments/red_minirts.py --methods red scratch --seeds 0 1 --out runs/red_scratch
     python tune_experiments/red_minirts.py --preset smoke               # under 2 minutes, learns nothing
 

@@ -28,7 +28,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import read_json
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored
-from tune_experiments.launch.kept import keep
+from tune_experiments.launch.saved_results import save
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.tables import write_tables
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_tables(out / "table.md", tables)
     console.print(f"wrote {out / RESULTS}, {out / 'table.md'}", highlight=False)
     if command.save is not None:
-        keep(experiment, config, rows, [*sessions, _this_session(command)], command.save)
+        save(experiment, config, rows, [*sessions, _this_session(command)], command.save)
         console.print(f"wrote {command.save}", highlight=False)
 
 

@@ -58,7 +58,7 @@ from tune_experiments.verco.config import (
 )
 from tune_experiments.verco.deviations import deviations
 from tune_experiments.verco.evaluation import evaluate
-from tune_experiments.verco.kept_model import export, keep_model
+from tune_experiments.verco.model_export import export, keep_model
 from tune_experiments.verco.replay import KitchenSpectator
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import ROWS, check, plan

@@ -130,7 +130,8 @@ def _play(page: Any, address: str, mark: str, words: argparse.Namespace) -> tupl
             page.keyboard.press("Backspace")
             step, episodes = 0, episodes + 1
         else:
-            chance.choice(page.query_selector_all("#actions button")).click()
+            buttons = page.locator("#actions button")  # a handle of an element would keep it in memory
+            buttons.nth(chance.randrange(buttons.count())).click()
             step, presses = step + 1, presses + 1
         time.sleep(words.pause_seconds)
     return episodes, presses

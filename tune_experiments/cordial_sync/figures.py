@@ -19,8 +19,8 @@ from rl_envs.furnmove.actions import ACTION_NAMES
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.render import draw as draw_room
 from rl_envs.furnmove.render import legend_strip
+from tune_experiments.cordial_sync.camera_video import record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, test_starts, world_from
-from tune_experiments.cordial_sync.sights import record_sights, write_sights
 from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import LoadedPolicy
@@ -166,7 +166,9 @@ def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
     for method, policy in trained_teams(trials):
         yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
         if policy.config.observation == "frame":
-            yield from write_sights(record_sights(policy, pixels=policy.config.frame_pixels), out / "videos", method)
+            yield from write_camera_videos(
+                record_cameras(policy, pixels=policy.config.frame_pixels), out / "videos", method
+            )
         else:
             yield write_gif(record_episode(policy), out / f"videos/{method}.gif")
 

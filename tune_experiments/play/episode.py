@@ -19,8 +19,8 @@ from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.networks.added_observations import MESSAGES
 from rl_models.policy import TeamOutput
+from tune_experiments.play.attention_maps import AttentionMap, attention_maps, own_entities, texts_of
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.maps import AttentionMap, attention_maps, own_entities, texts_of
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.spectator import Note, Spectator
 

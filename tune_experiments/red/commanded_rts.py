@@ -18,7 +18,7 @@ from rl_envs.minirts.symbols import SIDE
 from rl_envs.minirts.world import MiniRts
 from rl_models.unit_spec import AGES, ROWS
 from tune_experiments.red.commanders import COMMANDERS, say
-from tune_experiments.red.game import GROUND, KEYS, read_by_network
+from tune_experiments.red.network_input import GROUND, KEYS, read_by_network
 
 HEARD = 5
 """Instructions that an agent remembers."""
@@ -86,7 +86,7 @@ class CommandedRts(MiniRts):
 
     def render(self, index: int = 0) -> Array:
         """The game from above with the latest instructions above it, [H, W, 3] uint8."""
-        from tune_experiments.red.words_on_frames import with_words  # draws with Pillow, which training does not need
+        from tune_experiments.red.frame_captions import with_words  # draws with Pillow, which training does not need
 
         return with_words(super().render(index), self.latest_commands(index))
 

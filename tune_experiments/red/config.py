@@ -80,7 +80,7 @@ class RedConfig(
     methods: tuple[RedRow, ...] = ("red", "rl")
     """Rows of the table: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
     alone."""
-    agents: PositiveInt = 1
+    num_agents: PositiveInt = field(default=1, metadata={"renamed_from": "agents"})
     """Number of agents that share the side, 1, 2 or 3."""
     opponents: tuple[str, ...] = OPPONENTS
     """Names of the opponents, of which each game draws one: simple, medium, strong, medium_TYPE, medium_two,
@@ -111,8 +111,8 @@ class RedConfig(
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        if self.agents > 3:
-            raise UserError(f"--agents must be 1, 2 or 3, not {self.agents}")
+        if self.num_agents > 3:
+            raise UserError(f"--num-agents must be 1, 2 or 3, not {self.num_agents}")
         if not self.opponents:
             raise UserError("--opponents must name at least one opponent, such as medium_spearman")
         for name in self.opponents:
@@ -135,7 +135,7 @@ class RedConfig(
     def game(self) -> dict[str, Any]:
         """Arguments of all worlds of the run."""
         return {
-            "agents_per_side": self.agents,
+            "agents_per_side": self.num_agents,
             "opponents": self.opponents,
             "max_episode_steps": self.max_episode_steps,
         }

@@ -23,7 +23,7 @@ from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
 from tune_experiments.red.cloning import Cloning, budget_of
 from tune_experiments.red.commanders import COMMANDERS
 from tune_experiments.red.config import RedConfig, make_world
-from tune_experiments.red.game import red_team
+from tune_experiments.red.network_input import red_team
 from tune_experiments.red.scripted import play_scripted
 
 RED, RL, SCRATCH = "red", "rl", "scratch"
@@ -48,7 +48,7 @@ def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
 
 def build_policy(config: RedConfig, seed: int) -> TeamPolicy:
     """The team with its initial weights."""
-    return red_team(config.network, config.agents, config.learner.used_heads_only, seed)
+    return red_team(config.network, config.num_agents, config.learner.used_heads_only, seed)
 
 
 def validate(config: RedConfig, policy: TeamPolicy) -> Episodes:

@@ -10,7 +10,7 @@ from ray.tune.experiment import Trial
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.waiting import Waiting, room_in_cluster
+from tune_experiments.run.waiting_trials import Waiting, room_in_cluster
 
 
 class _Display(Callback):  # type: ignore[misc]

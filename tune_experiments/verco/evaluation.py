@@ -27,7 +27,7 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.lookup import LookupNetwork, distances_to_corpus
 from tune_experiments.verco.prompted import chat_of, refusals, usage
-from tune_experiments.verco.taught import taught_world, writer_of
+from tune_experiments.verco.teacher_messages import taught_world, writer_of
 
 EVALUATION_SEED = 500
 """Seed of every evaluation: it fixes orders and the draws of actions, for all teams alike."""

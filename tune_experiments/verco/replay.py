@@ -24,7 +24,7 @@ from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episo
 from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.play.video import write_gif
 from tune_experiments.verco.evaluation import writes
-from tune_experiments.verco.taught import writer_of
+from tune_experiments.verco.teacher_messages import writer_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from tune_experiments.verco.evaluation import evaluate_stage, validate
 from tune_experiments.verco.lookup import lookup_team
 from tune_experiments.verco.prompted import check_endpoint, prompted_team
 from tune_experiments.verco.supervised_stages import Imitation, MessageWarmStart
-from tune_experiments.verco.taught import make_taught_world
+from tune_experiments.verco.teacher_messages import make_taught_world
 from tune_experiments.verco.teams import language_policy, symbolic_policy
 
 COMMNET_ROUNDS = 2

@@ -11,7 +11,7 @@ from rl_envs.furnmove.actions import PASS
 from rl_envs.furnmove.frame_renderer import Eyes
 from rl_envs.furnmove.render import framed
 from rl_models.networks.visual import VisualConfig
-from tune_experiments.cordial_sync import communication, sights
+from tune_experiments.cordial_sync import camera_video, communication
 from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, columns_of, fitted, play_and_listen
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.evaluation import world_from
@@ -184,7 +184,7 @@ def test_the_figure_shows_the_first_episode_of_60_to_80_steps(tmp_path):
 
 
 def test_a_video_has_the_map_and_every_agents_frame_and_one_size():
-    shown = sights.record_sights(loaded(), pixels=42)
+    shown = camera_video.record_cameras(loaded(), pixels=42)
     assert len(shown.pictures) == len(shown.weights) + 1
     assert len({picture.shape for picture in shown.pictures}) == 1
     world = VISUAL.test_world(CONFIG, 1)
@@ -196,12 +196,12 @@ def test_a_video_has_the_map_and_every_agents_frame_and_one_size():
 
 
 def test_the_first_agent_is_heard_on_the_left_and_a_larger_weight_is_higher():
-    sound = sights.tones({"talk": np.array([0.0, 1.0]), "reply": np.array([0.5, 0.5])}).astype(float)
+    sound = camera_video.tones({"talk": np.array([0.0, 1.0]), "reply": np.array([0.5, 0.5])}).astype(float)
     half = len(sound) // 2
-    assert len(sound) == pytest.approx(sights.FRAME_SECONDS * sights.SAMPLE_RATE, abs=2)
+    assert len(sound) == pytest.approx(camera_video.FRAME_SECONDS * camera_video.SAMPLE_RATE, abs=2)
 
     def pitch(wave):
-        return abs(np.fft.rfft(wave)).argmax() * sights.SAMPLE_RATE / len(wave)
+        return abs(np.fft.rfft(wave)).argmax() * camera_video.SAMPLE_RATE / len(wave)
 
     left, right = sound[:half].T
     assert pitch(left) == pytest.approx(220, abs=8) and pitch(right) == pytest.approx(880, abs=8)
@@ -209,9 +209,9 @@ def test_the_first_agent_is_heard_on_the_left_and_a_larger_weight_is_higher():
 
 
 def test_teams_that_say_nothing_have_a_silent_video(tmp_path):
-    shown = sights.record_sights(loaded("central"), pixels=42)
+    shown = camera_video.record_cameras(loaded("central"), pixels=42)
     assert shown.weights == []
-    assert [path.name for path in sights.write_sights(shown, tmp_path, "central")] == ["central.gif"]
+    assert [path.name for path in camera_video.write_camera_videos(shown, tmp_path, "central")] == ["central.gif"]
 
 
 # ------------------------------------------------------------------------------------------------------- the script

@@ -63,7 +63,7 @@ def another(value: Any) -> Any:
     """A value of the same type that is not this one."""
     if isinstance(value, float):
         return FIRST if value != FIRST else SECOND
-    return value - 1
+    return value + 1
 
 
 FOUND = [(config, *one) for config in configurations() for one in renamed(config)]

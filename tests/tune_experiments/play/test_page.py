@@ -12,8 +12,8 @@ from PIL import Image
 from tests.tune_experiments.play.pages import EVIL, Elements, data_of, episode_of
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.__main__ import main as after_training
+from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, record_episodes
-from tune_experiments.play.maps import AttentionMap
 from tune_experiments.play.show import write_page
 from tune_experiments.play.viewer.page import FOLDER, ShownTeam, page_of
 from tune_experiments.play.viewer.pictures import KEY_EVERY, pieces_of

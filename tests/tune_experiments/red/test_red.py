@@ -29,7 +29,7 @@ LAPTOP = EXPERIMENT.presets["laptop"]
 
 @functools.cache
 def decisions(agents=1):
-    return decisions_of_scripts(dataclasses.replace(SMOKE, agents=agents), 3)
+    return decisions_of_scripts(dataclasses.replace(SMOKE, num_agents=agents), 3)
 
 
 # -------------------------------------------------------------------------------------------------- worlds
@@ -71,7 +71,7 @@ def test_commands_survive_a_snapshot():
 
 
 def test_a_frame_shows_what_each_agent_is_told():
-    world = make_world(dataclasses.replace(SMOKE, agents=2), 1, commander="narrated")
+    world = make_world(dataclasses.replace(SMOKE, num_agents=2), 1, commander="narrated")
     world.reset(0)
     silent = world.render(0)
     world.tell(0, 1, "attack")
@@ -86,7 +86,7 @@ def test_a_frame_shows_what_each_agent_is_told():
 def test_every_cloned_decision_is_legal_and_its_words_say_what_is_done(agents):
     found = decisions(agents)
     assert len(found) == SMOKE.cloning.frames and found.actions["command"].shape == (16, agents)
-    team = build_policy(dataclasses.replace(SMOKE, agents=agents), 0)
+    team = build_policy(dataclasses.replace(SMOKE, num_agents=agents), 0)
     assert (log_prob_of(team, found) > -1e4).all()
     acts = found.actions["continue_all"] == 0
     assert acts.any() and not (found.actions["command"] == C_CONTINUE)[acts].any()
@@ -141,7 +141,7 @@ def test_rows_have_the_stages_that_their_names_say():
 
 @pytest.mark.parametrize("agents", [1, 2])
 def test_acting_equals_learning_also_where_games_end(agents):
-    config = dataclasses.replace(SMOKE, agents=agents, max_episode_steps=5, rl_commander="random")
+    config = dataclasses.replace(SMOKE, num_agents=agents, max_episode_steps=5, rl_commander="random")
     trial = plan(config, "scratch", 0).stages[0].plan
     collector = Collector(make_world(config, 3), trial.build_policy(), 12)
     collector.reset(0)
@@ -166,7 +166,7 @@ def test_the_papers_schedule_rises_for_300_updates_and_falls_to_0_at_1500():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"agents": 4}, "--agents must be 1, 2 or 3, not 4"),
+        ({"num_agents": 4}, "--num-agents must be 1, 2 or 3, not 4"),
         ({"opponents": ("medum",)}, "--opponents: no opponent is called 'medum'"),
         ({"opponents": ()}, "--opponents must name at least one"),
         ({"methods": ()}, "--methods"),
@@ -192,5 +192,5 @@ def test_the_scripted_executor_does_what_it_is_told_and_mines_beside():
 
 
 def test_scripted_executors_play_every_game_to_its_end():
-    found = play_scripted(dataclasses.replace(SMOKE, agents=2), "oracle", 3, 0)
+    found = play_scripted(dataclasses.replace(SMOKE, num_agents=2), "oracle", 3, 0)
     assert found["length"].tolist() == [12.0] * 3 and found["win_rate"].tolist() == [0.0] * 3

@@ -19,9 +19,9 @@ from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import results_of
 from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
-from tune_experiments.sama.minirts.judging import open_book
 from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.play import METRICS, RtsPlay
+from tune_experiments.sama.minirts.subgoal_rewards import open_book
 from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
 from tune_experiments.sama.minirts.tables import tables, title_of
 from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
@@ -163,7 +163,7 @@ def test_the_world_keeps_the_contract_of_worlds():
 
 
 def test_a_learned_team_carries_commands_out_and_repeats_a_round_that_is_undone():
-    red = RedConfig(agents=2, network=find_experiment("red_minirts").presets["smoke"].network)
+    red = RedConfig(num_agents=2, network=find_experiment("red_minirts").presets["smoke"].network)
     executor = learned(build_policy(red, 0))
     world = PlannedRts(2, agents_per_side=2, actions=FORMS[True], is_read=True, opponents="simple")
     world.reset(1)

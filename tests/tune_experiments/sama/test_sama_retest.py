@@ -7,7 +7,7 @@ import pytest
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import EXIT_CODE
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.launch.kept import read_kept
+from tune_experiments.launch.saved_results import read_saved
 from tune_experiments.results.rows import read
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
@@ -40,7 +40,7 @@ def test_the_table_of_a_finished_trial_is_made_again_and_an_unfinished_one_waits
     assert (tmp_path / "again/transcripts/sama-cramped_room-seed0/cramped_room.md").is_file()
     main([str(run), "--out", str(tmp_path / "again"), "--save", str(tmp_path / "sama.jsonl.gz")])
     assert read(tmp_path / "again/results.jsonl") == rows
-    kept = read_kept(tmp_path / "sama.jsonl.gz")
+    kept = read_saved(tmp_path / "sama.jsonl.gz")
     assert list(kept.results) == rows
     assert kept.seeds == (0,)
 

@@ -22,7 +22,7 @@ from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, episodes_of,
 from tune_experiments.verco.replay import Episode, Moment, replay, transcript
 from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
 from tune_experiments.verco.supervised_stages import MessageWarmStart
-from tune_experiments.verco.taught import make_taught_world, writer_of
+from tune_experiments.verco.teacher_messages import make_taught_world, writer_of
 from tune_experiments.verco.trials import ROWS, plan
 
 EXPERIMENT = find_experiment("verco_salad")

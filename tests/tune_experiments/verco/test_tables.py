@@ -7,8 +7,8 @@ import pytest
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.rows import Result, append
-from tune_experiments.verco.combined import combined, read_kitchens
-from tune_experiments.verco.combined import main as combined_command
+from tune_experiments.verco.combined_table import combined, read_kitchens
+from tune_experiments.verco.combined_table import main as combined_command
 from tune_experiments.verco.evaluation import evaluate
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import plan

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rl_envs.core.spec import Array
+from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, Episode, Step
-from tune_experiments.play.maps import AttentionMap
 from tune_experiments.play.viewer.pictures import pieces_of
 
 FOLDER = Path(__file__).parent

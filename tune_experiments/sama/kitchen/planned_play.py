@@ -22,7 +22,7 @@ from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama.kitchen.executors import Executor
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
-from tune_experiments.sama.round_starts import RoundStarts
+from tune_experiments.sama.round_snapshots import RoundSnapshots
 
 COUNTS = ("rounds", "reached_rounds", "wasted_steps")
 """Of an episode: rounds judged, those in which all sub-goals were reached, env steps that were undone."""
@@ -61,7 +61,7 @@ class PlannedPlay:
         world = self._world
         world.reset(seed)
         plans = self._loop.begin({index: world.in_words(index) for index in range(world.num_worlds)})
-        self._starts = RoundStarts(world)
+        self._snapshots = RoundSnapshots(world)
         self._command({index: plan.commands for index, plan in plans.items()})
         soups, standing, played = (np.zeros(world.num_worlds) for _ in range(3))
         is_playing = np.ones(world.num_worlds, bool)
@@ -90,9 +90,9 @@ class PlannedPlay:
             self._counts["reached_rounds"][world] += all(end.reached)
         following = self._loop.end_rounds(ends)
         again = [world for world in over if following[world].recovers]
-        self._starts.rewind(again)
+        self._snapshots.restore(again)
         self._counts["wasted_steps"][again] += self._in_round[again]
-        self._starts.mark(list(following))
+        self._snapshots.take(list(following))
         self._command({world: each.plan.commands for world, each in following.items()})
 
     def _command(self, commands: Mapping[int, Sequence[str]]) -> None:

@@ -22,7 +22,7 @@ from rl_models.training.collector import to_numpy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama.lake.commanded_lake import CommandedLake
 from tune_experiments.sama.lake.domain import LakeDomain
-from tune_experiments.sama.round_starts import RoundStarts
+from tune_experiments.sama.round_snapshots import RoundSnapshots
 
 Executor: TypeAlias = Callable[[CommandedLake], Array]
 """The agents' actions now, [B, 2] int, in worlds that hold their commands."""
@@ -80,7 +80,7 @@ class LakePlay:
         is_playing = np.ones(world.num_worlds, bool)
         plans = self._loop.begin({index: world.in_words(index) for index in range(world.num_worlds)})
         self._command({index: plan.commands for index, plan in plans.items()})
-        self._starts = RoundStarts(world)
+        self._snapshots = RoundSnapshots(world)
         while is_playing.any():
             truncated = world.step(self._executor(world))[3]
             self._in_round += 1
@@ -116,15 +116,15 @@ class LakePlay:
         following = self._loop.end_rounds(ends)
         again = [world for world in over if following[world].recovers]
         lost = [world for world in over if fell[world] and not following[world].recovers]
-        self._starts.rewind(again)
+        self._snapshots.restore(again)
         self._found["undone_steps"][again] += self._in_round[again]
         self._command({w: each.plan.commands for w, each in following.items() if w not in lost})
-        self._starts.mark(over)
+        self._snapshots.take(over)
         return lost
 
     def _words_before(self, world: int) -> str:
         """The state in which a world's round began, since one with an agent in a hole is none to plan for."""
-        cells, target, length = (self._starts.kept[name][world] for name in ("cells", "target", "episode_length"))
+        cells, target, length = (self._snapshots.state[name][world] for name in ("cells", "target", "episode_length"))
         return describe(self._world.lake, cells, target, int(length))
 
     def _command(self, commands: Mapping[int, Sequence[str]]) -> None:

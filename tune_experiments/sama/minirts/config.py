@@ -94,4 +94,4 @@ class RtsConfig(PlannerConfig):
     def red(self, num_agents: int) -> RedConfig:
         """The same games as RED's configuration names them."""
         limit = self.max_episode_steps
-        return RedConfig(agents=num_agents, opponents=self.opponents_of(num_agents), max_episode_steps=limit)
+        return RedConfig(num_agents=num_agents, opponents=self.opponents_of(num_agents), max_episode_steps=limit)

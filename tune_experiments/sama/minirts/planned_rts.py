@@ -20,7 +20,7 @@ from rl_envs.minirts.game import GAME_NAMES
 from rl_envs.minirts.symbols import NUM_TYPES
 from rl_envs.minirts.text import team_view
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
-from tune_experiments.red.words_on_frames import with_lines
+from tune_experiments.red.frame_captions import with_lines
 from tune_experiments.sama.minirts.scene import in_words
 
 Sight: TypeAlias = Literal["fair", "full", "types"]

@@ -25,9 +25,9 @@ from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import LEARNED, RtsConfig
 from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
-from tune_experiments.sama.minirts.judging import open_book
 from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.play import RtsPlay, Watch
+from tune_experiments.sama.minirts.subgoal_rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import loop_of
@@ -88,10 +88,10 @@ def check_team(config: RtsConfig) -> None:
         found = load_policy(config.team)
         if found.experiment.name != _TEAM_OF:
             raise UserError(f"--team {config.team} is of {found.experiment.name}; name a run of {_TEAM_OF}.py")
-        if found.config.agents != num_agents_of(method):
+        if found.config.num_agents != num_agents_of(method):
             raise UserError(
-                f"--team {config.team} has {found.config.agents} agents, and the row {method} wants "
-                f"{num_agents_of(method)}: name another row, or a team that was trained with --agents "
+                f"--team {config.team} has {found.config.num_agents} agents, and the row {method} wants "
+                f"{num_agents_of(method)}: name another row, or a team that was trained with --num-agents "
                 f"{num_agents_of(method)}"
             )
 

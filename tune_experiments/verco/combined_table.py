@@ -1,6 +1,6 @@
 """One table over several kitchens, from the results of their runs alone: what `make verco` ends with.
 
-    python -m tune_experiments.verco.combined FOLDER     # of one run folder a kitchen
+    python -m tune_experiments.verco.combined_table FOLDER     # of one run folder a kitchen
 
 As in the paper's figures the numbers are medians over seeds with the band from 25 to 75 %. A second table has what was
 served by order, for kitchens with several. This file must not know how anything was trained.
@@ -82,7 +82,7 @@ def _cell(values: Sequence[float], is_baseline: bool) -> str:
 def main() -> None:
     """Print the tables of a folder and write them there."""
     if len(sys.argv) != 2:
-        raise UserError("write python -m tune_experiments.verco.combined FOLDER")
+        raise UserError("write python -m tune_experiments.verco.combined_table FOLDER")
     folder, console = Path(sys.argv[1]), Console(soft_wrap=True)
     text, path = combined(read_kitchens(folder)), folder / "table.md"
     if path.exists() and _NOTE not in path.read_text(errors="replace"):

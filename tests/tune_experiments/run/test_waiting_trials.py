@@ -7,7 +7,7 @@ from tests.patience import PATIENCE_SECONDS
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.run import tune_display
-from tune_experiments.run.waiting import Room, Waiting
+from tune_experiments.run.waiting_trials import Room, Waiting
 
 FULL = Room({"CPU": 4.0, "GPU": 1.0}, {"CPU": 1.0}, is_short=True)
 NEEDED = {"CPU": 3.0, "GPU": 1.0}

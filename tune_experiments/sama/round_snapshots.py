@@ -8,7 +8,7 @@ from rl_envs import World
 from rl_envs.core.spec import Arrays
 
 
-class RoundStarts:
+class RoundSnapshots:
     """Snapshots of B worlds, each of the moment at which its round began: clock and chance, too."""
 
     def __init__(self, world: World) -> None:
@@ -18,19 +18,19 @@ class RoundStarts:
             world: B worlds that have been reset.
         """
         self._world = world
-        self.kept: Arrays = world.snapshot()
+        self.state: Arrays = world.snapshot()
 
-    def mark(self, worlds: Sequence[int]) -> None:
+    def take(self, worlds: Sequence[int]) -> None:
         """The rounds of these worlds begin now."""
         now = self._world.snapshot()
-        for name, values in self.kept.items():
+        for name, values in self.state.items():
             values[worlds] = now[name][worlds]
 
-    def rewind(self, worlds: Sequence[int]) -> None:
-        """Put these worlds back to where their rounds began; the others go on."""
+    def restore(self, worlds: Sequence[int]) -> None:
+        """Restore these worlds to where their rounds began; the others go on."""
         if not worlds:
             return
         now = self._world.snapshot()
         for name, values in now.items():
-            values[worlds] = self.kept[name][worlds]
+            values[worlds] = self.state[name][worlds]
         self._world.restore(now)

@@ -31,7 +31,7 @@ _LOUDNESS, _FADE_SECONDS = 0.25, 0.01
 
 
 @dataclass(frozen=True)
-class Sights:
+class CameraEpisode:
     """An episode.
 
     Attributes:
@@ -43,7 +43,9 @@ class Sights:
     weights: Sequence[Weights]
 
 
-def record_sights(policy: LoadedPolicy, seed: int = SEED, pixels: int = 84, agents_visible: bool = True) -> Sights:
+def record_cameras(
+    policy: LoadedPolicy, seed: int = SEED, pixels: int = 84, agents_visible: bool = True
+) -> CameraEpisode:
     """A solved episode (of 16, the one of middle length; else the first).
 
     Args:
@@ -62,15 +64,15 @@ def record_sights(policy: LoadedPolicy, seed: int = SEED, pixels: int = 84, agen
             sent = {name: values[index] for name, values in heard.items()}
             pictures.append(beside(world.render(index), eyes.frames(), sent))
             weights.append(sent)
-    return Sights(pictures, weights if any(weights) else [])
+    return CameraEpisode(pictures, weights if any(weights) else [])
 
 
-def write_sights(sights: Sights, folder: Path, name: str) -> Sequence[Path]:
+def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Sequence[Path]:
     """`NAME.gif`, and `NAME.avi` with sound where the agents talk; what was written."""
-    written = [write_gif(sights.pictures, folder / f"{name}.gif", FRAME_SECONDS)]
-    if sights.weights:
-        sound = np.concatenate([silence(), *(tones(sent) for sent in sights.weights)])
-        written.append(write_avi(sights.pictures, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE))
+    written = [write_gif(episode.pictures, folder / f"{name}.gif", FRAME_SECONDS)]
+    if episode.weights:
+        sound = np.concatenate([silence(), *(tones(sent) for sent in episode.weights)])
+        written.append(write_avi(episode.pictures, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE))
     return written
 
 

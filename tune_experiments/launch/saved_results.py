@@ -1,10 +1,10 @@
-"""Results that are kept in the repository, and the tables of a document that are made of them alone.
+"""Results that are saved in the repository, and the tables of a document that are made of them alone.
 
     python -m tune_experiments table RUN --save docs/results/NAME.jsonl.gz
     python -m tune_experiments table docs/results/NAME.jsonl.gz
     python -m tune_experiments table --document docs/results.md [--check]
 
-The first line of a kept file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
+The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
 and when they were named. All other lines are those of results.jsonl. In a document such a table stands between
 `<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift. This file must not know an experiment.
 """
@@ -30,20 +30,20 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.run_folder import ANNOUNCED
 
-__all__ = ["MOST_BYTES", "SUFFIX", "KeptRun", "keep", "read_kept", "with_tables"]
+__all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "save", "with_tables"]
 
 SUFFIX = ".jsonl.gz"
 MOST_BYTES = 50_000
-"""Of one kept file."""
+"""Of one saved file."""
 FOLDER = "results"
-"""Of the kept files, beside the document that shows their tables."""
+"""Of the saved files, beside the document that shows their tables."""
 _BLOCK = re.compile(r"(<!-- table: ([\w.-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN = "<!-- table:"
 
 
 @dataclass(frozen=True)
-class KeptRun:
-    """What a kept file holds.
+class SavedRun:
+    """What a saved file holds.
 
     Attributes:
         experiment: name of a script of this package.
@@ -72,14 +72,14 @@ class KeptRun:
         return "\n".join([*(table.markdown() for table in self.tables()), *source, ""])
 
 
-def keep(
+def save(
     experiment: BaseExperiment[Config],
     config: Config,
     results: Sequence[Result],
     sessions: Sequence[Mapping[str, Any]],
     path: Path,
 ) -> None:
-    """Write the kept file of a run.
+    """Write the saved file of a run.
 
     Args:
         experiment: whose run.
@@ -94,7 +94,7 @@ def keep(
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
     if experiment.entry_point not in known_experiments():
-        raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are kept")
+        raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
     head = {
         "experiment": experiment.entry_point,
         "commits": list(dict.fromkeys(map(_commit, sessions))),
@@ -106,15 +106,15 @@ def keep(
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > MOST_BYTES:
         raise UserError(
-            f"the results of this run take {len(packed):,} bytes and a kept file at most {MOST_BYTES:,}: "
-            f"keep the table of fewer methods or seeds"
+            f"the results of this run take {len(packed):,} bytes and a saved file at most {MOST_BYTES:,}: "
+            f"save the table of fewer methods or seeds"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, packed)
 
 
-def read_kept(path: Path) -> KeptRun:
-    """What `keep` has written.
+def read_saved(path: Path) -> SavedRun:
+    """What `save` has written.
 
     Raises:
         UserError: no such file, or a damaged one.
@@ -125,27 +125,27 @@ def read_kept(path: Path) -> KeptRun:
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; write it with python -m tune_experiments table RUN --save") from None
     except (OSError, EOFError, ValueError) as error:
-        raise UserError(f"{path} is no kept file ({error}); write it again with table RUN --save") from error
-    kept = config_from_json(KeptRun, first, f"{path} line 1")
-    if kept.experiment not in known_experiments():
-        raise UserError(f"{path} is of the experiment {kept.experiment!r}, which Concord has not; correct its name")
+        raise UserError(f"{path} is no saved file ({error}); write it again with table RUN --save") from error
+    found = config_from_json(SavedRun, first, f"{path} line 1")
+    if found.experiment not in known_experiments():
+        raise UserError(f"{path} is of the experiment {found.experiment!r}, which Concord has not; correct its name")
     results = tuple(config_from_json(Result, row, f"{path} line {n}") for n, row in enumerate(rest, start=2))
-    return KeptRun(**vars(kept) | {"results": results})
+    return SavedRun(**vars(found) | {"results": results})
 
 
 def with_tables(document: Path) -> str:
     """The text of a document with every marked table made again.
 
     Raises:
-        UserError: a marker without its end, or without its kept file.
+        UserError: a marker without its end, or without its saved file.
     """
     text = document.read_text(encoding="utf-8")
     if text.count(_BEGIN) != len(_BLOCK.findall(text)):
         raise UserError(f"{document} has a marker `{_BEGIN} NAME -->` without `<!-- end -->`; add it")
 
     def made(block: re.Match[str]) -> str:
-        kept = read_kept(document.parent / FOLDER / f"{block[2]}{SUFFIX}")
-        return f"{block[1]}\n{kept.markdown()}\n{block[4]}"
+        saved = read_saved(document.parent / FOLDER / f"{block[2]}{SUFFIX}")
+        return f"{block[1]}\n{saved.markdown()}\n{block[4]}"
 
     return _BLOCK.sub(made, text)
 

@@ -7,7 +7,7 @@ import pytest
 
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.launch import kept
+from tune_experiments.launch import saved_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
 from tune_experiments.results.rows import Result
@@ -39,7 +39,7 @@ def file(run, tmp_path):
 
 
 def test_a_kept_file_carries_commit_command_seeds_and_all_rows(run, file):
-    held = kept.read_kept(file)
+    held = saved_results.read_saved(file)
     assert held.results == tuple(rows.read(run / "results.jsonl"))
     assert (held.experiment, held.seeds) == ("matrix_game", (0, 1, 2))
     assert held.commands == ("python tune_experiments/matrix_game.py",), "no path of this machine"
@@ -60,8 +60,8 @@ def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_p
             folder.announce(said)
         path = tmp_path / f"{number}.jsonl.gz"
         assert main(["table", str(run), "--save", str(path)]) == 0
-        assert [one.named for one in kept.read_kept(path).comparisons] == [named]
-        assert f"Named {named}, main comparison: " in kept.read_kept(path).markdown()
+        assert [one.named for one in saved_results.read_saved(path).comparisons] == [named]
+        assert f"Named {named}, main comparison: " in saved_results.read_saved(path).markdown()
 
 
 def test_a_kept_file_prints_its_table_with_intervals_and_verdict(file, capsys):
@@ -100,7 +100,7 @@ def test_a_marker_without_end_or_file_is_one_sentence(file, tmp_path, capsys, te
 
 
 def test_a_file_of_more_than_50_kB_is_refused(run, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(kept, "MOST_BYTES", 100)
+    monkeypatch.setattr(saved_results, "MOST_BYTES", 100)
     assert main(["table", str(run), "--save", str(tmp_path / "big.jsonl.gz")]) != 0
     assert "at most 100" in capsys.readouterr().err
     assert not (tmp_path / "big.jsonl.gz").exists()
@@ -119,9 +119,9 @@ def test_a_damaged_file_is_one_sentence(tmp_path, capsys, held):
 
 
 def test_every_kept_file_is_small_and_gives_a_table_of_the_results_page():
-    page, files = DOCS / "results.md", sorted((DOCS / kept.FOLDER).glob(f"*{kept.SUFFIX}"))
+    page, files = DOCS / "results.md", sorted((DOCS / saved_results.FOLDER).glob(f"*{saved_results.SUFFIX}"))
     text = page.read_text()
-    assert kept.with_tables(page) == text, "write python -m tune_experiments table --document docs/results.md"
-    assert [path.name for path in files if path.stat().st_size > kept.MOST_BYTES] == []
-    shown = [name for _, name, _, _ in kept._BLOCK.findall(text)]
-    assert sorted(shown) == [path.name.removesuffix(kept.SUFFIX) for path in files]
+    assert saved_results.with_tables(page) == text, "write python -m tune_experiments table --document docs/results.md"
+    assert [path.name for path in files if path.stat().st_size > saved_results.MOST_BYTES] == []
+    shown = [name for _, name, _, _ in saved_results._BLOCK.findall(text)]
+    assert sorted(shown) == [path.name.removesuffix(saved_results.SUFFIX) for path in files]
