@@ -226,7 +226,8 @@ class Learners:
         is_present, gradients = summed.split([len(weights), len(summed) - len(weights)])
         parts = gradients.split([weight.numel() for weight in weights])
         for weight, has_one, part in zip(weights, is_present.tolist(), parts, strict=True):
-            weight.grad = part.view_as(weight).to(weight.dtype) if has_one else None
+            # In the layout of the weight, which a fused optimiser takes for granted.
+            weight.grad = torch.empty_like(weight).copy_(part.view_as(weight)) if has_one else None
 
 
 ALONE = Learners()

@@ -125,10 +125,15 @@ def make_optimiser(
             betas=settings.betas,
             eps=settings.optimiser_epsilon,
             amsgrad=settings.amsgrad,
-            fused=bool(trainable) or None,
+            # The CPU's kernel passes over memory, so weight and gradient must lie there alike.
+            fused=(bool(trainable) and all(_is_fusible(weight) for weight in trainable)) or None,
         )
     set_learning_rate(optimiser, settings, Progress())
     return optimiser
+
+
+def _is_fusible(weight: nn.Parameter) -> bool:
+    return weight.device.type != "cpu" or weight.is_contiguous()
 
 
 def _groups(trainable: list[nn.Parameter], critic: set[int]) -> list[dict[str, Any]]:
@@ -196,8 +201,12 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """Put `optimiser_tensors` back into an optimiser over the same parameters."""
+    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         index, name = key.split(".", 1)
+        weight = weights[int(index)]
+        if name != "step":  # moments lie in memory as their weight does: a fused kernel passes over both alike
+            value = torch.empty_like(weight).copy_(value)
         state.setdefault(int(index), {})[name] = value
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.util
+import json
 import types
 import typing
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,8 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
-_TRUSTED: ContextVar[frozenset[str]] = ContextVar("trusted", default=frozenset())
+_AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
+"""Name, configuration as JSON and module of the experiment of `trusting`."""
 
 
 def known_experiments() -> list[str]:
@@ -90,24 +92,28 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 
 @contextmanager
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
-    """Within it the modules of an experiment and of a configuration that the user of this process chose are trusted."""
-    token = _TRUSTED.set(_TRUSTED.get() | {experiment.module, *modules_of(config)})
+    """Within it files of this experiment with exactly this configuration may name the modules that it names.
+
+    Both are at hand already, so such a file brings in nothing. Any other file is checked as everywhere.
+    """
+    token = _AT_HAND.set((experiment.entry_point, _as_stored(config), experiment.module))
     try:
         yield
     finally:
-        _TRUSTED.reset(token)
+        _AT_HAND.reset(token)
 
 
-def trusted() -> frozenset[str]:
-    """Modules that are trusted here, of `trusting`."""
-    return _TRUSTED.get()
+def trusted_modules(name: Any, data: Any) -> set[str]:
+    """Modules that a file may name because its experiment and its configuration are those of `trusting`."""
+    at_hand = _AT_HAND.get()
+    if at_hand is None or (name, data) != at_hand[:2]:
+        return set()
+    named = _named_in(data, [find_experiment(name).config_class])
+    return {at_hand[2], *(text.partition(":")[0] for text, _ in named)}
 
 
-def modules_of(config: Any) -> set[str]:
-    """Modules that a configuration names and that `find_stored` must be allowed to import."""
-    named = _named_in(config_to_json(config), [type(config)])
-    modules = {(text.partition(":")[0], is_built) for text, is_built in named}
-    return {module for module, is_built in modules if is_built or module.split(".")[0] not in _OURS}
+def _as_stored(config: Any) -> Any:
+    return json.loads(json.dumps(config_to_json(config)))
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Generic
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
-from tune_experiments.experiment.finding import modules_of, trial_folders
+from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
@@ -93,7 +93,8 @@ class Run(Generic[Config]):
             known = [folder.name for each in there.values() for folder in each.values()]
             asked = f"{row or 'a method'} with seed {number}"
             raise UserError(f"{self.out} holds no trial of {asked}; there are {', '.join(known) or 'none'}")
-        return load_policy(seeds[number], (self.experiment.module, *modules_of(self.config)))
+        with trusting(self.experiment, self.config):
+            return load_policy(seeds[number])
 
 
 class Callback(TrialListener):

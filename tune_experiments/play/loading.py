@@ -30,7 +30,7 @@ from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load
 from rl_models.training.collector import to_numpy
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.finding import find_stored, trial_folders, trusted
+from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
 from tune_experiments.run.curriculum_state import curriculum_behind
 from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
@@ -181,13 +181,13 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         UserError: no GPU where one is demanded, nothing there, a checkpoint that is damaged, not ours or of another
             version, or one that names a module that is not allowed; the sentence says which.
     """
-    allow = (*allow, *trusted())
     checkpoint_path = find_checkpoint(Path(path), allow)
     place = device_or_refusal(device)
     try:
         checkpoint = load_checkpoint(checkpoint_path)
         state = checkpoint.state
         check_version(state.get("written_by", {"schema_version": 1}), checkpoint_path)
+        allow = (*allow, *sorted(trusted_modules(state["experiment"], state["config"])))
         experiment, config = find_stored(state["experiment"], state["config"], allow, checkpoint_path)
         trial_folder = checkpoint_path.parent.parent
         plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)

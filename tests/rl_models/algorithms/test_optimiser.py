@@ -9,10 +9,13 @@ from torch import nn
 from rl_models.algorithms.optimiser import (
     OptimiserSettings,
     clip_gradients,
+    load_optimiser,
     make_optimiser,
+    optimiser_tensors,
     set_learning_rate,
     step_if_finite,
 )
+from rl_models.batch import Learners
 from rl_models.schedule import Progress, Schedule
 
 GRADIENTS = (3.0, -1.0, 0.5, 0.2)
@@ -103,3 +106,33 @@ def test_one_bad_entry_condemns_all_gradients(bad, clip_by):
     assert not math.isfinite(norm)
     assert torch.cat([weight.detach() for weight in weights]).tolist() == [1.0, 1.0, 1.0]
     assert not optimiser.state
+
+
+@pytest.mark.parametrize("weight", [torch.ones(3, 2, 2, 2), torch.ones(())], ids=["convolution", "scalar"])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+def test_weights_in_another_layout_learn_and_continue_as_contiguous_ones(optimiser, weight):
+    settings = OptimiserSettings(optimiser=optimiser)
+    gradients = torch.randn(6, *weight.shape, generator=torch.Generator().manual_seed(0))
+    found = []
+    for memory_format in (torch.contiguous_format, torch.channels_last):
+        layout = memory_format if weight.ndim == 4 else torch.contiguous_format
+        one = nn.Parameter(weight.clone(memory_format=layout))
+        steps = make_optimiser(settings, [one])
+        for number, gradient in enumerate(gradients):
+            one.grad = torch.empty_like(one).copy_(gradient)
+            steps.step()
+            if number == 2 and memory_format is torch.channels_last:  # a checkpoint keeps numbers, and no layout
+                stored = {name: value.contiguous() for name, value in optimiser_tensors(steps).items()}
+                steps = make_optimiser(settings, [one])
+                load_optimiser(steps, stored)
+        found.append(one.detach())
+    torch.testing.assert_close(found[1].contiguous(), found[0], rtol=0, atol=1e-7)
+
+
+def test_the_sum_of_several_learners_gradients_lies_in_memory_as_the_weight_does():
+    weight = nn.Parameter(torch.ones(3, 2, 2, 2).to(memory_format=torch.channels_last))
+    weight.grad = torch.randn(3, 2, 2, 2, generator=torch.Generator().manual_seed(0))
+    expected = 2 * weight.grad.clone()
+    Learners(0, 2, lambda values: 2 * values).sum_gradients([weight])
+    assert weight.grad.stride() == weight.stride()
+    torch.testing.assert_close(weight.grad, expected)

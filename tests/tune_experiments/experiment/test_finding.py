@@ -13,12 +13,12 @@ from rl_envs import make
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.wrappers.foreign import named_env
 from tests.tune_experiments.run import stages
-from tune_experiments import load_policy, matrix_game, pettingzoo_teams
+from tune_experiments import furnmove_communication, load_policy, matrix_game, pettingzoo_teams
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import ModuleName, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.finding import _named_in, find_experiment, find_stored, modules_of, trusting
+from tune_experiments.experiment.finding import _named_in, find_experiment, find_stored, trusted_modules, trusting
 from tune_experiments.play.trial_figures import trained_teams
 from tune_experiments.run.run_folder import SCHEMA_VERSION, RunFolder, read_config
 from tune_experiments.run.trial import Trial
@@ -189,9 +189,21 @@ def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(ray_sess
         list(trained_teams(trials))
 
 
-def test_a_configuration_trusts_no_function_of_ours_that_it_does_not_build_with():
-    config = dataclasses.replace(pettingzoo_teams.SMOKE, methods=("rl_envs.registry:make",))
-    assert modules_of(config) == {"mpe2.simple_spread_v3"}
+def test_a_team_of_another_configuration_is_not_opened_because_a_run_ends(tmp_path):
+    """A stranger's folder: its configuration is harmless, and one of its checkpoints names a function to call."""
+    called = f'{{"path": "{tmp_path}/inner", "allow": ["os"]}}'
+    harmful = dataclasses.replace(
+        pettingzoo_teams.SMOKE, env="tune_experiments.furnmove_communication:load_policy", env_arguments=called
+    )
+    for experiment, config in (
+        (furnmove_communication.EXPERIMENT, furnmove_communication.EXPERIMENT.presets["smoke"]),
+        (pettingzoo_teams.EXPERIMENT, pettingzoo_teams.SMOKE),
+    ):
+        with trusting(experiment, config):
+            assert trusted_modules("pettingzoo_teams", config_to_json(harmful)) == set()
+            assert trusted_modules(experiment.entry_point, config_to_json(harmful)) == set()
+    with trusting(pettingzoo_teams.EXPERIMENT, harmful):
+        assert "tune_experiments.furnmove_communication" in trusted_modules("pettingzoo_teams", config_to_json(harmful))
 
 
 def test_a_module_that_only_the_configuration_names_is_refused_too(outside, tmp_path):
