@@ -47,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if not options.only:
         parts = [part for part in parts if not getattr(part, "ONLY_WHEN_NAMED", False)]
+    if (options.tasks or options.seeds) and not any(hasattr(part, "choose") for part in parts):
+        print("benchmarks: --tasks and --seeds are for time_to_result: add --only time_to_result", file=sys.stderr)
+        return 2
     names = [part.__name__.rpartition(".")[2] for part in parts]
     print(f"measuring {', '.join(names)}: one thread, medians, {' and '.join(_clocks(parts))}", flush=True)
     measurements = ratios_first(measurement for part in parts for measurement in part.measure())

@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words.read:
         print(report(read_samples(words.read), words.warm_up))
         return 0
-    words.write.unlink(missing_ok=True)
     mark = f"play-soak-{os.getpid()}"
     try:
         with _serving(words, mark) as address, _tab(mark) as (page, complaints):
+            words.write.unlink(missing_ok=True)
             episodes, presses = _play(page, address, mark, words)
     finally:
         kill_marked(mark)
@@ -83,6 +84,7 @@ def _serving(words: argparse.Namespace, mark: str) -> Iterator[str]:
         for line in server.stdout:
             printed.append(line)
             if address := re.search(r"http://\S+", line):
+                threading.Thread(target=server.stdout.read, daemon=True).start()  # a full pipe would stop the server
                 yield address.group()
                 return
         raise UserError(f"the game did not start: {''.join(printed).strip()}")
@@ -131,7 +133,7 @@ def _play(page: Any, address: str, mark: str, words: argparse.Namespace) -> tupl
             step, episodes = 0, episodes + 1
         else:
             buttons = page.locator("#actions button")  # a handle of an element would keep it in memory
-            buttons.nth(chance.randrange(buttons.count())).click()
+            buttons.nth(chance.randrange(max(buttons.count(), 1))).click()
             step, presses = step + 1, presses + 1
         time.sleep(words.pause_seconds)
     return episodes, presses

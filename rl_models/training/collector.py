@@ -91,7 +91,7 @@ class Collector:
         return collect_in_turns([self])[0]
 
     def _fragment(self) -> Iterator[Fragment | None]:
-        """A fragment in 2 T moves: ask for actions, step the worlds, ask again. None until it is whole."""
+        """A fragment bit by bit: None T times, whenever the policy has just been asked for actions, then the whole."""
         state_before = {f"state/{name}": value.numpy() for name, value in to_host(self._state).items()}
         texts = self._begin_texts()
         obs, steps, is_first = self._buffers()
@@ -264,9 +264,7 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
     While an accelerator computes the actions of one, the host steps the worlds of the others. What each plays is what
     it would play alone.
     """
-    playing = [collector._fragment() for collector in collectors]
-    for moves in zip(*playing, strict=True):
-        fragments = moves
+    *_, fragments = zip(*(collector._fragment() for collector in collectors), strict=True)
     return list(fragments)
 
 

@@ -21,7 +21,8 @@ _World = TypeVar("_World", bound=TeamWorld)
 class GroupedCollector:
     """A `Collector` of several worlds, each a group of B_g worlds that the same policy plays.
 
-    With the same numbered worlds it plays what one collector of all plays, up to rounding.
+    With the same numbered worlds it plays what one collector of all plays, up to rounding; but a team that hears
+    messages of other games (`rl_models/llm/narration.py`) hears those of its own group.
     """
 
     def __init__(
@@ -30,16 +31,14 @@ class GroupedCollector:
         """Prepare to play; arguments as of `Collector`, with a world for each group."""
         self.groups = [Collector(world, policy, fragment_length, needs_values) for world in worlds]
         self.policy = policy
-        self._version = 0
 
     @property
     def version(self) -> int:
         """Number of updates of the policy that acts."""
-        return self._version
+        return self.groups[0].version
 
     @version.setter
     def version(self, version: int) -> None:
-        self._version = version
         for group in self.groups:
             group.version = version
 
@@ -71,7 +70,6 @@ class GroupedCollector:
             prefix = f"group_{number}/"
             own = {name.removeprefix(prefix): value for name, value in snapshot.items() if name.startswith(prefix)}
             group.restore(own)
-        self._version = self.groups[0].version
 
 
 def make_groups(make_world: Callable[..., _World], num_worlds: int, first_world: int, groups: int) -> list[_World]:

@@ -174,6 +174,11 @@ class VercoConfig(
             )
         if "shuffled" in self.methods:  # messages of another kitchen
             check_at_least(2, self, "workers.worlds_per_runner", "valid_episodes")
+            if self.workers.worlds_per_runner < 2 * self.workers.world_groups:
+                raise UserError(
+                    f"--workers.world-groups {self.workers.world_groups} leaves a group without two worlds, and "
+                    f"the row shuffled hears messages of another world of its group: lower it, or leave out that row"
+                )
         _check_team(self)
         if not self.symbolic.hidden_sizes or min(self.symbolic.hidden_sizes) < 1:
             raise UserError(
