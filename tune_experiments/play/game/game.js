@@ -37,16 +37,19 @@ function pass() {
   else timer = setTimeout(pass, CARRY_ON_MILLISECONDS);
 }
 
-function draw(png) {
-  const image = new Image();
-  image.src = `data:image/png;base64,${png}`;
-  image.decode().then(() => {
+// A bitmap is closed when it is drawn: images of data addresses would stay in the browser's cache, one a step.
+async function draw(png) {
+  const shown = view;
+  const bytes = Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([bytes], {type: "image/png"}));
+  if (shown === view) {
     const canvas = byId("world");
-    canvas.width = image.width;
-    canvas.height = image.height;
-    canvas.style.setProperty("--ratio", image.width / image.height);
-    canvas.getContext("2d").drawImage(image, 0, 0);
-  }).catch(() => null);
+    if (canvas.width !== picture.width) canvas.width = picture.width;
+    if (canvas.height !== picture.height) canvas.height = picture.height;
+    canvas.style.setProperty("--ratio", picture.width / picture.height);
+    canvas.getContext("2d").drawImage(picture, 0, 0);
+  }
+  picture.close();
 }
 
 function dot(name) {
