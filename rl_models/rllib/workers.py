@@ -43,29 +43,22 @@ class Workers:
     gpus_per_runner: NonNegativeFloat = field(default=0.0, metadata={"came_later": True})
     """Number of GPUs of an env runner process, which then acts on it; 0: it acts on the CPU."""
 
-    def __post_init__(self) -> None:
-        """Refuse groups without a world.
-
-        Raises:
-            ValueError: there are more groups than worlds.
-        """
-        if self.world_groups > self.worlds_per_runner:
-            raise ValueError(
-                f"--workers.world-groups {self.world_groups} is more than the {self.worlds_per_runner} worlds of a "
-                f"runner: lower it, or raise --workers.worlds-per-runner"
-            )
-
     @property
     def worlds(self) -> int:
         """How many are played at once."""
         return max(self.runners, 1) * self.worlds_per_runner
 
     def check_learners(self, objective: Objective) -> None:
-        """Refuse more learners than worlds, and a replay too small for a learner's share, before anything is started.
+        """Refuse groups and learners without a world, and a replay too small for a learner's share, before the start.
 
         Raises:
-            ValueError: a learner would have no world, or could not keep one fragment of each.
+            ValueError: a group or a learner would have no world, or a learner could not keep one fragment of each.
         """
+        if self.world_groups > self.worlds_per_runner:
+            raise ValueError(
+                f"--workers.world-groups {self.world_groups} is more than the {self.worlds_per_runner} worlds of a "
+                f"runner: lower it, or raise --workers.worlds-per-runner"
+            )
         if self.learners > self.worlds:
             raise ValueError(
                 f"--workers.learners {self.learners} is more than the {self.worlds} worlds that a trial plays at once, "

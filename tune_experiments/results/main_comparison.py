@@ -19,7 +19,8 @@ __all__ = ["AFTER", "BEFORE", "MainComparison", "with_verdicts"]
 
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
-BEFORE, AFTER = "before the run", "after a session of the run"
+BEFORE = "before the run"
+AFTER = "after a session of the run"
 
 
 @dataclass(frozen=True)

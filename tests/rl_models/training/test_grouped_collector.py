@@ -126,4 +126,4 @@ def test_collectors_whose_fragments_have_other_lengths_are_refused():
 
 def test_more_groups_than_worlds_are_refused_in_one_sentence():
     with pytest.raises(ValueError, match=r"--workers.world-groups 3 is more than the 2 worlds"):
-        Workers(worlds_per_runner=2, world_groups=3)
+        Workers(worlds_per_runner=2, world_groups=3).check_learners(Impala())
