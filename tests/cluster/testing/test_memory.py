@@ -1,5 +1,6 @@
 """The soak's arithmetic: a process that grows is named, noise is not, and samples survive their file."""
 
+import mmap
 import os
 
 import numpy as np
@@ -87,11 +88,12 @@ def test_a_soak_that_has_ended_is_read_from_its_file(tmp_path, capsys):
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="looks into /proc")
 def test_memory_that_this_process_takes_is_its_own():
     before = sample(0, os.getpid(), "me")
-    block = np.ones(50 * 2**20, dtype=np.uint8)
+    block = mmap.mmap(-1, 50 * 2**20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # malloc may have as much left over
+    block.write(b"1" * len(block))
     after = sample(1, os.getpid(), "me")
     assert after.own - before.own == pytest.approx(50, abs=5)
     assert after.resident > after.own
-    del block
+    block.close()
     assert sample(0, 2**22 + 1, "nobody") is None
 
 
