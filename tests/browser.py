@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from cluster.testing.play_soak import CHROMIUM
 
 
 def browser_path():
@@ -21,9 +21,9 @@ def browser_path():
         assert found, f"CHROMIUM is set to {named!r}, and no program is there"
         assert has_driver, "CHROMIUM is set, and Playwright is not installed: pip install -e '.[browser]'"
         return found
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if found is None:
-        pytest.skip(f"no Chromium: none of {', '.join(NAMES)} is on the PATH (Debian: apt-get install chromium)")
+        pytest.skip(f"no Chromium: none of {', '.join(CHROMIUM)} is on the PATH (Debian: apt-get install chromium)")
     if not has_driver:
         pytest.skip("no Playwright: pip install -e '.[browser]'")
     return found

@@ -145,9 +145,10 @@ class Collector:
         """Ask the policy for actions. An accelerator goes on computing after this returns."""
         output = self._act_forward(self._obs, self._state, self._is_first)
         actions, component = self._choose(output.policy)
-        arriving = Arrival(_flat(actions))
+        flat = _flat(actions)
+        arriving = Arrival(flat)
         mask = self._deciding()
-        record = _flat(actions) | {
+        record = flat | {
             "component": component,
             "log_prob": output.policy.log_prob(actions, mask),
             "agent_log_prob": output.policy.component_log_prob(actions, component),
@@ -289,9 +290,7 @@ def _actions(flat: dict[str, Array]) -> Array | dict[str, Array]:
 
 def to_numpy(actions: JointActions) -> Array | dict[str, Array]:
     """Actions sampled at one step, [B, 1, N], as a world takes them: [B, N], or one such array a factor."""
-    if isinstance(actions, dict):
-        return {name: _numpy(value[:, 0]) for name, value in actions.items()}
-    return _numpy(actions[:, 0])
+    return _actions({name: _numpy(value) for name, value in _flat(actions).items()})
 
 
 def _numpy(tensor: Tensor) -> Array:
