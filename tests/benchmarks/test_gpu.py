@@ -1,6 +1,7 @@
 """The benchmark of a GPU runs where there is none, in smaller batches, and is left out of `make bench`."""
 
 import numpy as np
+import pytest
 
 import benchmarks
 from benchmarks import __main__ as command
@@ -8,6 +9,7 @@ from benchmarks import gpu
 from benchmarks.harness.measurements import Measurement, load_parts
 
 
+@pytest.mark.long
 def test_on_the_cpu_acting_learning_and_the_loop_are_measured(capsys, monkeypatch):
     monkeypatch.setattr(gpu, "TURNS", 1)
     monkeypatch.setattr(gpu, "_worlds", lambda: iter([]))

@@ -1,5 +1,6 @@
 """The loop around EMMA is measured in every stage, with encodings as a frozen BERT leaves them. No time is asserted."""
 
+import pytest
 import torch
 
 from benchmarks.harness import messenger_loop as loop
@@ -17,6 +18,7 @@ def test_random_encodings_have_a_vector_for_each_word_and_two_marks():
     assert table.num_sentences == len(world.sentences)
 
 
+@pytest.mark.long
 def test_a_loop_is_measured_for_every_stage_and_with_the_grounding_loss(monkeypatch):
     for name, value in (("WORLDS", 4), ("LENGTH", 2), ("TURNS", 1), ("SENTENCES_PER_CELL", 1), ("TOKEN_FEATURES", 4)):
         monkeypatch.setattr(loop, name, value)

@@ -67,6 +67,7 @@ def test_trials_that_have_ended_are_left_out_and_the_best_setting_is_measured(mo
     assert "are those of tuning" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_our_own_trainer_tells_how_to_act_after_each_update():
     told = []
 

@@ -24,6 +24,7 @@ def measured(pattern):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "setting", "mode"), measured(r"(\w+_\d+)_(legal|any)_n"))
 def test_random_play_wins_as_often_and_lasts_as_long(path, setting, mode):
     recorded = {

@@ -57,6 +57,7 @@ def test_there_are_as_many_starts_as_asked_in_every_room_and_no_two_alike(num_ag
     assert len(np.unique(rows, axis=0)) == 300
 
 
+@pytest.mark.long
 def test_in_a_room_of_few_starts_what_was_drawn_before_is_drawn_again_until_none_is_left():
     narrow = room_from_drawing("narrow", ["......", "......", "......", ".....X"])
     starts = make_starts([narrow], 2, 40)

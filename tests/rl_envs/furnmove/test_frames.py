@@ -76,6 +76,7 @@ def check_agreement(split, size, agents, pixels, count):
     assert moving["television"] >= 0.98 and moving["agents"] >= 0.96, moving
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("split", "size", "agents", "pixels"), SETS)
 def test_classes_of_pixels_agree_with_the_slow_caster(split, size, agents, pixels):
     check_agreement(split, size, agents, pixels, 8)

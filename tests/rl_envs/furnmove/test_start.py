@@ -160,6 +160,7 @@ def drawn():
     return starts(5_000, rooms=[SMALL])[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "agent"), [("tv", 0), ("tv cell", 0), ("agent", 0), ("agent", 1), ("stand", 0)])
 def test_places_are_drawn_as_plain_rejection_of_uniform_draws_draws_them(name, agent, expected, drawn):
     """Who is placed first is drawn too, so both agents have the mean of the two distributions."""

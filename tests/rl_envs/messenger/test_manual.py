@@ -169,6 +169,7 @@ NEEDED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("arguments", "cell", "path"), NEEDED, ids=str)
 def test_a_sentence_that_the_splits_games_need_is_missed_before_the_first_episode(tmp_path, arguments, cell, path):
     documents, split = own_documents(), arguments.get("split", "train")

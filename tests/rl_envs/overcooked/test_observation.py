@@ -49,6 +49,7 @@ def planes_of(world, viewer, row=0):
     return picture
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_planes_show_what_is_there(layout):
     world = Overcooked(6, layout=layout, max_episode_steps=150)

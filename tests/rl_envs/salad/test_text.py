@@ -111,6 +111,7 @@ def played(arguments, seed, env_steps=60, num_worlds=12):
         obs, *_ = world.step(wishes.argmax(-1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", FORMS, ids=str)
 def test_text_read_back_gives_exactly_what_the_agent_sees(arguments):
     for world, obs in played(arguments, seed=1):

@@ -73,6 +73,7 @@ def test_a_broken_rule_is_told_by_its_sentence(world, sentence, monkeypatch):
         check_world(world, recipe=recipe)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("world_id", "arguments"), CASES)
 def test_wrappers_of_registered_worlds_pass_every_librarys_check(world_id, arguments, capsys):
     from rl_envs.testing.wrappers import check_wrappers

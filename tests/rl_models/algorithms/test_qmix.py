@@ -188,6 +188,7 @@ def algorithm(seed, settings=None):
     return LocalAlgorithm(collector(policy=policy, seed=seed), learner(policy, settings), seed, updates_per_train=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["adam", "rmsprop"])
 def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, tmp_path):
     settings = OptimiserSettings(optimiser=kind, learning_rate=Schedule.linear(1e-2, 0.0, 5_000))
@@ -257,7 +258,7 @@ def trained_on_the_two_step_game(mixing_hidden_size):
     return policy
 
 
-@pytest.mark.learns
+@pytest.mark.long
 def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
     policy = trained_on_the_two_step_game(mixing_hidden_size=8)
     assert play(policy) == 8.0
@@ -269,6 +270,7 @@ def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
         torch.testing.assert_close(joint_values(policy, *rooms_so_far), torch.tensor(table), atol=0.1, rtol=0)
 
 
+@pytest.mark.long
 def test_without_a_mixer_it_settles_for_the_safe_reward():
     """VDN: what it can believe of the risky half is the additive fit, whose best entry of 6.5 is less than 7."""
     policy = trained_on_the_two_step_game(mixing_hidden_size=0)

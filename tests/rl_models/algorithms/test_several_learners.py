@@ -84,6 +84,7 @@ CASES = [(kind, "7 worlds, 2 learners") for kind in KINDS]
 CASES += [(kind, shares) for kind in ("ppo", "ppo of decisions", "impala that sums") for shares in list(SHARES)[1:]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make_one", "objective", "shares"), [pytest.param(*KINDS[k], SHARES[s], id=f"{k}, {s}") for k, s in CASES]
 )

@@ -95,6 +95,7 @@ def weights_of(policy):
     return torch.cat([weight.detach().flatten() for weight in policy.parameters()])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make_one", "extra"), EXACT.values(), ids=EXACT)
 def test_an_extra_loss_that_is_a_mean_over_steps_is_that_of_one_learner(make_one, extra):
     alone, several, later = made(make_one, PPO, extra, SHARES[0], count=2)

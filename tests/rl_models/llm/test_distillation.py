@@ -35,6 +35,7 @@ def test_the_loss_is_the_cross_entropy_of_the_messages_tokens_and_their_end():
     torch.testing.assert_close(message_cross_entropy(scores.log_probs), wanted, atol=1e-4, rtol=0)
 
 
+@pytest.mark.long
 def test_the_student_learns_to_write_what_the_teacher_would():
     """In prompts that it has never read, over two rounds; the last one is exact."""
     network, distillation = stage(num_epochs=20, batch_size=8, learning_rate=1e-2, held_out=0.2)

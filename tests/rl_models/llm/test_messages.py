@@ -22,6 +22,7 @@ from tests.rl_models.llm.language_teams import (
 from tests.rl_models.llm.small import HintNarrator, Hints, collector, stir
 
 
+@pytest.mark.long
 def test_the_learner_reads_the_messages_that_were_heard():
     """Whatever its own message adapter would say by then."""
     one = stirred()

@@ -125,6 +125,7 @@ def test_a_corpus_without_texts_is_refused(tmp_path):
         small_model(list, TINY, tmp_path)
 
 
+@pytest.mark.long
 def test_it_learns_the_corpus(tmp_path):
     """From the entropy of the vocabulary to well under a third of it in 120 steps."""
     settings = SmallModelSettings(

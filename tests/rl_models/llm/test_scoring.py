@@ -68,6 +68,7 @@ def questions(random, rows):
     return prompts, candidates
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "config", "targets"), MODELS)
 def test_a_trie_scores_as_every_candidate_alone(kind, config, targets):
     """60 random prompts and candidate sets, in padded batches against one at a time."""

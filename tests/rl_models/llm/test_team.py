@@ -28,6 +28,7 @@ from tests.rl_models.llm.small import THINGS, HintNarrator, collector, stir, tea
 from tests.rl_models.networks.weight_changes import CHANGES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 def test_rollout_equals_train(form):
     """With messages that are not the same twice, macro actions, and episodes that end inside the fragment."""

@@ -30,6 +30,7 @@ def collector(backbone, place, policy=None, length=20, **arguments):
     return one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", [Ppo(), Ppo(is_joint=False), Impala()])
 @pytest.mark.parametrize("shares_network", [True, False])
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
@@ -77,6 +78,7 @@ def test_noise_is_the_worlds_and_each_agents_own(backbone):
     assert not np.isin(uniforms.astype(np.float32), one._obs["noise"]).any()
 
 
+@pytest.mark.long
 @both
 def test_how_worlds_are_spread_changes_no_mask_and_no_action(backbone):
     whole = collector(backbone, world(backbone, 6))
@@ -90,6 +92,7 @@ def test_how_worlds_are_spread_changes_no_mask_and_no_action(backbone):
         np.testing.assert_allclose(ours.steps["log_prob"], theirs.steps["log_prob"], atol=1e-5)
 
 
+@pytest.mark.long
 @both
 def test_a_restored_collector_draws_the_same_noise(backbone):
     unbroken = collector(backbone, world(backbone))
@@ -124,7 +127,7 @@ def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone
     np.testing.assert_allclose(fragment.steps["final_values"][world_row, moment], values, atol=1e-5)
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("backbone", "agents", "variant", "objective"),
     [("reading", 3, name, Ppo) for name in sorted(VARIANTS)]

@@ -39,6 +39,7 @@ def collector(place, policy=None, length=20, **arguments):
     return one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", [Ppo(), Impala()])
 @pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_rollout_equals_train(name, objective):
@@ -82,6 +83,7 @@ def test_private_readers_are_the_shared_network_with_weights_of_each_agent():
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", [{}, {"resample_text": "step"}, {"nl": False, "max_episode_steps": 7}])
 def test_acting_with_kept_encodings_is_acting_without(arguments):
     place, other = world(**arguments), world(**arguments)

@@ -90,6 +90,7 @@ def test_a_runner_continues_from_its_snapshot():
     assert_equal_fragments(other.sample(num_timesteps=1)[0], one.sample(num_timesteps=1)[0])
 
 
+@pytest.mark.long
 def test_a_runner_of_two_groups_returns_the_same_fragment_and_continues_from_its_snapshot():
     whole, parts, other = runner_of(plan()), runner_of(plan(groups=2)), runner_of(plan(groups=2))
     for _ in range(2):

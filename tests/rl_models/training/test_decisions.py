@@ -118,6 +118,7 @@ def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kin
     torch.testing.assert_close(found.statistics["loss/value"], torch.tensor((2 * first**2 + second**2) / 2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "objective",
     [

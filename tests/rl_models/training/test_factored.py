@@ -72,7 +72,7 @@ def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths(ki
     assert statistics["policy/ratio_error"] < 1e-5
 
 
-@pytest.mark.learns
+@pytest.mark.long
 def test_a_team_learns_where_to_go():
     collector = Collector(Errands(32, num_agents=2, gusts=0.0), factored_team(), 8)
     collector.reset(0)

@@ -24,6 +24,7 @@ def grouped(groups, policy=None):
     return one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("groups", [2, 5])
 def test_groups_play_what_all_worlds_play_at_once(groups):
     whole, parts = grouped(1), grouped(groups)
@@ -101,6 +102,7 @@ def test_the_worlds_of_one_group_are_stepped_while_the_actions_of_the_other_are_
     assert happened == [("ask", 3), ("ask", 2), *steps, ("wait", 3), ("wait", 2)]
 
 
+@pytest.mark.long
 def test_two_groups_on_an_emulated_device_play_as_on_the_cpu_and_copy_no_more_than_two_collectors():
     expected = grouped(2).collect()
     with emulated_device() as counts:

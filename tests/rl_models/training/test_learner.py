@@ -129,7 +129,7 @@ def save(path, learner, one):
     )
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [ADAM, RMSPROP])
 @pytest.mark.parametrize("kind", [Ppo, Impala])
 def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, settings, tmp_path):
@@ -226,7 +226,7 @@ OBJECTIVES = {
 }
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "components"), [*((name, 3) for name in OBJECTIVES), ("impala", 1)])
 def test_a_team_learns_to_choose_alike(name, components):
     objective, game = OBJECTIVES[name], {"num_agents": 2, "num_actions": 4}
@@ -276,7 +276,7 @@ class Recall(Walks):
         return {"right": self.state["cell"][rows].mean(1)}
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("objective", "learning_rate", "entropy_coef"),
     [

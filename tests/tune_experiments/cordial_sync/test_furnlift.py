@@ -96,6 +96,7 @@ def learner_of(plan, worlds=8, length=6):
     return collector, Learner(policy, plan.objective, plan.optimiser)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", LIFT_METHODS)
 def test_every_method_learns_in_both_stages(method):
     for stage in lifting.plan(SMOKE, method, 0).stages:

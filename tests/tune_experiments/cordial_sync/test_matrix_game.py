@@ -101,7 +101,7 @@ def test_starts_differ_and_end_nowhere_near_the_optimum():
 # ------------------------------------------------------------------------------------------ learning
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0])
 def test_marginal_teams_learn_the_best_product(tmp_path, seed):
     results, rows = train(tmp_path, LAPTOP, "marginal", seed)
@@ -114,7 +114,7 @@ def test_marginal_teams_learn_the_best_product(tmp_path, seed):
     assert [row["env_steps"] for row in rows] == [row["env_steps"] for row in read_metrics(tmp_path / "metrics.jsonl")]
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0])
 def test_sync_teams_learn_the_best_policy_of_all(tmp_path, seed):
     results, rows = train(tmp_path, LAPTOP, "sync", seed)
@@ -147,6 +147,7 @@ class Stopped(Exception):
     pass
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["sync", "marginal"])
 def test_a_stopped_trial_goes_on_as_if_never_stopped(tmp_path, method):
     config = dataclasses.replace(

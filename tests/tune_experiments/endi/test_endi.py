@@ -43,7 +43,7 @@ def one_update(trial, worlds=3, length=5):
 # ---------------------------------------------------------------------------------------------- how rows are trained
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize("row", MESSENGER_ROWS)
 def test_every_row_of_messenger_learns_with_its_own_losses(row):
     trial = MESSENGER.plan(smoke(MESSENGER), row, 0).stages[-1].plan
@@ -55,7 +55,7 @@ def test_every_row_of_messenger_learns_with_its_own_losses(row):
     assert ("loss/agent_modelling" in told) == (row.startswith("endi_") and row != "endi_sup")
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize("row", RTFM_ROWS)
 def test_every_row_of_rtfm_learns_with_its_own_losses(row):
     trial = RTFM.plan(smoke(RTFM), row, 0).stages[-1].plan

@@ -37,6 +37,7 @@ def test_a_ring_lies_in_its_cell_one_agents_within_the_others():
     assert list(COLOURS[0]) not in one.reshape(-1, 3).tolist()
 
 
+@pytest.mark.long
 @WORLDS
 def test_a_film_has_a_frame_for_each_choice_and_one_for_the_end(experiment, look, row):
     policy = untrained(experiment, smoke(experiment), row)
@@ -84,6 +85,7 @@ def test_teams_that_do_not_divide_have_no_rings():
     assert episode_video._owners(policy, 0, [(0, 0)] * 5) == []
 
 
+@pytest.mark.long
 def test_curves_of_a_run_show_how_masks_develop(tmp_path):
     folder = tmp_path / "trials/endi_dis-seed0"
     with TrialLog(folder) as log:

@@ -30,6 +30,7 @@ def test_it_learns_with_its_own_settings_from_the_reward_of_each_agent():
     assert not stage.plan.objective.is_joint and stage.plan.objective.extra_losses == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("agents", [2, 3])
 @pytest.mark.parametrize("shares_network", [True, False])
 @pytest.mark.parametrize("row", ["matching", "endi_dis_matching"])

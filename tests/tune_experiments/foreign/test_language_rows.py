@@ -44,7 +44,7 @@ def config_of(config=ERRANDS, steps=80):
     return dataclasses.replace(config, language=settings, learner=learner)
 
 
-@pytest.mark.learns
+@pytest.mark.long
 def test_a_team_that_reads_by_reward_beats_what_is_possible_without_the_text():
     config = config_of()
     trial = plan(config, "lora", 0)

@@ -102,7 +102,7 @@ def test_sync_is_paid_for_the_entropy_of_its_marginals():
     assert [plan(SMOKE, row, 0).objective.is_joint for row in ("ippo", "mappo", "sync_4")] == [False, False, True]
 
 
-@pytest.mark.learns
+@pytest.mark.long
 def test_cordial_teaches_two_agents_to_meet():
     config = dataclasses.replace(MEETING, cordial_coef=1.0, budget_env_steps=6_000)
     trial = plan(config, "sync_4_cordial", 0)

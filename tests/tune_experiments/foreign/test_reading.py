@@ -40,13 +40,13 @@ def learned(config, updates):
     return play(config, 128, 7, policy)["return"].mean()
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["emma", "matching", pytest.param("film2", marks=pytest.mark.slow)])
 def test_a_reader_learns_by_reward_what_only_the_text_tells(name):
     assert learned(config_of(name), 40) > 0.8, "1.0 is perfect, and without reading it is 0"
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["emma", pytest.param("matching", marks=pytest.mark.slow)])
 def test_a_reader_learns_from_the_states_of_a_frozen_encoder(name, tmp_path):
     save_bert(tmp_path, more_words=MANUAL_WORDS)
@@ -67,11 +67,12 @@ def test_what_a_frozen_encoder_reads_reaches_the_policy(tmp_path):
     assert len(torch.unique(waiting[alike].detach())) > 1, "before equal doors, it depends on the manual"
 
 
-@pytest.mark.learns
+@pytest.mark.long
 def test_reading_is_needed():
     assert abs(learned(config_of("words"), 20)) < 0.2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", ["ippo", "tbone", "sync_4", "qmix"])
 @pytest.mark.parametrize("encoder", [False, True])
 def test_every_row_reads_with_learned_words_and_with_a_frozen_encoder(row, encoder, tmp_path):

@@ -118,6 +118,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path, capsys, held):
     assert str(path) in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_every_kept_file_is_small_and_gives_a_table_of_the_results_page():
     page, files = DOCS / "results.md", sorted((DOCS / saved_results.FOLDER).glob(f"*{saved_results.SUFFIX}"))
     text = page.read_text()

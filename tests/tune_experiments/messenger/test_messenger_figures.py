@@ -37,6 +37,7 @@ def untrained(row):
     return LoadedPolicy(made.stages[-1].plan.build_policy(), EXPERIMENT, SMOKE, state)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", ["emma", "game_id"])
 def test_an_episode_is_watched_with_what_each_sprite_attends_to(row):
     policy = untrained(row)

@@ -25,7 +25,7 @@ from rl_models.training.loop import Learner
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.overcooked.cole import STATE, Cole, ColeSettings
 
-pytestmark = pytest.mark.learns
+pytestmark = pytest.mark.long
 
 CONVENTIONS = 2
 WORLDS, STEPS, FRAGMENT = 32, 8, 16

@@ -90,6 +90,7 @@ def test_a_team_is_judged_with_the_others_in_both_places_and_its_own_pair_apart(
     assert matrix.with_others("soups").mean() == pytest.approx((1 + 2 + 3 + 4 + 5 + 6) / 6)
 
 
+@pytest.mark.long
 def test_the_script_leaves_lines_tables_and_pictures_of_every_pair(tmp_path, capsys):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}, {5: self_play_team(SHORT, 1)}], config=SHORT)
     other = write_run(tmp_path / "other", [{7: self_play_team(SHORT, 2)}], config=SHORT, method="selfplay_sparse")

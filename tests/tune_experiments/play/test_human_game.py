@@ -74,6 +74,7 @@ def test_the_person_does_what_it_chooses_and_the_team_the_rest(game):
     assert len(set(kept.actions[:, 0].tolist())) > 0 and kept.about["human_agent"] == 1
 
 
+@pytest.mark.long
 def test_a_kept_episode_is_played_again_from_its_start_with_the_same_rewards_and_observations(tmp_path):
     game = messenger(tmp_path)
     play_to_the_end(game, action=1)

@@ -25,6 +25,7 @@ NAMES = pretrained_names()
 MAIN_METRICS = {"win_rate", "reward", "success"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_it_acts_exactly_as_its_card_says(name):
     card = read_card(name)

@@ -58,6 +58,7 @@ def test_an_agent_hears_the_last_five_phrases_newest_first_with_their_ages():
     assert world.latest_commands(0) == [""]
 
 
+@pytest.mark.long
 def test_commands_survive_a_snapshot():
     world, other = (make_world(SMOKE, 2, commander="random") for _ in range(2))
     world.reset(1)

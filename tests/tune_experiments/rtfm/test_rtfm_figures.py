@@ -71,6 +71,7 @@ def test_teams_of_rtfm_play_greedily_whatever_the_seed_of_their_actions():
     np.testing.assert_array_equal(*actions)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "rows"),
     [

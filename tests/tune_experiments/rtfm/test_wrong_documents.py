@@ -1,6 +1,7 @@
 """The evaluation with wrong documents against a perfect player who believes what it reads: it falls to not reading."""
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -89,6 +90,7 @@ def wins(*way):
     return won.mean(), reader.hoped.mean()
 
 
+@pytest.mark.long
 def test_who_reads_wins_with_the_right_document_and_falls_to_not_reading_with_a_wrong_one():
     (right, optimum), (wrong, _) = wins(), wins(WithWrongDocuments)
     error = 4 * (0.25 / WORLDS) ** 0.5

@@ -111,6 +111,7 @@ def test_a_remote_runner_acts_on_an_emulated_device_if_it_was_given_a_gpu(gpu, p
     assert set(places) == {place}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["verco", "symbolic_imitation_ppo"])
 def test_warm_starts_run_on_an_emulated_device_and_come_to_the_weights_of_the_cpu(gpu, method):
     config = dataclasses.replace(verco_salad.SMOKE, imitation=ImitationSettings(num_epochs=2))
@@ -127,6 +128,7 @@ def test_warm_starts_run_on_an_emulated_device_and_come_to_the_weights_of_the_cp
     same_weights(weights, expected.policy())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refuses", [False, True])
 def test_training_validation_test_evaluate_and_play_run_on_an_emulated_device(tmp_path, gpu, places, refuses):
     with device.refusing_gpu(refuses):

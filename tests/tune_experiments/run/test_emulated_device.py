@@ -68,6 +68,7 @@ SLOW = ("endi_rtfm", "endi_dis"), ("endi_messenger", "silg")
 CASES = [pytest.param(*case, marks=pytest.mark.slow) if case in SLOW else case for case in TEAMS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("script", "method"), CASES)
 def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, method):
     plan = plan_of(script, method)

@@ -36,6 +36,7 @@ STRANGERS = st.dictionaries(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STRANGERS, st.sampled_from(["new", "fails", "continued", "rewound", "refused", "fails, continued"]))
 @example({f"{TRIAL}/checkpoints/checkpoint_000099/shard.json": b"weights"}, "rewound")

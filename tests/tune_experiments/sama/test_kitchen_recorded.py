@@ -85,6 +85,7 @@ def values(domain):
             yield name, arguments, found.astype(int).tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("part", [words, choices, values], ids=lambda part: part.__name__)
 def test_what_the_kitchen_says_is_as_recorded(layout, part):

@@ -47,6 +47,7 @@ def test_other_goal_generators_serve_soups_too(goals, tmp_path):
     assert "fallback" not in caller.counts
 
 
+@pytest.mark.long
 def test_a_run_repeats_from_its_record_and_its_transcript_tells_it(tmp_path):
     noisy = PlannerSettings(backend="noisy", noise="weaker", seed=3)
     soups, counts, _, caller = cook(noisy, tmp_path)

@@ -86,6 +86,7 @@ def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout
     assert commands[-1] == DONE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rules_with_scripted_chefs_serve_soups_in_every_kitchen_and_repeat(layout):
     config = dataclasses.replace(LAPTOP, test_episodes=2)

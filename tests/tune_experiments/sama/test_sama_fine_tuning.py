@@ -60,6 +60,7 @@ def test_rows_that_learn_the_game_itself_are_not_fine_tuned():
     assert algorithm.args[0].reward_source == "predicate"
 
 
+@pytest.mark.long
 def test_what_is_met_are_states_of_play_with_what_the_chefs_were_told_there():
     config, team = fine_tuned(SMOKE, episodes=3), plan(SMOKE, METHOD, 0).build_policy()
     met, steps = met_pairs(config, METHOD, team, 7)

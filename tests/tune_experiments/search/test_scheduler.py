@@ -136,6 +136,7 @@ def test_what_runs_is_not_handed_out_twice_and_what_failed_goes_no_further(reque
     assert {number for number, _, until in done if until is None} == {0, 1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("killed_after", [5, 19])
 def test_a_broken_asha_trains_what_an_unbroken_one_does(request_of, tmp_path, killed_after):
     def unbroken_request(*arguments):
@@ -219,7 +220,7 @@ def logs(tmp_path):
     }
 
 
-@pytest.mark.learns
+@pytest.mark.long
 def test_losers_go_on_from_winners_with_their_new_values(request_of, tmp_path):
     scheduler = SearchSchedulers([population(request_of, tmp_path)])
     done = run(scheduler, train)
@@ -295,7 +296,7 @@ def unbroken(tmp_path_factory):
     return folder
 
 
-@pytest.mark.learns
+@pytest.mark.long
 @pytest.mark.parametrize("killed_after", [4, 6])
 def test_a_broken_population_ends_as_an_unbroken_one(request_of, tmp_path, unbroken, monkeypatch, killed_after):
     run(population(request_of, tmp_path), train, killed_after)

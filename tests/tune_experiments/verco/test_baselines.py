@@ -50,6 +50,7 @@ def test_a_prompt_none_of_whose_answers_is_legal_is_passed_over():
     assert known.one_of("a b c", ("wait", "w")) == "wait"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("task", "said", "solved"), [("tomato_b", SILENT, 1.0), ("secret_order", TAUGHT, 0.9)])
 def test_a_memory_suffices_where_the_corpus_holds_the_kitchen_itself(task, said, solved):
     """With scripted decisions in the tested kitchen, which an honest corpus lacks: the row finds what would leak."""
@@ -61,12 +62,14 @@ def test_a_memory_suffices_where_the_corpus_holds_the_kitchen_itself(task, said,
     assert leaked.mean() >= solved > kept.mean()
 
 
+@pytest.mark.long
 def test_the_lookup_row_tells_how_far_tested_prompts_are_from_the_corpus():
     found = evaluate(SMOKE, lookup_team(SMOKE, 0))[SMOKE.task]
     assert 0 < found["median_prompt_distance"][0] < 1 and found["prompts_in_corpus"][0] == 0
     assert found["prompts_met"][0] > 30
 
 
+@pytest.mark.long
 def test_the_distance_counts_prompts_that_stand_in_the_corpus(monkeypatch):
     """So the zero above could be something else."""
     from tune_experiments.verco import lookup
@@ -78,6 +81,7 @@ def test_the_distance_counts_prompts_that_stand_in_the_corpus(monkeypatch):
     assert found["prompts_in_corpus"][0] > 0.05 and found["median_prompt_distance"][0] < 0.2
 
 
+@pytest.mark.long
 def test_imitation_learns_the_corpus_decisions_and_its_env_steps_count_in_the_budget():
     curriculum = plan(IMITATING, "symbolic_imitation_ppo", 0)
     first, second = (stage.plan for stage in curriculum.stages)
@@ -149,6 +153,7 @@ def test_the_corpus_holds_messages_and_actions_apart():
     assert all(prompt.endswith((" tells Bob:", " tells Alice:")) for prompt, _ in read.messages)
 
 
+@pytest.mark.long
 def test_results_of_a_row_that_learns_nothing_name_no_env_steps_of_training(tmp_path):
     Trial(EXPERIMENT, SMOKE, "lookup", 0, tmp_path).run(lambda row: None)
     rows = read_test_results(tmp_path)

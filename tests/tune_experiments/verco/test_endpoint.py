@@ -118,6 +118,7 @@ def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(en
     assert not list((tmp_path / "second").rglob(config.chat.record))
 
 
+@pytest.mark.long
 def test_a_prompted_team_that_has_been_filmed_is_filmed_again_without_a_key(endpoint, tmp_path, monkeypatch):
     def filmed():
         episode = replay(load_policy(tmp_path / "trials" / trial_name("api", 0)))

@@ -21,6 +21,7 @@ def read():
     return {prompt for prompt, _ in corpus(LAPTOP)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", HELD_OUT)
 @pytest.mark.parametrize("error", [0.0, 0.5, 1.0])
 def test_no_tested_prompt_is_in_the_corpus(read, task, error):
@@ -55,6 +56,7 @@ def test_no_generated_kitchen_has_a_tested_map_or_order():
         assert "tomato" not in kitchen["recipes"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", [*TESTED, "lettuce_onion_c"])
 def test_no_held_out_prompt_of_the_message_adapter_was_read_by_the_base_model(task):
     """Not in a tested kitchen, and not in one that is like those that were read about either."""

@@ -31,6 +31,7 @@ def trained(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_a_team_is_opened_with_the_model_beside_it_where_the_cache_holds_none(trained, monkeypatch):
     here = episodes_of(make_world(CONFIG, 4), load_policy(trained).policy)
     monkeypatch.setattr(language_teams, "small_model", _none)
