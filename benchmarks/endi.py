@@ -67,7 +67,7 @@ def time_messenger(shares_network: bool) -> LoopTimes:
     encoder = random_encodings(world)
     config, sizes = DividedEmmaTeamConfig(EMMA, shares_network), EmmaSizes(AGENTS, len(SYMBOLS), len(AVATARS), SIDE)
     policy = divided_emma_team(config, sizes, len(ACTIONS), lambda: encoder)
-    objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, is_joint=False, extra_losses=LOSSES)
+    objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, joint_ratio=False, extra_losses=LOSSES)
     return _time(world, policy, objective, LENGTH, TURNS)
 
 
@@ -78,7 +78,7 @@ def time_rtfm() -> LoopTimes:
     sizes = ReadingSizes(AGENTS, world.text_spec["document"].vocabulary, names)
     is_entity = torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
     policy = divided_reading_team(DividedReadingTeamConfig(READING), sizes, is_entity, NUM_MOVES)
-    objective = Impala(is_joint=False, extra_losses=LOSSES)
+    objective = Impala(joint_ratio=False, extra_losses=LOSSES)
     return _time(world, policy, objective, READING_LENGTH, READING_TURNS)
 
 

@@ -65,7 +65,7 @@ def decision_steps(batch: Batch) -> Batch:
         ValueError: the team has memory, so its steps cannot be computed apart.
     """
     if any(key.startswith("state/") for key in batch):
-        raise ValueError("a team with memory learns from whole fragments; leave `by_decisions` off")
+        raise ValueError("a team with memory learns from whole fragments; leave `decision_minibatches` off")
     mask = decision_mask(batch)
     selected = torch.ones_like(batch["terminated"]) if mask is None else mask.any(-1)
     valued = valued_mask(batch)

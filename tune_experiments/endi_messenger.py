@@ -55,7 +55,7 @@ SMOKE = dataclasses.replace(
 )
 REFERENCE = reference(
     dataclasses.replace(LAPTOP, methods=PAPER_ROWS, silg=SilgConfig()),
-    dataclasses.replace(RELEASED_LEARNER, is_joint=False, gamma=(0.99, 0.99, 0.99)),
+    dataclasses.replace(RELEASED_LEARNER, joint_ratio=False, gamma=(0.99, 0.99, 0.99)),
 )
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "reference": REFERENCE, "paper": paper(REFERENCE)}
 PAPER_NUMBERS = {

@@ -44,7 +44,7 @@ from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
 EntropyKind = Literal["component", "marginal"]
-Regressed = Literal["all", "decisions"]
+ValueLossAt = Literal["all", "decisions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +55,13 @@ class ActorCriticConfig:
     `impala.py`; `learner_config.py` joins all of them to what an experiment's user chooses.
     """
 
-    is_joint: bool = True
+    joint_ratio: bool = field(default=True, metadata={"renamed_from": "is_joint"})
     """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
     gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1."""
     value_coef: NonNegativeFloat = 0.25
     """Weight of the squared value error in the loss, at least 0."""
-    regressed: Regressed = "all"
+    value_loss_at: ValueLossAt = field(default="all", metadata={"renamed_from": "regressed"})
     """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
     gradient_accumulation_steps: PositiveInt = 1
     """Number of parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
@@ -71,10 +71,10 @@ class ActorCriticConfig:
 class ActorCritic(ActorCriticConfig):
     """What PPO and IMPALA have in common.
 
-    With `regressed="decisions"` values are learned where a decision is made, and at the first step of each fragment,
-    where the fragment before took its last values; other steps that carry on with a macro action neither add to the
-    value loss nor make its mean smaller. In the joint form a decision is the team's: it has the values of all agents in
-    the game, also of those that carry on.
+    With `value_loss_at="decisions"` values are learned where a decision is made, and at the first step of each
+    fragment, where the fragment before took its last values; other steps that carry on with a macro action neither add
+    to the value loss nor make its mean smaller. In the joint form a decision is the team's: it has the values of all
+    agents in the game, also of those that carry on.
 
     Attributes:
         entropy_coef: weight of the entropy bonus.
@@ -93,7 +93,7 @@ class ActorCritic(ActorCriticConfig):
         begins with this observation, so its first step teaches the values of all agents in the game.
         """
         valued = self._valued(batch)
-        if self.regressed == "all" or valued is None:
+        if self.value_loss_at == "all" or valued is None:
             return batch
         present = alive_mask(batch)
         everybody = torch.ones_like(valued[:, :1])
@@ -118,17 +118,17 @@ class ActorCritic(ActorCriticConfig):
         Raises:
             ValueError: the joint form of a team that does not value agents that carry on.
         """
-        if not self.is_joint:
+        if not self.joint_ratio:
             return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
         if UNVALUED in output.extras:
             raise ValueError(
                 "the joint form sums the values of all agents, and this network has none for agents that carry on "
-                "while another one decides: set is_joint=False"
+                "while another one decides: set joint_ratio=False"
             )
         return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
 
     def _sampling_log_prob(self, batch: Batch) -> Tensor:
-        return batch["log_prob"][..., None] if self.is_joint else batch["agent_log_prob"]
+        return batch["log_prob"][..., None] if self.joint_ratio else batch["agent_log_prob"]
 
     def _log_ratio(self, log_prob: Tensor, batch: Batch) -> Tensor:
         """Log of present over sampling probability; 0 where no agent decided."""
@@ -138,21 +138,21 @@ class ActorCritic(ActorCriticConfig):
 
     def _advantages(self, advantages: Tensor) -> Tensor:
         """[B, T, N] -> what the ratio is multiplied with, [B, T, 1] or [B, T, N]."""
-        return advantages.sum(-1, keepdim=True) if self.is_joint else advantages
+        return advantages.sum(-1, keepdim=True) if self.joint_ratio else advantages
 
     def _mask(self, batch: Batch) -> Tensor | None:
         mask = decision_mask(batch)
-        return mask.any(-1, keepdim=True) if mask is not None and self.is_joint else mask
+        return mask.any(-1, keepdim=True) if mask is not None and self.joint_ratio else mask
 
     def _valued(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, agents whose value a decision needs: those that decide; in the joint form all present."""
         mask, present = decision_mask(batch), alive_mask(batch)
-        if mask is None or not self.is_joint:
+        if mask is None or not self.joint_ratio:
             return mask
         anybody = mask.any(-1, keepdim=True).expand_as(mask)
         return anybody if present is None else anybody & present
 
-    def _regressed(self, batch: Batch) -> Tensor | None:
+    def _with_value_loss(self, batch: Batch) -> Tensor | None:
         """[B, T, N] bool, agents whose values are learned; None: all."""
         valued = valued_mask(batch)
         return alive_mask(batch) if valued is None else valued

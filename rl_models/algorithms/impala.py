@@ -59,7 +59,7 @@ class Impala(ImpalaConfig, ActorCritic):
         steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
         targets, advantages = pg.vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
         policy_loss = pg.policy_gradient_loss(log_prob, self._advantages(advantages), self._mask(batch))
-        value_loss = pg.value_loss(values, targets, self._regressed(batch))
+        value_loss = pg.value_loss(values, targets, self._with_value_loss(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
         statistics[RATIO_ERROR] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]

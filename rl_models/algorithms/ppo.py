@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -43,7 +43,7 @@ class PpoConfig(ActorCriticConfig):
     """Number of passes over each batch (PPO)."""
     num_minibatches: PositiveInt = 4
     """Number of minibatches, and so of optimiser steps, in a pass (PPO)."""
-    by_decisions: bool = False
+    decision_minibatches: bool = field(default=False, metadata={"renamed_from": "by_decisions"})
     """Whether minibatches are of steps at which an agent decides, instead of whole fragments (PPO)."""
     target_kl: NonNegativeFloat = 0.0
     """Mean approximate KL divergence at which an update ends, at least 0; 0 sets no limit (PPO)."""
@@ -57,8 +57,8 @@ class PpoConfig(ActorCriticConfig):
 class Ppo(PpoConfig, ActorCritic):
     """Proximal policy optimisation with GAE from the values recorded while acting.
 
-    A minibatch whose mean approximate KL exceeds `target_kl` is not stepped on and ends the update. With `by_decisions`
-    steps are shuffled over worlds and time.
+    A minibatch whose mean approximate KL exceeds `target_kl` is not stepped on and ends the update. With
+    `decision_minibatches` steps are shuffled over worlds and time.
     """
 
     rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
@@ -84,8 +84,8 @@ class Ppo(PpoConfig, ActorCritic):
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """Whole sequences, or with `by_decisions` single steps, shuffled anew each epoch."""
-        samples = decision_steps(batch) if self.by_decisions else batch
+        """Whole sequences, or with `decision_minibatches` single steps, shuffled anew each epoch."""
+        samples = decision_steps(batch) if self.decision_minibatches else batch
         return shuffled_minibatches(samples, seed, learners, self.num_epochs, self.num_minibatches)
 
     def loss(
@@ -104,18 +104,18 @@ class Ppo(PpoConfig, ActorCritic):
         return loss, statistics
 
     def _value_loss(self, values: Tensor, batch: Batch) -> Tensor:
-        targets, mask = batch["value_targets"], self._regressed(batch)
+        targets, mask = batch["value_targets"], self._with_value_loss(batch)
         if self.value_clip_range:
             recorded = self._recorded_values(values, batch)
             return pg.clipped_value_loss(values, targets, recorded, self.value_clip_range, mask)
         return pg.value_loss(values, targets, mask)
 
     def _recorded_values(self, values: Tensor, batch: Batch) -> Tensor:
-        """[B, T, N]; with `regressed="decisions"` the present ones, from which none moves, of agents that carry on.
+        """[B, T, N]; with `value_loss_at="decisions"` the present ones, from which none moves, of agents that carry on.
 
         A network may skip these agents while acting, so nothing was recorded of them.
         """
         valued = self._valued(batch)
-        if self.regressed == "all" or valued is None:
+        if self.value_loss_at == "all" or valued is None:
             return batch["values"]
         return torch.where(valued, batch["values"], values.detach())

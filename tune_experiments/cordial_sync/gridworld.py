@@ -40,7 +40,7 @@ from tune_experiments.run.ray_cluster import import_tune
 
 _AUTHORS_LEARNER = AlgorithmConfig(
     algorithm="impala",
-    is_joint=False,
+    joint_ratio=False,
     gae_lambda=1.0,
     value_coef=0.25,
     optimiser_epsilon=1e-3,
@@ -64,7 +64,7 @@ COMPARED = {
     "network.channels": "",
     "network.hidden_size": "",
     "marginal.last_convolution": " (as many parameters as SYNC)",
-    "learner.is_joint": "",
+    "learner.joint_ratio": "",
     "sync.learning_rate": "",
     "marginal.learning_rate": "",
     "marginal.entropy_coef": "",
@@ -161,7 +161,7 @@ class GridworldExperiment(Experiment[Config]):
         tune = import_tune()
         domains: dict[str, Any] = {
             "learner.algorithm": tune.grid_search(["ppo", "impala"]),
-            "learner.is_joint": tune.grid_search([True, False]),
+            "learner.joint_ratio": tune.grid_search([True, False]),
             "learner.gae_lambda": tune.choice([0.9, 0.95, 1.0]),
             "learner.num_epochs": tune.choice([1, 2, 4]),
             "learner.value_coef": tune.loguniform(0.05, 0.5),
@@ -261,4 +261,4 @@ def uses(config: Config, name: str, path: str) -> bool:
     if path in _OF_PPO:
         return config.learner.algorithm == "ppo"
     # A central policy has one probability for what all agents do, so there is nothing to take apart.
-    return not (path == "learner.is_joint" and method.family == "central")
+    return not (path == "learner.joint_ratio" and method.family == "central")

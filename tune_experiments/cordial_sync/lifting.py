@@ -110,7 +110,7 @@ def _reinforcement(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPl
     settings, learner = settings_of(config, method), config.learner
     if method == "central":
         # One probability and one value for both agents: see trials.py.
-        learner = dataclasses.replace(learner, is_joint=True, value_coef=learner.value_coef * 2)
+        learner = dataclasses.replace(learner, joint_ratio=True, value_coef=learner.value_coef * 2)
     objective = make_objective(
         learner,
         Schedule.constant(settings.entropy_coef),

@@ -83,7 +83,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     """Weight of the imitation loss, at least 0."""
     cordial_coef: NonNegativeFloat = 0.0
     """Weight of the CORDIAL loss, at least 0; the authors leave it off in this task."""
-    learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125, is_joint=False))
+    learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125, joint_ratio=False))
     """How all methods learn, except for the settings of their families."""
     budget_env_steps: PositiveInt = 120_000
     """Number of joint env steps of reinforcement learning, after the warm start."""
@@ -129,7 +129,7 @@ PAPER = dataclasses.replace(
     warm_start=ExpertWarmStart(budget_env_steps=600_000, decline_episodes=10_000, learning_rate=1e-4),
     learner=AlgorithmConfig(
         algorithm="impala",
-        is_joint=False,
+        joint_ratio=False,
         value_coef=0.25,
         optimiser_epsilon=1e-3,
         amsgrad=True,

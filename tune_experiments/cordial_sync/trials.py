@@ -94,7 +94,7 @@ def _objective(config: Config, method: Method) -> Objective:
     if method.family == "central":
         # A central team has one probability: taken apart it would be the same surrogate N times. And it has one value:
         # in N equal shares its squared error has 1/N of the gradient, which this takes back.
-        learner = dataclasses.replace(learner, is_joint=True, value_coef=learner.value_coef * config.num_agents)
+        learner = dataclasses.replace(learner, joint_ratio=True, value_coef=learner.value_coef * config.num_agents)
     entropy_coef = 0.0 if method.has_cordial else _settings(config, method).entropy_coef
     coordination = CoordinationLoss(_coordination(config), _beta(config, method))
     return make_objective(learner, Schedule.constant(entropy_coef), (coordination,))

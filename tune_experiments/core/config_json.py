@@ -98,14 +98,21 @@ def _as_declared_now(cls: type[DataclassInstance], data: Mapping[str, Any]) -> d
 
     A field says what it was: `metadata={"renamed_from": OLD, "renamed_values": {OLD: NEW}}`.
     """
-    fields = [field for field in dataclasses.fields(cls) if "renamed_from" in field.metadata]
-    present = {field.metadata["renamed_from"]: field.name for field in fields if field.name not in data}
+    fields = renamed_fields(cls)
+    present = {old.metadata["renamed_from"]: name for name, old in fields.items() if "renamed_from" in old.metadata}
     found = {present.get(name, name): value for name, value in data.items()}
-    for field in dataclasses.fields(cls):
+    for field in fields.values():
         value, renamed = found.get(field.name), field.metadata.get("renamed_values", {})
         if isinstance(value, str) and value in renamed:
             found[field.name] = renamed[value]
     return found
+
+
+def renamed_fields(cls: type) -> dict[str, dataclasses.Field[Any]]:
+    """Name -> field that says what it was, also where a subclass of the field's class gives it another default."""
+    bases = [base for base in reversed(cls.__mro__) if dataclasses.is_dataclass(base)]
+    fields = [field for base in bases for field in dataclasses.fields(base)]
+    return {field.name: field for field in fields if {"renamed_from", "renamed_values"} & field.metadata.keys()}
 
 
 def _came_later(field: dataclasses.Field[Any]) -> bool:

@@ -33,7 +33,7 @@ class EndiMessengerConfig(
     """Rows of the table, each a method that is trained."""
     learner: MessengerLearnerConfig = field(
         default_factory=lambda: MessengerLearnerConfig(
-            is_joint=False,
+            joint_ratio=False,
             gamma=(0.99, 0.99, 0.99),
             # With 0.2, which reads best alone, two agents never find each other.
             entropy_coef=(0.05, 0.05, 0.05),

@@ -108,7 +108,7 @@ class EndiRtfmConfig(
     validate_every_env_steps=50_000,
     matching=MatchingSettings(
         word_features=64,
-        learner=matching_learner(is_joint=False),
+        learner=matching_learner(joint_ratio=False),
         workers=Workers(worlds_per_runner=128, fragment_length=16),
         budget_env_steps=250_000,
     ),
@@ -131,7 +131,7 @@ class EndiRtfmConfig(
     """Width of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64
     channels."""
     learner: LearnerConfig = field(
-        default_factory=lambda: learner_config(is_joint=False, entropy_coef=0.015, num_minibatches=16)
+        default_factory=lambda: learner_config(joint_ratio=False, entropy_coef=0.015, num_minibatches=16)
     )
     """How all rows learn but `qmix` and those of the mention-matching reader."""
     division: DivisionSettings = field(default_factory=DivisionSettings)

@@ -110,7 +110,7 @@ class Config(
             learning_rate=1e-3, value_coef=0.01, num_epochs=8, max_grad_norm=10.0, final_entropy_coef=0.001
         )
     )
-    """How all methods but qmix learn; is_joint holds for sync, and the others take a ratio for each agent."""
+    """How all methods but qmix learn; joint_ratio holds for sync, and the others take a ratio for each agent."""
     cordial_coef: NonNegativeFloat = 0.1
     """Weight of CORDIAL at the start, at least 0; it falls linearly to a tenth until the end of the budget."""
     qmix: QmixSettings = field(default_factory=QmixSettings)

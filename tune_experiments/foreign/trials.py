@@ -126,7 +126,7 @@ def _learner(config: Config, method: str) -> Any:
 
 def _actor_critic(config: Config, method: str) -> Objective:
     is_sync = method.startswith("sync")
-    learner = dataclasses.replace(_learner(config, method), is_joint=config.learner.is_joint and is_sync)
+    learner = dataclasses.replace(_learner(config, method), joint_ratio=config.learner.joint_ratio and is_sync)
     objective: Any = make_objective(
         learner, learner.entropy_schedule(config.budget_env_steps), _cordial(config, method)
     )

@@ -38,7 +38,7 @@ class ShapingSettings:
 def learner_config(**changes: Any) -> LearnerConfig:
     """The learner of all rows; each chef has its own ratio and advantage, as published."""
     laptop = LearnerConfig(
-        is_joint=False,
+        joint_ratio=False,
         gamma=0.98,
         gae_lambda=0.9,
         num_epochs=4,

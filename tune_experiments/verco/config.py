@@ -15,7 +15,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from rl_envs import make
 from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
-from rl_models.algorithms.actor_critic import Regressed
+from rl_models.algorithms.actor_critic import ValueLossAt
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.chat.chat_settings import ChatSettings
@@ -89,9 +89,9 @@ class VercoLearnerConfig(LearnerConfig):
     """Learning rate of teams that see numbers at the start, above 0."""
     critic_learning_rate: NonNegativeFloat = 0.0
     """Learning rate of a language team's value head at the start, at least 0; 0 takes that of the team."""
-    is_joint: bool = False
+    joint_ratio: bool = False
     """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
-    regressed: Regressed = "decisions"
+    value_loss_at: ValueLossAt = "decisions"
     """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
     value_coef: float = 0.5
     """Weight of the squared value error in the loss, at least 0."""

@@ -31,7 +31,7 @@ _COMPARED = {
     "learner.num_epochs": "passes over a batch",
     "learner.num_minibatches": "minibatches of a pass",
     "learner.gradient_accumulation_steps": "parts of a minibatch",
-    "learner.by_decisions": "minibatches of decisions, not of fragments",
+    "learner.decision_minibatches": "minibatches of decisions, not of fragments",
     "learner.entropy_coef": "entropy weight",
     "learner.final_entropy_coef": "entropy weight at the end",
     "learner.max_grad_norm": "largest gradient norm",

@@ -22,8 +22,8 @@ from rl_models.training.weight_transfer import trainable_names
 from tests.rl_models.training.small import collector
 
 SETTINGS = OptimiserSettings(learning_rate=Schedule.constant(3e-3), max_grad_norm=1e9)
-DECISIONS = Ppo(is_joint=False, regressed="decisions")
-BY_DECISIONS = dataclasses.replace(DECISIONS, by_decisions=True)
+DECISIONS = Ppo(joint_ratio=False, value_loss_at="decisions")
+BY_DECISIONS = dataclasses.replace(DECISIONS, decision_minibatches=True)
 
 
 def cooks(length=12):
@@ -58,7 +58,7 @@ def assert_same_weights(one, other, **tolerance):
         Impala(loss_reduction="sum"),
         Impala(loss_reduction="sum_steps"),
         Ppo(num_minibatches=1, num_epochs=1),
-        Ppo(is_joint=False, num_minibatches=1, num_epochs=1),
+        Ppo(joint_ratio=False, num_minibatches=1, num_epochs=1),
         dataclasses.replace(DECISIONS, num_minibatches=1, num_epochs=1),
     ],
     ids=["impala", "summed impala", "impala summed over steps", "ppo", "ppo by agent", "ppo of decisions"],
@@ -108,16 +108,16 @@ def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
     one = cooks()
     fragment = one.collect()
     whole, _ = updated(one, fragment, dataclasses.replace(DECISIONS, num_epochs=1, num_minibatches=1))
-    by_decisions, _ = updated(one, fragment, dataclasses.replace(BY_DECISIONS, num_epochs=1, num_minibatches=1))
-    assert whole.progress == by_decisions.progress
-    for wanted, got in zip(whole.policy.parameters(), by_decisions.policy.parameters(), strict=True):
+    decision_minibatches, _ = updated(one, fragment, dataclasses.replace(BY_DECISIONS, num_epochs=1, num_minibatches=1))
+    assert whole.progress == decision_minibatches.progress
+    for wanted, got in zip(whole.policy.parameters(), decision_minibatches.policy.parameters(), strict=True):
         torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
 
 
 def test_a_team_with_memory_cannot_learn_from_steps_alone():
     one = collector()
     with pytest.raises(ValueError, match="a team with memory learns from whole fragments"):
-        updated(one, one.collect(), Ppo(by_decisions=True))
+        updated(one, one.collect(), Ppo(decision_minibatches=True))
 
 
 # ------------------------------------------------------------------------------------------------- divergence

@@ -126,7 +126,7 @@ def test_vtrace_of_a_team_is_that_of_its_joint_decisions(agents, clips):
     log_prob = (chosen * (data["obs/decides"] & data["obs/alive"])[:, :-1]).sum(-1)
     ratio = np.exp(log_prob - sampled)
 
-    objective = Impala(gamma=GAMMA, clip_rho=clips[0], clip_c=clips[1], regressed="decisions")
+    objective = Impala(gamma=GAMMA, clip_rho=clips[0], clip_c=clips[1], value_loss_at="decisions")
     output = TeamOutput(policy, torch.from_numpy(values), {}, {})
     statistics = objective.loss(output, objective.prepare(batch), Progress())[1]
 

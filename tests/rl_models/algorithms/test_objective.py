@@ -72,7 +72,7 @@ def longer(policy):
 def test_in_the_per_agent_form_mixture_weights_receive_the_sum_of_all_agents_advantages(kind):
     policy, weights, marginals = leaf_policy()
     batch = one_step_batch(policy)
-    plain = {"value_coef": 0.0, "is_joint": False}
+    plain = {"value_coef": 0.0, "joint_ratio": False}
     if kind == "ppo":
         objective, output = Ppo(normalize_advantages=False, **plain), output_of(policy)
     else:
@@ -105,17 +105,19 @@ def test_in_the_joint_form_the_summed_advantage_weighs_the_joint_log_probability
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("is_joint", [True, False])
-def test_ppo_is_surrogate_plus_weighted_value_error_minus_weighted_entropy(is_joint):
+@pytest.mark.parametrize("joint_ratio", [True, False])
+def test_ppo_is_surrogate_plus_weighted_value_error_minus_weighted_entropy(joint_ratio):
     policy, _, _ = leaf_policy()
     old, _, _ = leaf_policy(moved=0.3)
     batch = one_step_batch(old)
     batch["values"] = torch.full_like(batch["values"], 0.3)
     values = torch.full((WORLDS, TIME, AGENTS), 0.1)
-    objective = Ppo(is_joint=is_joint, value_coef=0.5, entropy_coef=Schedule.constant(0.02), normalize_advantages=False)
+    objective = Ppo(
+        joint_ratio=joint_ratio, value_coef=0.5, entropy_coef=Schedule.constant(0.02), normalize_advantages=False
+    )
     loss, statistics = objective.loss(output_of(policy, values=values), objective.prepare(batch), Progress())
     advantages = batch["reward"] - 0.3
-    if is_joint:
+    if joint_ratio:
         ratio = (policy.log_prob(batch["actions"]) - batch["log_prob"]).exp()[..., None]
         advantages = advantages.sum(-1, keepdim=True)
     else:
@@ -126,7 +128,7 @@ def test_ppo_is_surrogate_plus_weighted_value_error_minus_weighted_entropy(is_jo
             for r, a in zip(ratio.flatten().tolist(), advantages.flatten().tolist(), strict=True)
         ]
     )
-    surrogate *= 1 if is_joint else AGENTS  # agents are summed, steps averaged
+    surrogate *= 1 if joint_ratio else AGENTS  # agents are summed, steps averaged
     value_loss = AGENTS * ((0.1 - batch["reward"]) ** 2).mean().item()
     entropy = policy.component_entropy().sum(-1).mean().item()
     assert loss.item() == pytest.approx(surrogate + 0.5 * value_loss - 0.02 * entropy, abs=1e-5)
@@ -264,8 +266,8 @@ def test_entropy_counts_agents_that_choose_alone():
     batch["obs/decides"] = decides
     entropy = policy.component_entropy()
     wanted = (entropy[:, 0].sum() + entropy[:, 1, 0].sum()) / (2 * WORLDS)
-    for is_joint in (True, False):
-        _, statistics = Ppo(is_joint=is_joint).loss(
-            output_of(policy), Ppo(is_joint=is_joint).prepare(batch), Progress()
+    for joint_ratio in (True, False):
+        _, statistics = Ppo(joint_ratio=joint_ratio).loss(
+            output_of(policy), Ppo(joint_ratio=joint_ratio).prepare(batch), Progress()
         )
         torch.testing.assert_close(statistics["policy/entropy"], wanted.detach())

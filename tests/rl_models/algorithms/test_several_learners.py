@@ -39,7 +39,7 @@ SHARES = {
 }
 FALLING = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), optimiser_epsilon=1e-4, max_grad_norm=1e9)
 IN_EPISODES = dataclasses.replace(FALLING, learning_rate=Schedule.linear(1e-3, 1e-4, 40, "episodes"), max_grad_norm=0.5)
-BY_DECISIONS = Ppo(is_joint=False, by_decisions=True)
+BY_DECISIONS = Ppo(joint_ratio=False, decision_minibatches=True)
 
 
 def rooms(worlds):
@@ -65,18 +65,18 @@ def keepers(worlds):
 KINDS = {
     "ppo": (rooms, Ppo(num_minibatches=4)),
     "ppo in parts": (rooms, Ppo(num_minibatches=3, gradient_accumulation_steps=2)),
-    "ppo by agent": (rooms, Ppo(is_joint=False, num_epochs=1, value_clip_range=0.1)),
-    "ppo with macro actions": (cooks, Ppo(is_joint=False)),
+    "ppo by agent": (rooms, Ppo(joint_ratio=False, num_epochs=1, value_clip_range=0.1)),
+    "ppo with macro actions": (cooks, Ppo(joint_ratio=False)),
     "ppo of decisions": (cooks, BY_DECISIONS),
     "ppo of decisions in parts": (
         cooks,
-        dataclasses.replace(BY_DECISIONS, gradient_accumulation_steps=3, regressed="decisions"),
+        dataclasses.replace(BY_DECISIONS, gradient_accumulation_steps=3, value_loss_at="decisions"),
     ),
-    "ppo of decisions, joint": (cooks, Ppo(regressed="decisions", value_clip_range=0.1)),
-    "impala of decisions": (cooks, Impala(is_joint=False, regressed="decisions", gradient_accumulation_steps=2)),
+    "ppo of decisions, joint": (cooks, Ppo(value_loss_at="decisions", value_clip_range=0.1)),
+    "impala of decisions": (cooks, Impala(joint_ratio=False, value_loss_at="decisions", gradient_accumulation_steps=2)),
     "impala": (rooms, Impala()),
     "impala that sums": (rooms, Impala(loss_reduction="sum", gradient_accumulation_steps=2)),
-    "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", is_joint=False)),
+    "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", joint_ratio=False)),
     "qmix": (keepers, small_qmix.objective(batch_size=100)),
 }
 """QMIX draws all that was played: its replay holds the learners' fragments in another order than one learner's."""
@@ -174,8 +174,8 @@ def test_they_stop_at_the_same_minibatch_as_one_learner():
     assert float(made[0].divergence.mean) == pytest.approx(float(alone.divergence.mean), rel=1e-3)
 
 
-@pytest.mark.parametrize("is_joint", [True, False])
-def test_the_divergence_of_agents_that_decide_at_different_times_is_one_mean_over_all_parts(is_joint):
+@pytest.mark.parametrize("joint_ratio", [True, False])
+def test_the_divergence_of_agents_that_decide_at_different_times_is_one_mean_over_all_parts(joint_ratio):
     """A mean of the parts' means weighs a decision of the part with few of them by more."""
     one = cooks(7)
     fragment = one.collect()
@@ -183,7 +183,7 @@ def test_the_divergence_of_agents_that_decide_at_different_times_is_one_mean_ove
 
     def learner(parts=1, **arguments):
         objective = Ppo(
-            is_joint=is_joint, num_epochs=2, num_minibatches=1, target_kl=100.0, gradient_accumulation_steps=parts
+            joint_ratio=joint_ratio, num_epochs=2, num_minibatches=1, target_kl=100.0, gradient_accumulation_steps=parts
         )
         return Learner(copy.deepcopy(one.policy), objective, settings, **arguments)
 

@@ -8,7 +8,7 @@ from rl_models.networks.added_observations import narrated
 from rl_models.schedule import Progress
 from tests.rl_models.llm.small import collector, stir
 
-BY_AGENT = Ppo(is_joint=False)
+BY_AGENT = Ppo(joint_ratio=False)
 DRAWN = MessageSettings(max_tokens=8, sampled=True)
 FORMS = {
     "sum": {},

@@ -35,7 +35,7 @@ def right_things(heard):
         one.reset(0)
     learner = Learner(
         policy,
-        Ppo(num_epochs=4, num_minibatches=2, gamma=0.0, is_joint=False),
+        Ppo(num_epochs=4, num_minibatches=2, gamma=0.0, joint_ratio=False),
         OptimiserSettings(learning_rate=Schedule.constant(1e-2)),
     )
     scores = []

@@ -36,7 +36,7 @@ def sent_to(runner):
 def test_adapters_and_heads_are_what_is_trained_and_sent():
     folder = str(small_model(corpus, SMALL))
     workers = Workers(runners=1, worlds_per_runner=4, fragment_length=6)
-    objective = Ppo(num_epochs=1, num_minibatches=1, is_joint=False)
+    objective = Ppo(num_epochs=1, num_minibatches=1, joint_ratio=False)
     one = TeamAlgorithm(Plan(objective, workers, make_world, functools.partial(build, folder)))
     try:
         errors = [one.train()["policy/ratio_error"] for _ in range(2)]

@@ -37,7 +37,7 @@ def test_rollout_equals_train(form):
     fragment = one.collect()
     assert 0.3 < fragment.obs["decides"].mean() < 0.95
     assert fragment.is_first[:, 1:-1].any(1).all()
-    for objective in (BY_AGENT, Impala(is_joint=False)):
+    for objective in (BY_AGENT, Impala(joint_ratio=False)):
         assert error_at_first_update(objective, one.policy, fragment) < 1e-5
     stir(one.policy.network.language.action.values(), seed=7)
     assert error_at_first_update(BY_AGENT, one.policy, fragment) > 1e-2
@@ -62,11 +62,17 @@ def test_recorded_values_are_those_that_training_computes():
     assert not fragment.steps["values"][~acting.numpy()].any()
 
 
-@pytest.mark.parametrize("by_decisions", [False, True])
-def test_values_of_agents_that_carry_on_at_a_first_step_are_computed_and_learned(by_decisions):
+@pytest.mark.parametrize("decision_minibatches", [False, True])
+def test_values_of_agents_that_carry_on_at_a_first_step_are_computed_and_learned(decision_minibatches):
     one = stirred(length=5)
     fragment = next(found for found in (one.collect() for _ in range(9)) if not found.obs["decides"][:, 0].all())
-    objective = Ppo(is_joint=False, regressed="decisions", by_decisions=by_decisions, num_minibatches=1, num_epochs=1)
+    objective = Ppo(
+        joint_ratio=False,
+        value_loss_at="decisions",
+        decision_minibatches=decision_minibatches,
+        num_minibatches=1,
+        num_epochs=1,
+    )
     (batch,) = objective.minibatches(objective.prepare(to_batch(fragment)), seed=0)
     values = forward(one.policy, batch).values
     carries_on = valued_mask(batch) & ~decision_mask(batch)
@@ -84,7 +90,7 @@ def test_values_of_agents_that_carry_on_at_a_first_step_are_computed_and_learned
 def test_the_joint_form_is_refused_where_agents_that_carry_on_have_no_value(objective):
     one = stirred()
     fragment = one.collect()
-    with pytest.raises(ValueError, match=r"none for agents that carry on .* set is_joint=False"):
+    with pytest.raises(ValueError, match=r"none for agents that carry on .* set joint_ratio=False"):
         error_at_first_update(objective(), one.policy, fragment)
     fragment.obs["decides"][:] = True
     objective().loss(forward(one.policy, batch := objective().prepare(to_batch(fragment))), batch, Progress())

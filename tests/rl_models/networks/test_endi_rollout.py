@@ -31,7 +31,7 @@ def collector(backbone, place, policy=None, length=20, **arguments):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("objective", [Ppo(), Ppo(is_joint=False), Impala()])
+@pytest.mark.parametrize("objective", [Ppo(), Ppo(joint_ratio=False), Impala()])
 @pytest.mark.parametrize("shares_network", [True, False])
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
 def test_rollout_equals_train(backbone, agents, shares_network, objective):

@@ -96,4 +96,4 @@ def test_rollout_equals_train(shares_network):
     policy = silg_entities_team(NARROW, shown, ACTIONS, (place.sentences, place.sentences), shares_network)
     collector = Collector(place, policy, 12)
     collector.reset(3)
-    assert ratio_error(Ppo(is_joint=False), policy, collector.collect()) < 1e-5
+    assert ratio_error(Ppo(joint_ratio=False), policy, collector.collect()) < 1e-5

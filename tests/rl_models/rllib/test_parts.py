@@ -140,10 +140,10 @@ def fragments_of(number=1):
     return [one.collect() for _ in range(number)]
 
 
-@pytest.mark.parametrize("is_joint", [True, False])
-def test_rllibs_learner_does_exactly_what_ours_does(is_joint):
+@pytest.mark.parametrize("joint_ratio", [True, False])
+def test_rllibs_learner_does_exactly_what_ours_does(joint_ratio):
     """The same minibatches, losses and steps as in the loop without Ray."""
-    one = plan(Ppo, is_joint=is_joint, num_epochs=2, num_minibatches=2)
+    one = plan(Ppo, joint_ratio=joint_ratio, num_epochs=2, num_minibatches=2)
     learner = built(one)
     ours = Learner(build_team(), one.objective, one.optimiser, seed=one.seed)
     for fragment in fragments_of(2):

@@ -33,7 +33,7 @@ def batch_of(decides, alive, values, terminated=False):
 
 
 def prepared(lambda_, **table):
-    objective = Ppo(gamma=GAMMA, gae_lambda=lambda_, normalize_advantages=False, is_joint=False)
+    objective = Ppo(gamma=GAMMA, gae_lambda=lambda_, normalize_advantages=False, joint_ratio=False)
     return objective.prepare(batch_of(**table))
 
 
@@ -110,8 +110,8 @@ def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kin
     The other one carries on at the first step, whose value is learned too: it is worth as much as the first agent's.
     """
     table = IN_TURNS | {"values": [0.0, 0.0, 0.0]}
-    arguments = {"gamma": GAMMA, "is_joint": False} | ({"gae_lambda": 1.0} if kind is Ppo else {})
-    found = loss_of(kind(**arguments, regressed="decisions"), table, value=0.0)
+    arguments = {"gamma": GAMMA, "joint_ratio": False} | ({"gae_lambda": 1.0} if kind is Ppo else {})
+    found = loss_of(kind(**arguments, value_loss_at="decisions"), table, value=0.0)
     first, second = 1 + 0.9 * 2 + 0.81 * 4 + 0.729 * 10, 4 + 0.9 * 10
     if kind is Impala:  # the value that follows the last step is the present one, here 0
         first, second = 1 + 0.9 * 2 + 0.81 * 4, 4.0
@@ -122,10 +122,10 @@ def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kin
 @pytest.mark.parametrize(
     "objective",
     [
-        Ppo(gamma=GAMMA, is_joint=False, regressed="decisions"),
-        Ppo(gamma=GAMMA, is_joint=False, regressed="decisions", by_decisions=True, value_clip_range=1.0),
-        Ppo(gamma=GAMMA, regressed="decisions"),
-        Impala(gamma=GAMMA, is_joint=False, regressed="decisions"),
+        Ppo(gamma=GAMMA, joint_ratio=False, value_loss_at="decisions"),
+        Ppo(gamma=GAMMA, joint_ratio=False, value_loss_at="decisions", decision_minibatches=True, value_clip_range=1.0),
+        Ppo(gamma=GAMMA, value_loss_at="decisions"),
+        Impala(gamma=GAMMA, joint_ratio=False, value_loss_at="decisions"),
     ],
     ids=["ppo by agent", "ppo of decisions", "ppo", "impala"],
 )
@@ -158,14 +158,14 @@ def test_a_value_inside_a_macro_action_that_returns_are_bootstrapped_from_is_lea
 
 def test_values_of_all_agents_are_learned_unless_an_objective_asks_for_decisions():
     table = IN_TURNS | {"values": [0.0, 0.0, 0.0]}
-    everybody = loss_of(Ppo(gamma=GAMMA, gae_lambda=1.0, is_joint=False), table, value=0.0)
+    everybody = loss_of(Ppo(gamma=GAMMA, gae_lambda=1.0, joint_ratio=False), table, value=0.0)
     targets = everybody.batch["value_targets"]
     torch.testing.assert_close(everybody.statistics["loss/value"], (targets**2).sum(-1).mean())
 
 
 def test_advantages_are_standardised_over_decisions_alone():
     table = IN_TURNS | {"values": [3.0, -50.0, 5.0]}
-    advantages = Ppo(gamma=GAMMA, is_joint=False).prepare(batch_of(**table))["advantages"]
+    advantages = Ppo(gamma=GAMMA, joint_ratio=False).prepare(batch_of(**table))["advantages"]
     decided = advantages[batch_of(**table)["obs/decides"][:, :3]]
     torch.testing.assert_close(decided.mean(), torch.tensor(0.0), atol=1e-6, rtol=0)
     torch.testing.assert_close(decided.pow(2).mean(), torch.tensor(1.0))

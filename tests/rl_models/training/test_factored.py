@@ -58,10 +58,10 @@ def test_a_factored_policys_log_probability_is_the_sum_of_its_factors():
     torch.testing.assert_close(policy.component_log_prob(actions, component), own)
 
 
-@pytest.mark.parametrize("is_joint", [True, False])
+@pytest.mark.parametrize("joint_ratio", [True, False])
 @pytest.mark.parametrize("kind", [Ppo, Impala])
-def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths(kind, is_joint):
-    objective = kind(is_joint=is_joint)
+def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths(kind, joint_ratio):
+    objective = kind(joint_ratio=joint_ratio)
     collector = Collector(Errands(6, num_agents=2), factored_team(), 12, objective.needs_values)
     collector.reset(0)
     fragment = Fragment.join([collector.collect(), collector.collect()])

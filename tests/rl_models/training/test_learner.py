@@ -45,12 +45,12 @@ def learner_of(one, objective, settings=ADAM, **arguments):
 
 
 @pytest.mark.parametrize("components", [3, CENTRAL])
-@pytest.mark.parametrize("is_joint", [True, False])
+@pytest.mark.parametrize("joint_ratio", [True, False])
 @pytest.mark.parametrize(
     ("kind", "updates"), [(partial(Ppo, num_epochs=2, num_minibatches=3), 6), (Impala, 1)], ids=["ppo", "impala"]
 )
-def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, updates, is_joint, components):
-    one, objective = collector(components=components), kind(is_joint=is_joint)
+def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, updates, joint_ratio, components):
+    one, objective = collector(components=components), kind(joint_ratio=joint_ratio)
     learner, before = learner_of(one, objective), weights(one.policy)
     fragment = one.collect()
     statistics = learner.update([fragment])
@@ -220,9 +220,9 @@ def coordination_return(policy, **game):
 
 OBJECTIVES = {
     "ppo": Ppo(entropy_coef=Schedule.constant(0.003), num_epochs=2, num_minibatches=2),
-    "ppo_per_agent": Ppo(entropy_coef=Schedule.constant(0.003), num_epochs=2, num_minibatches=2, is_joint=False),
+    "ppo_per_agent": Ppo(entropy_coef=Schedule.constant(0.003), num_epochs=2, num_minibatches=2, joint_ratio=False),
     "impala": Impala(entropy_coef=Schedule.constant(0.003)),
-    "impala_per_agent": Impala(entropy_coef=Schedule.constant(0.003), is_joint=False),
+    "impala_per_agent": Impala(entropy_coef=Schedule.constant(0.003), joint_ratio=False),
 }
 
 

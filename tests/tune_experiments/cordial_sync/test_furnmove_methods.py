@@ -54,10 +54,10 @@ def test_every_row_learns_with_cordial_or_an_entropy_bonus_and_never_both(method
 
 @pytest.mark.parametrize("method", ["sync_13_cordial", "marginal", "central_cordial"])
 @pytest.mark.parametrize("algorithm", ["ppo", "impala"])
-@pytest.mark.parametrize("is_joint", [True, False])
+@pytest.mark.parametrize("joint_ratio", [True, False])
 @pytest.mark.parametrize("agents", [2, 3])
-def test_every_family_learns_by_ppo_and_impala_joint_and_per_agent(method, algorithm, is_joint, agents):
-    learner = AlgorithmConfig(algorithm=algorithm, is_joint=is_joint)
+def test_every_family_learns_by_ppo_and_impala_joint_and_per_agent(method, algorithm, joint_ratio, agents):
+    learner = AlgorithmConfig(algorithm=algorithm, joint_ratio=joint_ratio)
     config = dataclasses.replace(TINY, learner=learner, num_agents=agents)
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
     statistics, _ = one_update(config, method)
@@ -107,7 +107,7 @@ def test_the_paper_preset_has_the_authors_networks(presets, method, count):
 def test_the_authors_constants(preset):
     trial = plan(PRESETS[preset], "sync_13_cordial", 0)
     objective, optimiser = trial.objective, trial.optimiser
-    assert (objective.gamma, objective.value_coef, objective.is_joint) == (0.99, 0.25, False)
+    assert (objective.gamma, objective.value_coef, objective.joint_ratio) == (0.99, 0.25, False)
     assert (objective.clip_rho, objective.clip_c) == (1, 1)
     assert (optimiser.optimiser, optimiser.optimiser_epsilon, optimiser.amsgrad) == ("adam", 1e-3, True)
     assert (optimiser.max_grad_norm, optimiser.grad_clip_by, optimiser.betas) == (3, "largest", (0.9, 0.999))

@@ -51,6 +51,7 @@ def one_fragment(config, method):
     return trial, policy, collector.collect()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("agents", [2, 3])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_learns_from_frames(family, agents):

@@ -12,7 +12,7 @@ from tune_experiments.experiment.command_line import parse
 @dataclass(frozen=True)
 class Learner:
     lambda_: float = 0.95
-    is_joint: bool = True
+    joint_ratio: bool = True
     sums_losses: bool = False
     widths: tuple[int, ...] = (64, 64)
     loss_weights: dict[str, float] = field(default_factory=lambda: {"cordial_code": 1.0})
@@ -50,7 +50,7 @@ def test_a_path_that_leads_nowhere_is_an_error(path):
 
 
 def test_a_flag_has_dashes_but_at_its_end():
-    assert flag_of("learner.is_joint") == "--learner.is-joint"
+    assert flag_of("learner.joint_ratio") == "--learner.joint-ratio"
     assert flag_of("learner.lambda_") == "--learner.lambda_"
 
 
@@ -60,7 +60,7 @@ def test_a_flag_has_dashes_but_at_its_end():
         Config(),
         Config(Learner(lambda_=1e-5)),
         Config(Learner(lambda_=-2.0, clip=0.3)),
-        Config(Learner(is_joint=False, sums_losses=True)),
+        Config(Learner(joint_ratio=False, sums_losses=True)),
         Config(Learner(widths=(3,)), train_rooms="a room's file.json"),
         Config(Learner(loss_weights={"cordial_code": 0.25})),
     ],

@@ -47,7 +47,7 @@ def one_update(trial, worlds=3, length=5):
 @pytest.mark.parametrize("row", MESSENGER_ROWS)
 def test_every_row_of_messenger_learns_with_its_own_losses(row):
     trial = MESSENGER.plan(smoke(MESSENGER), row, 0).stages[-1].plan
-    assert not trial.objective.is_joint
+    assert not trial.objective.joint_ratio
     told = one_update(trial)
     assert np.isfinite(float(told["loss/total"]))
     assert ("loss/grounding" in told) == row.endswith("_grounding")
@@ -59,7 +59,7 @@ def test_every_row_of_messenger_learns_with_its_own_losses(row):
 @pytest.mark.parametrize("row", RTFM_ROWS)
 def test_every_row_of_rtfm_learns_with_its_own_losses(row):
     trial = RTFM.plan(smoke(RTFM), row, 0).stages[-1].plan
-    assert not trial.objective.is_joint
+    assert not trial.objective.joint_ratio
     told = one_update(trial)
     assert np.isfinite(float(told["loss/total"]))
     variant = VARIANTS.get(row.removesuffix(ON_MATCHING))

@@ -27,7 +27,7 @@ def test_it_learns_with_its_own_settings_from_the_reward_of_each_agent():
     (stage,) = plan(LAPTOP, "matching", 0).stages
     assert (stage.plan.workers.worlds, stage.plan.workers.fragment_length) == (128, 16)
     assert stage.plan.budget_env_steps == 250_000
-    assert not stage.plan.objective.is_joint and stage.plan.objective.extra_losses == ()
+    assert not stage.plan.objective.joint_ratio and stage.plan.objective.extra_losses == ()
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import inspect
 import re
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import rl_models
 import tune_experiments
-from tune_experiments.core.config_json import config_from_json, config_to_json, is_configuration
+from tune_experiments.core.config_json import config_from_json, config_to_json, is_configuration, renamed_fields
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 
@@ -33,10 +34,11 @@ def configurations() -> Iterator[Any]:
 
 def renamed(config: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dataclasses.Field[Any], Any]]:
     """Where in a configuration a renamed field is, the field and its value."""
+    earlier = renamed_fields(type(config))
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
-        if {NAMES, VALUES} & field.metadata.keys():
-            yield (*path, field.name), field, value
+        if field.name in earlier:
+            yield (*path, field.name), earlier[field.name], value
         if is_configuration(value):
             yield from renamed(value, (*path, field.name))
 
@@ -55,18 +57,24 @@ def declared() -> set[tuple[str, str]]:
 
 
 def declaring(cls: type, name: str) -> str:
-    """The class in which a field of that name stands."""
-    return next(one.__qualname__ for one in cls.__mro__ if name in inspect.get_annotations(one))
+    """The class in which a field of that name stands first."""
+    return next(one.__qualname__ for one in reversed(cls.__mro__) if name in inspect.get_annotations(one))
 
 
-def another(value: Any) -> Any:
-    """A value of the same type that is not this one."""
+def another(cls: type, name: str, value: Any) -> Any:
+    """A value that the field may have and that is not this one."""
+    if isinstance(value, str):
+        return next(choice for choice in typing.get_args(typing.get_type_hints(cls)[name]) if choice != value)
+    if isinstance(value, bool):
+        return not value
     if isinstance(value, float):
         return FIRST if value != FIRST else SECOND
     return value + 1
 
 
-FOUND = [(config, *one) for config in configurations() for one in renamed(config)]
+FOUND = list(
+    {(type(config), one[0]): (config, *one) for config in configurations() for one in renamed(config)}.values()
+)
 
 
 def names(places: Any) -> list[str]:
@@ -86,7 +94,7 @@ OF_VALUES = [one for one in FOUND if VALUES in one[2].metadata]
 @pytest.mark.parametrize(("config", "path", "field", "value"), OF_NAMES, ids=names(OF_NAMES))
 def test_a_field_under_its_earlier_name_loads_with_its_value(config, path, field, value):
     new = config_to_json(config)
-    part(new, path)[field.name] = another(value)
+    part(new, path)[field.name] = another(type(holder(config, path)), field.name, value)
     old = copy.deepcopy(new)
     part(old, path)[field.metadata[NAMES]] = part(old, path).pop(field.name)
     loaded = config_from_json(type(config), old)

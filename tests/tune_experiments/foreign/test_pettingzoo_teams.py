@@ -99,7 +99,7 @@ def test_the_agents_index_is_an_input():
 
 def test_sync_is_paid_for_the_entropy_of_its_marginals():
     assert plan(SMOKE, "sync_4", 0).objective.entropy_kind == "marginal"
-    assert [plan(SMOKE, row, 0).objective.is_joint for row in ("ippo", "mappo", "sync_4")] == [False, False, True]
+    assert [plan(SMOKE, row, 0).objective.joint_ratio for row in ("ippo", "mappo", "sync_4")] == [False, False, True]
 
 
 @pytest.mark.long
@@ -131,6 +131,7 @@ def runner_of(env):
     return FragmentEnvRunner(config=rllib_config(workers=Workers(worlds_per_runner=2, fragment_length=4), **parts))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("game", "restarted"), [("Careless", 2), ("Unlike", 0)])
 def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
     one, other = (runner_of(f"tests.rl_envs.wrappers.foreign_envs:{game}") for _ in range(2))

@@ -87,7 +87,7 @@ def trial(seed, updates):
     return TrialPlan(
         make_world=Conventions,
         build_policy=build,
-        objective=Ppo(gamma=1.0, is_joint=False, entropy_coef=Schedule.constant(0.01)),
+        objective=Ppo(gamma=1.0, joint_ratio=False, entropy_coef=Schedule.constant(0.01)),
         optimiser=OptimiserSettings(learning_rate=Schedule.constant(1e-2)),
         workers=Workers(worlds_per_runner=WORLDS, fragment_length=FRAGMENT),
         seed=seed,

@@ -137,7 +137,7 @@ def test_the_paper_preset_makes_600_updates_of_12000_env_steps_in_minibatches_of
         and 0.964 <= objective.gamma <= 0.978
         and 0.5 <= objective.gae_lambda <= 0.6
     )
-    assert 0.009 <= objective.value_coef <= 0.022 and not objective.is_joint
+    assert 0.009 <= objective.value_coef <= 0.022 and not objective.joint_ratio
     bonus = [objective.entropy_coef.at(Progress(env_steps=steps)) for steps in (0, 150_000, 300_000, 10**6)]
     assert bonus == pytest.approx([0.2, 0.15, 0.1, 0.1])
 

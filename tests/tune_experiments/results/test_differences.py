@@ -15,12 +15,12 @@ class Inner:
 
 @dataclass(frozen=True)
 class Outer:
-    is_joint: bool = True
+    joint_ratio: bool = True
     budget: int = 5_000
     inner: Inner = field(default_factory=Inner)
 
 
-NAMES = {"inner.widths": "widths", "inner.rate": "rate", "is_joint": "joint form", "budget": "env steps"}
+NAMES = {"inner.widths": "widths", "inner.rate": "rate", "joint_ratio": "joint form", "budget": "env steps"}
 
 
 def test_equal_fields_are_not_told():
@@ -31,12 +31,12 @@ def test_each_differing_field_is_told_once_in_the_order_of_the_names():
     ours = Outer(False, 1_000_000, Inner(widths=(8,)))
     assert list(differences(ours, Outer(), NAMES, "published is").items()) == [
         ("inner.widths", "widths: 8, published is 64 64"),
-        ("is_joint", "joint form: no, published is yes"),
+        ("joint_ratio", "joint form: no, published is yes"),
         ("budget", "env steps: 1,000,000, published is 5,000"),
     ]
 
 
 def test_what_the_reference_does_not_have_is_passed_over_and_what_we_do_not_have_is_a_mistake():
-    assert differences(Outer(), Inner(), {"is_joint": "joint form"}) == {}
+    assert differences(Outer(), Inner(), {"joint_ratio": "joint form"}) == {}
     with pytest.raises(AttributeError):
-        differences(Inner(), Outer(), {"is_joint": "joint form"})
+        differences(Inner(), Outer(), {"joint_ratio": "joint form"})

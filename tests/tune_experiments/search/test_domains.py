@@ -14,7 +14,7 @@ from tune_experiments.search.settings import all_settings, draw_settings
 @dataclass(frozen=True)
 class Inner:
     learning_rate: float = 0.01
-    is_joint: bool = True
+    joint_ratio: bool = True
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ def values(words, count):
 
 
 def test_every_kind_draws_values_of_the_fields_type():
-    words = ["inner.learning_rate=loguniform:1e-4:1e-1", "epochs=integers:1:4", "inner.is_joint=choice:true,false"]
+    words = ["inner.learning_rate=loguniform:1e-4:1e-1", "epochs=integers:1:4", "inner.joint_ratio=choice:true,false"]
     drawn = values([*words, "kind=choice:ppo,impala"], 20)
     assert all(1e-4 <= one["inner.learning_rate"] <= 1e-1 for one in drawn)
     assert {one["epochs"] for one in drawn} == {1, 2, 3, 4}
-    assert {one["inner.is_joint"] for one in drawn} == {True, False}
+    assert {one["inner.joint_ratio"] for one in drawn} == {True, False}
     assert {one["kind"] for one in drawn} == {"ppo", "impala"}
     assert all(0.5 <= one["inner.learning_rate"] <= 2 for one in values(["inner.learning_rate=uniform:0.5:2"], 9))
 
@@ -67,7 +67,10 @@ def test_objective_and_uses_stay_the_experiments():
     [
         ("epochs", r"takes PATH=KIND:VALUES"),
         ("epochs=__import__('os'):1", r"takes PATH=KIND:VALUES"),
-        ("epoch=grid:1", r"names 'epoch', which is no field; the fields are inner.learning_rate, inner.is_joint, ep"),
+        (
+            "epoch=grid:1",
+            r"names 'epoch', which is no field; the fields are inner.learning_rate, inner.joint_ratio, ep",
+        ),
         ("epochs=grid:many", r"epochs cannot be 'many'"),
         ("epochs=grid:9", r"--epochs must be at most 4"),
         ("inner.learning_rate=uniform:1", r"a range is LOW:HIGH, not '1'"),

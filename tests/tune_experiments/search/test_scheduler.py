@@ -180,11 +180,11 @@ def test_perturbed_values_stay_in_their_domains():
             "rate": tune.uniform(0.0, 1.0),
             "epochs": tune.randint(1, 5),
             "kind": tune.choice(["a", "b"]),
-            "is_joint": tune.choice([True, False]),
+            "joint_ratio": tune.choice([True, False]),
             "size": tune.grid_search([8, 16]),
         }
     )
-    values = {"rate": 0.95, "epochs": 4, "kind": "a", "is_joint": True, "size": 8}
+    values = {"rate": 0.95, "epochs": 4, "kind": "a", "joint_ratio": True, "size": 8}
     chance = np.random.default_rng(1)
     for _ in range(200):
         (copy,) = decide([1.0, 0.0], [values, values], space, chance)
@@ -193,7 +193,7 @@ def test_perturbed_values_stay_in_their_domains():
         assert changed["epochs"] in (1, 2, 3, 4)
         assert isinstance(changed["epochs"], int)
         assert changed["kind"] in ("a", "b")
-        assert changed["is_joint"] in (True, False)
+        assert changed["joint_ratio"] in (True, False)
         assert changed["size"] in (8, 16)
 
 

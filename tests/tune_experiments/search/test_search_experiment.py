@@ -47,6 +47,7 @@ def test_every_path_is_a_field_that_takes_every_value_of_its_domain(path):
         assert value_at(config, path) == value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", ["laptop", "authors"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_has_as_many_settings_as_asked_for(method, preset):
@@ -57,7 +58,7 @@ def test_every_method_has_as_many_settings_as_asked_for(method, preset):
     assert len(rates) == 12
     assert {one.config.learner.algorithm for one in settings} == {"ppo", "impala"}
     if method_of(method).family != "central":
-        assert {one.config.learner.is_joint for one in settings} == {True, False}
+        assert {one.config.learner.joint_ratio for one in settings} == {True, False}
 
 
 @functools.cache
@@ -76,7 +77,7 @@ def training(config, method):
 def test_a_method_is_tried_with_what_changes_its_training_and_with_nothing_else(method, preset):
     config = PRESETS[preset]
     for path, domain in SPACE.domains.items():
-        if path == "learner.is_joint" and method_of(method).family == "central":
+        if path == "learner.joint_ratio" and method_of(method).family == "central":
             continue  # changes the loss's form, but a central policy has one probability in either
         changed = replaced(config, path, next(value for value in ends(domain) if value != value_at(config, path)))
         does_change = training(changed, method) != training(config, method)

@@ -32,7 +32,7 @@ class Config:
     marginal: Family = Family()
     sync: Family = Family()
     algorithm: str = "ppo"
-    is_joint: bool = True
+    joint_ratio: bool = True
     epochs: int = 2
 
     def __post_init__(self):
@@ -50,7 +50,7 @@ def uses(config, method, path):
 SPACE = SearchSpace(
     {
         "algorithm": tune.grid_search(["ppo", "impala"]),
-        "is_joint": tune.grid_search([True, False]),
+        "joint_ratio": tune.grid_search([True, False]),
         "epochs": tune.choice([1, 2, 3, 4]),
         "marginal.learning_rate": tune.loguniform(1e-4, 1e-1),
         "sync.learning_rate": tune.loguniform(1e-4, 1e-1),
@@ -70,7 +70,7 @@ def test_the_first_setting_is_the_configuration_itself():
     config = Config(sync=Family(0.5), algorithm="impala")
     first, second = draw(count=2, config=config)
     assert first.config == config
-    assert first.values == {"algorithm": "impala", "is_joint": True, "sync.learning_rate": 0.5}
+    assert first.values == {"algorithm": "impala", "joint_ratio": True, "sync.learning_rate": 0.5}
     assert second.config != config
 
 
@@ -84,7 +84,7 @@ def test_a_longer_search_begins_with_the_shorter_one():
 
 
 def test_methods_that_share_a_path_try_the_same_values_there():
-    shared = ("algorithm", "is_joint", "epochs")
+    shared = ("algorithm", "joint_ratio", "epochs")
     ours, theirs = (
         [[one.values.get(path) for path in shared] for one in draw(method)] for method in ("sync", "marginal")
     )
@@ -101,7 +101,7 @@ def test_what_a_method_does_not_use_keeps_its_value():
 
 
 def test_all_combinations_of_a_grid_are_tried_equally_often():
-    tried = [(one.config.algorithm, one.config.is_joint) for one in draw(count=12)]
+    tried = [(one.config.algorithm, one.config.joint_ratio) for one in draw(count=12)]
     assert sorted(tried) == sorted(3 * list(product(["ppo", "impala"], [True, False])))
 
 

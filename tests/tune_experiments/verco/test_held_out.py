@@ -29,6 +29,7 @@ def test_no_tested_prompt_is_in_the_corpus(read, task, error):
     assert len(met) > 30 and not met & read
 
 
+@pytest.mark.long
 def test_the_corpus_has_prompts_of_the_kitchens_that_it_was_played_in(read):
     """So the test above can fail: only messages that are held out are missing of a kitchen that was read about."""
     from tune_experiments.verco.config import FIRST_WARM_START_WORLD, salad_world
@@ -38,6 +39,7 @@ def test_the_corpus_has_prompts_of_the_kitchens_that_it_was_played_in(read):
     assert np.mean([prompt in read for prompt in met]) > 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", HELD_OUT)
 def test_a_tested_order_and_its_boards_never_stand_together_in_the_corpus(read, task):
     """For every prompt that could come up, not only those that were met."""

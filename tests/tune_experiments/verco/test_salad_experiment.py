@@ -76,6 +76,7 @@ def test_the_warm_start_can_be_about_the_teams_own_play_before_it_learns_to_act(
         torch.testing.assert_close(value, again.policy().state_dict()[name], atol=0, rtol=0)
 
 
+@pytest.mark.long
 def test_the_team_plays_the_warm_start_that_is_about_its_play():
     warm_start = dataclasses.replace(SMOKE.warm_start, env_steps=24)
     config = dataclasses.replace(SMOKE, task="lettuce_tomato_a", warm_start=warm_start)
@@ -105,6 +106,7 @@ def test_rounds_of_the_warm_start_bring_new_play():
     assert second["distillation/pairs"] > first["distillation/pairs"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", LEARNING)
 def test_cooking_changes_the_action_adapter_and_the_critic_and_no_message(method):
     trial = cooking(method)
@@ -120,7 +122,7 @@ def test_cooking_changes_the_action_adapter_and_the_critic_and_no_message(method
 
 @pytest.mark.parametrize("method", LEARNING)
 def test_no_row_learns_values_of_cooks_that_carry_on(method):
-    assert cooking(method).objective.regressed == "decisions"
+    assert cooking(method).objective.value_loss_at == "decisions"
 
 
 def test_the_preset_paper_has_the_base_methods_update():
@@ -129,7 +131,7 @@ def test_the_preset_paper_has_the_base_methods_update():
         4,
         8,
         1,
-    ) and objective.by_decisions
+    ) and objective.decision_minibatches
     assert (objective.target_kl, objective.value_clip_range, objective.value_coef) == (0.02, 0.2, 0.25)
     assert [rate.points[0][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [5e-7, 1e-5]
     assert [rate.points[-1][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [0, 0]
@@ -155,7 +157,7 @@ def test_a_decision_is_discounted_by_its_env_steps():
     collector.reset(0)
     fragment = collector.collect()
     assert fragment.steps["duration"].max() > 1 and not fragment.obs["decides"].all()
-    assert trial.objective.gamma == LAPTOP.learner.gamma and not trial.objective.is_joint
+    assert trial.objective.gamma == LAPTOP.learner.gamma and not trial.objective.joint_ratio
 
 
 def test_a_named_model_is_the_teams():
@@ -188,6 +190,7 @@ def test_only_teams_that_hear_their_own_messages_are_ablated_and_heal_afterwards
         np.testing.assert_array_equal(values, before[name])
 
 
+@pytest.mark.long
 def test_a_team_is_tested_beside_its_ablations_and_baselines():
     played = evaluate(SMOKE, cooking("verco").build_policy())
     own = [f"{SMOKE.task} {name}" for name in ABLATIONS]

@@ -46,7 +46,7 @@ class LakeConfig(
     """Widths of the agents' networks; those of images, texts and messages have no effect."""
     learner: LearnerConfig = field(
         default_factory=lambda: LearnerConfig(
-            is_joint=False, learning_rate=2e-3, entropy_coef=0.03, final_entropy_coef=0.003, num_epochs=4
+            joint_ratio=False, learning_rate=2e-3, entropy_coef=0.03, final_entropy_coef=0.003, num_epochs=4
         )
     )
     """How both rows learn, by PPO with a ratio for each agent."""
