@@ -124,7 +124,7 @@ function attention(map, episode, key) {
   const fill = (chosen) => {
     text.replaceChildren(...words.flatMap((word, column) => {
       const root = weights[chosen * words.length + column], span = make("span", {title: percent((root / 255) ** 2)}, word);
-      span.style.background = shade(0.75 * root);
+      span.style.background = shade(0.45 * root);  // ink stays legible on the darkest
       return [span, " "];
     }));
   };
