@@ -22,7 +22,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import Batch, select_worlds, to_batch
 from rl_models.fragment import Fragment
 from rl_models.policy import TeamPolicy
-from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FragmentEnvRunner
+from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FailedFragment, FragmentEnvRunner
 from rl_models.rllib.learner import TeamImpalaLearner, TeamLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.workers import Workers
@@ -132,7 +132,7 @@ class FragmentsToBatch(ConnectorV2):
 
     _nothing: Batch | None = None
 
-    def __call__(self, *, episodes: list[Fragment], **kwargs: Any) -> dict[str, Any]:
+    def __call__(self, *, episodes: list[Fragment | FailedFragment], **kwargs: Any) -> dict[str, Any]:
         """Batch of the default module, on the CPU; without fragments one of no worlds, shaped as those before it.
 
         (A runner that dies takes along fragments that IMPALA has promised to a learner, and the other learners wait for
@@ -140,9 +140,13 @@ class FragmentsToBatch(ConnectorV2):
 
         Raises:
             RuntimeError: there were no fragments yet.
+            Exception: what a game raised, whatever it was.
         """
+        for failed in episodes:
+            if isinstance(failed, FailedFragment):
+                raise failed.error
         if episodes:
-            batch = to_batch(Fragment.join(episodes))
+            batch = to_batch(Fragment.join([one for one in episodes if isinstance(one, Fragment)]))
             self._nothing = select_worlds(batch, torch.arange(0))
         elif self._nothing is None:
             raise RuntimeError("a learner got no fragment in its first update: its runner has died; start again")

@@ -10,6 +10,7 @@ import faulthandler
 import logging
 import os
 import time
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,6 +40,21 @@ SAMPLING = "sampling"
 """Metrics of playing: `sampling/env_steps` and `sampling/seconds`, summed over runners."""
 
 
+@dataclass(frozen=True)
+class FailedFragment:
+    """In place of a fragment: what a game raised in a runner that Ray had just restarted, for the trial to end with."""
+
+    error: Exception
+
+    def __len__(self) -> int:
+        """No world was played."""
+        return 0
+
+    def env_steps(self) -> int:
+        """None were played."""
+        return 0
+
+
 class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     """Plays B worlds natively, in one group or several, and returns one fragment of B x T steps a call."""
 
@@ -46,6 +62,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     worlds: list[TeamWorld]
     collector: Collector | GroupedCollector
     _seed_offset = 0
+    _has_played = False
 
     def make_env(self) -> None:
         """Build this runner's worlds with `make_world` and `world_groups` of `env_config`; close those before."""
@@ -89,6 +106,18 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
 
     def sample_fragments(self, force_reset: bool) -> list[Any]:
         """Play T steps in every world, whatever number RLlib asked for: a fragment has one size."""
+        try:
+            fragment = self._play(force_reset)
+        except Exception as error:
+            # A runner that raises dies and is restarted. RLlib would do so a hundred times and keep the reason.
+            if self._has_played or not (self.worker_index and _was_restarted()):
+                raise
+            self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)  # else RLlib asks once more
+            return [FailedFragment(error)]
+        self._has_played = True
+        return [fragment]
+
+    def _play(self, force_reset: bool) -> Fragment:
         self.collector.version = self.weights_number
         if self.needs_reset or force_reset:
             # Only an actor is restarted, and Ray refuses to answer a driver that asks.
@@ -100,7 +129,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         self.metrics.log_value((SAMPLING, "seconds"), time.perf_counter() - begins, reduce="sum")
         self.metrics.log_value((SAMPLING, "env_steps"), fragment.env_steps(), reduce="sum")
         self._log(fragment, self.collector.pop_episodes())
-        return [fragment]
+        return fragment
 
     def _collect(self) -> Fragment:
         # A world that hangs would be waited for without end. This process then says where it hangs and dies, which is
@@ -167,9 +196,12 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
 
 def _restarts_offset() -> int:
     """0, unless Ray restarted this process after a failure: it must not play its first episodes once more."""
-    if not ray.is_initialized() or not ray.get_runtime_context().was_current_actor_reconstructed:
-        return 0
-    return time.time_ns() % 2**32
+    return time.time_ns() % 2**32 if _was_restarted() else 0
+
+
+def _was_restarted() -> bool:
+    """Whether this is an actor that has failed before."""
+    return ray.is_initialized() and bool(ray.get_runtime_context().was_current_actor_reconstructed)
 
 
 def _patience_seconds() -> float:

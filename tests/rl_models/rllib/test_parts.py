@@ -11,6 +11,8 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.fragment import Fragment
+from rl_models.rllib import env_runner
+from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.training.loop import Learner
@@ -20,8 +22,8 @@ from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragm
 KINDS = [pytest.param(Ppo, id="ppo"), pytest.param(Impala, id="impala")]
 
 
-def runner_of(one):
-    return FragmentEnvRunner(config=config_of(one))
+def runner_of(one, **arguments):
+    return FragmentEnvRunner(config=config_of(one), **arguments)
 
 
 def learner_of(one):
@@ -119,6 +121,33 @@ def test_without_leave_to_restart_a_broken_world_is_an_error():
     runner = runner_of(plan())
     runner.worlds[0].reset = None
     with pytest.raises(TypeError):
+        runner.sample(num_timesteps=1)
+
+
+def fails(*arguments, **keywords):
+    raise ValueError("the game is broken")
+
+
+def test_what_a_restarted_runner_raises_before_its_first_fragment_ends_the_trial(monkeypatch):
+    monkeypatch.setattr(env_runner, "_was_restarted", lambda: True)
+    runner = runner_of(plan(), worker_index=1)
+    runner.worlds[0].step = fails
+    handed_over = runner.sample(num_timesteps=1)
+    assert sum(map(len, handed_over)) == 0
+    with pytest.raises(ValueError, match="the game is broken"):
+        fragments_to_batch(None, None)(episodes=handed_over)
+
+
+@pytest.mark.parametrize(("was_restarted", "fragments"), [(False, 0), (True, 1)])
+def test_a_runner_that_is_new_or_has_played_dies_of_what_it_raises_and_is_restarted(
+    monkeypatch, was_restarted, fragments
+):
+    monkeypatch.setattr(env_runner, "_was_restarted", lambda: was_restarted)
+    runner = runner_of(plan(), worker_index=1)
+    for _ in range(fragments):
+        runner.sample(num_timesteps=1)
+    runner.worlds[0].step = fails
+    with pytest.raises(ValueError, match="the game is broken"):
         runner.sample(num_timesteps=1)
 
 
