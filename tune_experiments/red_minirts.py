@@ -54,7 +54,7 @@ SMOKE = dataclasses.replace(
 PAPER = dataclasses.replace(
     LAPTOP,
     network=CommandedUnitsConfig(),
-    cloning=CloningSettings(frames=20_000, num_epochs=10, learning_rate=2e-4),
+    cloning=CloningSettings(frames=20_000, num_epochs=10, frequency_power=1.0, learning_rate=2e-4),
     learner=RedLearnerConfig(peak_learning_rate=5e-5),
     iterations=15,
     budget_env_steps=76_800_000,

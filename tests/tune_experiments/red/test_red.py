@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from rl_envs.minirts.actions import CONTINUE
 from rl_envs.minirts.factored import C_BUILDING, C_CONTINUE, C_GATHER, C_MOVE, C_UNIT
 from rl_envs.minirts.phrases import PHRASES
 from rl_envs.minirts.symbols import ARCHER, STABLE
@@ -15,10 +16,10 @@ from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.red.cloning import Cloning, log_prob_of
+from tune_experiments.red.cloning import Cloning, drawn_rows, log_prob_of
 from tune_experiments.red.commanded_rts import TEXTS
 from tune_experiments.red.config import RedConfig, make_world
-from tune_experiments.red.decisions import aim_in_words, decisions_of_scripts
+from tune_experiments.red.decisions import Decisions, aim_in_words, decisions_of_scripts
 from tune_experiments.red.scripted import commands_of, play_scripted
 from tune_experiments.red.trials import build_policy, learning_rate, plan
 
@@ -102,11 +103,17 @@ def test_aims_are_told_in_phrases():
     assert aim_in_words(np.array([C_MOVE, 0, 0, 0, 0, 0, 7]), True) == "send one peasant to scout"
 
 
+def test_passes_over_the_same_decisions_lower_the_loss():
+    config = dataclasses.replace(SMOKE, cloning=dataclasses.replace(SMOKE.cloning, frequency_power=1.0))
+    cloning = Cloning(config, False, plan(config, "red", 0).stages[0].plan)
+    first, second = (cloning.train()["cloning/loss"] for _ in range(2))
+    assert second < first
+
+
 def test_a_killed_cloning_goes_on_as_if_it_had_not_been():
     trial = plan(SMOKE, "red", 0).stages[0].plan
     whole, first = Cloning(SMOKE, False, trial), Cloning(SMOKE, False, trial)
     losses = [whole.train()["cloning/loss"] for _ in range(2)]
-    assert losses[1] < losses[0]
     first.train()
     second = Cloning(SMOKE, False, trial)
     second.restore(*first.checkpoint())
@@ -195,3 +202,20 @@ def test_the_scripted_executor_does_what_it_is_told_and_mines_beside():
 def test_scripted_executors_play_every_game_to_its_end():
     found = play_scripted(dataclasses.replace(SMOKE, num_agents=2), "oracle", 3, 0)
     assert found["length"].tolist() == [12.0] * 3 and found["win_rate"].tolist() == [0.0] * 3
+
+
+def decisions_of(gathers, builds):
+    """As many decisions of two kinds of command."""
+    command = np.array([C_GATHER] * gathers + [C_BUILDING] * builds)[:, None]
+    return Decisions({}, {CONTINUE: np.zeros_like(command), "command": command})
+
+
+def test_a_pass_draws_kinds_of_command_by_a_power_of_their_frequency():
+    decisions, generator = decisions_of(gathers=6_400, builds=100), torch.Generator().manual_seed(0)
+    as_they_occur = drawn_rows(decisions, 1.0, generator)
+    assert as_they_occur.sort().values.equal(torch.arange(6_500)), "each once"
+    by_square_root = drawn_rows(decisions, 0.5, generator)
+    assert len(by_square_root) == 6_500
+    assert (by_square_root >= 6_400).float().mean() == pytest.approx(1 / 9, abs=0.02)  # 8 to 1 in place of 64 to 1
+    alike = drawn_rows(decisions, 0.0, generator)
+    assert (alike >= 6_400).float().mean() == pytest.approx(1 / 2, abs=0.03)
