@@ -111,6 +111,8 @@ class RedMinirts(Experiment):
             "commands are the 17 phrases of a closed set, not 500 human ones",
             "PPO's settings that the papers leave open are ours",
         ]
+        if config.cloning.frequency_power < 1:
+            found.append("rare kinds of command are cloned more often than they occur")
         return [*found, *_shrunk(config)]
 
     def test_world(self, config: RedConfig, num_worlds: int) -> CommandedRts:
