@@ -25,6 +25,7 @@ def test_on_the_cpu_acting_learning_and_the_loop_are_measured(capsys, monkeypatc
     assert found["gpu.emma_stage1_bfloat16.first_ratio_error"] > 1e-5
 
 
+@pytest.mark.long
 def test_flops_of_learning_are_four_for_each_parameter_and_token(monkeypatch):
     monkeypatch.setattr(gpu, "TURNS", 1)
     monkeypatch.setattr(gpu, "SMALL", gpu.SMALL | {"hidden_size": 64, "num_attention_heads": 8})

@@ -29,6 +29,7 @@ def test_a_seed_has_arrived_at_the_first_of_two_validations_in_a_row():
     assert found["cpu_seconds"] > 0
 
 
+@pytest.mark.long
 def test_a_seed_that_passes_once_at_the_end_has_not_arrived():
     assert time_to(task_of([3.0] * 7 + [12.0]), 0) == {"cpu_seconds": None, "env_steps": None}
 

@@ -39,6 +39,7 @@ def test_the_13_actions_have_the_order_of_the_authors_code():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_16_of_169_and_46_of_2197_joint_actions_are_coordinated_whatever_the_headings(num_agents):
     for headings in headings_of(num_agents):

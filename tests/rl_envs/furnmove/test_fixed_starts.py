@@ -142,6 +142,7 @@ def is_legal(room, start, spacing):
     )
 
 
+@pytest.mark.long
 def test_exactly_the_starts_that_break_a_rule_are_refused():
     """Good starts with one number changed, so that each rule alone is often the one that is broken."""
     rng = np.random.Generator(np.random.PCG64(3))

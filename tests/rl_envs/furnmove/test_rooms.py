@@ -65,6 +65,7 @@ def test_shapes_of_every_rotation_are_turned_alike(rotation):
     assert tuple(spans) == ((3, 5), (5, 3))[rotation % 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", SIZES)
 def test_every_generated_room_is_playable_and_valid(size):
     for room in sample(size):

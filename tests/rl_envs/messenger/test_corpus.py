@@ -114,6 +114,7 @@ def test_a_corpus_can_be_thinned(documents):
     assert len(corpus.cell("train", ENTITIES.index("dog"), ENEMY, 1)) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("split", TEXT_SPLITS)
 def test_thinned_cells_of_our_corpus_keep_all_words(split):
     corpus, full = corpus_of("own", False, 27)[0], corpus_of("own", False, None)[0]

@@ -57,6 +57,7 @@ def test_everything_is_drawn_in_its_colour_at_its_cell(place, colour, least):
     assert share(patch(image, place), colour) > least
 
 
+@pytest.mark.long
 def test_the_longest_words_stay_within_their_box():
     """Between the box's edge and its words, and outside the box, nothing is written."""
     for names in NAME_SETS.values():

@@ -27,6 +27,7 @@ def test_every_form_keeps_the_contract(arguments):
     check_registered("salad-v0", **arguments)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", FORMS[1::2], ids=str)
 def test_wrappers_pass_the_checks_of_their_libraries(arguments, capsys):
     check_wrappers("salad-v0", **arguments)

@@ -86,6 +86,7 @@ def rllib_config(env, env_class):
     return config
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("env_class", ["TeamMultiAgentEnv", "TeamGymEnv"])
 def test_stock_env_runners_collect_whole_episodes_from_it(env_class):
     from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner

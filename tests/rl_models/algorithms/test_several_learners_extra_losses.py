@@ -104,6 +104,7 @@ def test_an_extra_loss_that_is_a_mean_over_steps_is_that_of_one_learner(make_one
     assert_equal_replicas(later)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cordial", "agent modelling of emma", "dis"])
 def test_so_it_is_in_impala_that_sums(name):
     alone, several, later = made(EXACT[name][0], Impala(loss_reduction="sum"), EXACT[name][1], SHARES[0], count=2)
@@ -112,6 +113,7 @@ def test_so_it_is_in_impala_that_sums(name):
     assert_equal_replicas(later)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shares", SHARES[1:], ids=str)
 def test_cordial_is_that_of_one_learner_with_any_shares(shares):
     make_one, extra = EXACT["cordial"]

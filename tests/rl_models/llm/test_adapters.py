@@ -36,6 +36,7 @@ def values(language):
     return {name: value.detach().clone() for name, value in (dict(language.named_parameters()) | base).items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_only_the_adapter_that_learns_changes(name):
     """Tensor by tensor, with an optimiser that was given everything."""

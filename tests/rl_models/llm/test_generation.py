@@ -40,6 +40,7 @@ def alone(base, prompt, end, uniforms=None):
     return tuple(text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draws", [False, True], ids=["greedy", "drawn"])
 def test_a_batch_writes_what_each_prompt_would_alone(language, draws):
     some = prompts(language)

@@ -35,6 +35,7 @@ def test_the_learner_reads_the_messages_that_were_heard():
     assert float((before - after).detach().abs().max()) > 1e-3
 
 
+@pytest.mark.long
 def test_drawn_messages_follow_the_worlds_chance_and_greedy_ones_do_not():
     drawn, greedy = (stirred(form).collect().obs[MESSAGES] for form in ("drawn_messages", "word"))
     assert len(np.unique(drawn.reshape(-1, 8), axis=0)) > len(np.unique(greedy.reshape(-1, 8), axis=0))

@@ -43,6 +43,7 @@ def test_rollout_equals_train(form):
     assert error_at_first_update(BY_AGENT, one.policy, fragment) > 1e-2
 
 
+@pytest.mark.long
 def test_recorded_values_are_those_that_training_computes():
     """Of deciding agents at every step; after the last one and at time limits of everybody."""
     one = stirred(length=6)
@@ -96,6 +97,7 @@ def test_the_joint_form_is_refused_where_agents_that_carry_on_have_no_value(obje
     objective().loss(forward(one.policy, batch := objective().prepare(to_batch(fragment))), batch, Progress())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["word", "drawn_messages", "rows_of_a_table"])
 def test_worlds_can_be_spread_over_collectors(form):
     policy = stirred(form).policy

@@ -29,6 +29,7 @@ def test_agents_and_seeds_differ():
     assert not torch.allclose(output, run(constant_team(1, 2, 4, seed=2)).policy.log_marginals[0, 0])
 
 
+@pytest.mark.long
 def test_a_marginal_team_can_play_any_product_and_a_sync_team_any_mixture():
     """The optimum of the matrix game is within reach: gradient descent on the joint tensor itself gets there."""
     product = torch.outer(torch.tensor([0.5858, 0.0, 0.4142]), torch.tensor([0.5858, 0.0, 0.4142]))

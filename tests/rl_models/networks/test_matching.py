@@ -199,6 +199,7 @@ WORLDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shares_network", [True, False])
 @pytest.mark.parametrize("name", sorted(WORLDS))
 def test_rollout_equals_train(name, shares_network):

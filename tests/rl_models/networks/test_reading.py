@@ -126,6 +126,7 @@ def test_texts_encoded_once_give_the_values_and_gradients_of_texts_encoded_in_ev
         torch.testing.assert_close(gradient, theirs[parameter], atol=1e-10, rtol=0, msg=parameter)
 
 
+@pytest.mark.long
 def test_the_same_in_single_precision_to_a_hundred_thousandth():
     policy = reading_team(ReadingTeamConfig(), sizes(), ACTIONS)
     obs = observations(batch=4, time=90)  # more frames than go through the layers at once

@@ -55,6 +55,7 @@ def test_rollout_equals_train(name, objective):
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shares_network", [True, False])
 def test_rollout_equals_train_for_a_team_that_reads(shares_network):
     place = world(num_agents=2)

@@ -61,6 +61,7 @@ def test_worlds_of_a_batch_keep_their_own_rounds():
     assert together.end_rounds(ends) == {n: alone[n].end_rounds({n: ends[n]})[n] for n in states}
 
 
+@pytest.mark.long
 def test_a_commander_replaces_the_share_it_is_told():
     states = dict(enumerate(DOMAIN.diverse_states(150, seed=3)))
     plans = loop().begin(states)

@@ -62,6 +62,7 @@ def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_
         assert torch.equal(value, before["weights"][name]), name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_runner_returns_one_fragment_of_its_own_worlds(kind):
     runner = runner_of(plan(kind))
@@ -84,6 +85,7 @@ def test_a_runner_reports_sums_over_the_episodes_that_ended():
     assert episode_means({}) == {}
 
 
+@pytest.mark.long
 def test_a_runner_continues_from_its_snapshot():
     one, other = runner_of(plan()), runner_of(plan())
     assert one.snapshot() == {}
@@ -184,6 +186,7 @@ def test_rllibs_learner_does_exactly_what_ours_does(joint_ratio):
         assert torch.equal(state["weights"][name], value), name
 
 
+@pytest.mark.long
 def test_a_learner_continues_where_its_training_state_was_taken():
     one, fragments = plan(Ppo), fragments_of(3)
     unbroken, continued = built(one), built(one)

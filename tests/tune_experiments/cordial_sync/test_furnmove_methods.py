@@ -141,6 +141,7 @@ def test_a_run_says_where_its_settings_and_its_test_differ_from_the_papers():
     assert not any("the paper has" in note for note in said(PRESETS["paper"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("presets", [PRESETS, THREE])
 @pytest.mark.parametrize("preset", ["laptop", "paper"])
 def test_the_test_is_a_thousand_episodes_200_in_each_of_five_rooms_that_nobody_trains_or_validates_in(presets, preset):

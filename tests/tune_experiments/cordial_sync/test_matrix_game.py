@@ -128,6 +128,7 @@ def test_sync_teams_learn_the_best_policy_of_all(tmp_path, seed):
     assert np.bincount(actions[:, 0], minlength=3).min() > 60
 
 
+@pytest.mark.long
 def test_the_table_has_the_papers_values_beside(tmp_path):
     results = [
         result for method in ("sync", "marginal") for result in train(tmp_path / method, SMOKE, method)[0].values()

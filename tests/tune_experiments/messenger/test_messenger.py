@@ -166,6 +166,7 @@ def test_a_stage_is_tested_on_training_and_new_games_with_and_without_true_manua
     assert all(len(episodes["win_rate"]) == SMOKE.test_episodes for episodes in played.values())
 
 
+@pytest.mark.long
 def test_every_stage_is_tested_once():
     stages = plan(SMOKE, "emma", 0).stages
     assert [stage.evaluate is not None for stage in stages] == [True, True, False]

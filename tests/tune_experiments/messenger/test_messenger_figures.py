@@ -81,6 +81,7 @@ def test_attention_is_a_picture(tmp_path):
         assert min(picture.size) > 300
 
 
+@pytest.mark.long
 def test_frames_are_of_one_size_and_attention_shows_in_them():
     scene, caption = watch_reading(untrained("emma"))[0]
     plain, shown = (

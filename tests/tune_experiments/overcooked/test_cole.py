@@ -244,6 +244,7 @@ def local_algorithm(trial):
     return LocalAlgorithm(collector, Learner(collector.policy, trial.objective, trial.optimiser), trial.seed)
 
 
+@pytest.mark.long
 def test_kitchens_learners_and_members_of_a_stored_trial_go_on_exactly(tmp_path):
     settings = ColeSettings(generations=3, initial_generations=1)
     config = dataclasses.replace(SMOKE, budget_env_steps=720, cole=settings)

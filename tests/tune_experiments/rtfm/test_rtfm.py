@@ -120,6 +120,7 @@ def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken(
         assert said in laptop
 
 
+@pytest.mark.long
 def test_a_test_plays_seen_unseen_and_other_rooms_shuffled_documents_and_the_references():
     config = dataclasses.replace(TINY["letters"], test_sizes=(5, 6), test_episodes=6)
     played = evaluate(config, plan(config, "txt2pi", 0).build_policy())

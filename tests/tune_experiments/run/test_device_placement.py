@@ -178,6 +178,7 @@ def test_what_a_run_will_cost_is_timed_on_an_emulated_device(gpu, places):
 # ------------------------------------------------------------------------------------------- one base a process
 
 
+@pytest.mark.long
 def test_a_base_is_read_from_disk_once_for_learner_runner_and_validation(gpu, monkeypatch):
     from rl_models.llm import shared_base
 

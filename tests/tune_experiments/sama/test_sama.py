@@ -322,6 +322,7 @@ def test_folders_stay_where_they_are_wherever_a_trial_runs(tmp_path, monkeypatch
     assert dataclasses.replace(config, states=3).model.folder == str(tmp_path / "asked")
 
 
+@pytest.mark.long
 def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_replays(tmp_path, monkeypatch):
     config = dataclasses.replace(
         SMOKE,

@@ -10,6 +10,7 @@ from tune_experiments.play.loading import PRETRAINED, find_checkpoint
 METHOD = "sama-cramped_room"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("most", "reflections", "is_whole"), [(9, 0, False), (60, 0, True), (60, 3, False)])
 def test_a_record_has_metrics_unless_it_was_cut(most, reflections, is_whole):
     """Undone steps are in a record, so that one with as many steps as an episode is cut where rounds are undone."""

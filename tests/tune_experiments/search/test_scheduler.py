@@ -255,6 +255,7 @@ def test_every_seed_is_a_population_of_its_own(request_of, tmp_path):
     assert list(json.loads((tmp_path / "population.json").read_text())) == ["sync-seed1"]
 
 
+@pytest.mark.long
 def test_an_heir_has_the_donors_weights_and_nothing_of_its_own(request_of, tmp_path):
     scheduler = population(request_of, tmp_path)
     run(scheduler, train, most=4)

@@ -97,6 +97,7 @@ def test_imitation_learns_the_corpus_decisions_and_its_env_steps_count_in_the_bu
     assert after < before - 0.05
 
 
+@pytest.mark.long
 def test_imitation_goes_on_with_the_weights_that_it_left():
     first = plan(IMITATING, "symbolic_imitation_ppo", 0).stages[0].plan
     one, again = first.make_algorithm(first), first.make_algorithm(first)
@@ -112,6 +113,7 @@ def test_a_budget_that_the_corpus_alone_spends_is_refused():
         dataclasses.replace(IMITATING, methods=("symbolic_imitation_ppo",), budget_env_steps=900)
 
 
+@pytest.mark.long
 def test_the_vectors_of_the_corpus_never_show_a_salad_of_tomato_alone():
     vectors, _, _ = supervised_stages._decisions(IMITATING)
     orders = vectors[:, -len(RECIPES) :]
@@ -147,6 +149,7 @@ def test_the_record_in_the_documents_answers_every_question_of_its_table(tmp_pat
     assert np.isclose(found["tomato_a", "return"], 1.18)
 
 
+@pytest.mark.long
 def test_the_corpus_holds_messages_and_actions_apart():
     read = corpus_of(IMITATING)
     assert all(prompt.endswith(" should") for prompt, _ in read.actions)

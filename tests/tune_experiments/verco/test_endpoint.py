@@ -101,6 +101,7 @@ def results(config, folder):
     return read_test_results(folder)
 
 
+@pytest.mark.long
 def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(endpoint, tmp_path, monkeypatch):
     config = settings(methods=("api",))
     with endpoint('{"action": "fetch the tomato"}'):

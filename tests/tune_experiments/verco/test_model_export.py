@@ -63,6 +63,7 @@ def test_teams_without_a_small_model_keep_none(method, model, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_exported_adapters_are_read_by_peft_and_by_another_run(trained, tmp_path, capsys):
     from peft import PeftModel
 

@@ -47,6 +47,7 @@ def changed_by(train, weights):
 # ------------------------------------------------------------------------------------------------- what learns
 
 
+@pytest.mark.long
 def test_the_warm_start_changes_the_message_adapter_alone_and_can_be_repeated():
     stage = plan(dataclasses.replace(SMOKE, rounds=2), "verco", 0).stages[0].plan
     one, again = stage.make_algorithm(stage), stage.make_algorithm(stage)
@@ -62,6 +63,7 @@ def test_the_warm_start_changes_the_message_adapter_alone_and_can_be_repeated():
         torch.testing.assert_close(value, again.checkpoint()[0]["weights"][name], atol=0, rtol=0)
 
 
+@pytest.mark.long
 def test_the_warm_start_can_be_about_the_teams_own_play_before_it_learns_to_act():
     config = dataclasses.replace(SMOKE, rounds=2, warm_start_by="policy")
     stage = plan(config, "verco", 0).stages[0].plan
@@ -180,6 +182,7 @@ def test_taught_worlds_say_what_the_scripted_teacher_says():
     np.testing.assert_array_equal(seen["vector"], world.observe()["vector"])
 
 
+@pytest.mark.long
 def test_only_teams_that_hear_their_own_messages_are_ablated_and_heal_afterwards():
     verco, twosome = cooking("verco").build_policy(), cooking("twosome").build_policy()
     assert writes(verco) and not writes(twosome) and not writes(cooking("symbolic_ppo").build_policy())
@@ -200,6 +203,7 @@ def test_a_team_is_tested_beside_its_ablations_and_baselines():
         assert all(len(values) == SMOKE.test_episodes for values in episodes.values())
 
 
+@pytest.mark.long
 def test_one_kitchen_has_no_other_whose_messages_it_could_hear():
     played = evaluate(dataclasses.replace(SMOKE, test_episodes=1), cooking("verco").build_policy())
     assert [name for name in ABLATIONS if f"{SMOKE.task} {name}" in played] == [
