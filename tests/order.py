@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-SECONDS = {"slow": 60.0, "cluster": 30.0, "ray": 10.0, "browser": 10.0, "processes": 4.0, "learns": 4.0}
+SECONDS = {"slow": 60.0, "cluster": 30.0, "ray": 10.0, "browser": 10.0, "processes": 4.0, "long": 3.0}
 """Mark -> what a test with it takes, roughly; any other test takes a tenth of a second."""
 
 

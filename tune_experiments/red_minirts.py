@@ -34,13 +34,13 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 
-LAPTOP = RedConfig()
+LAPTOP = RedConfig(cloning=CloningSettings(frames=48_000, num_epochs=2, frequency_power=0.5))
 SMOKE = dataclasses.replace(
     LAPTOP,
     methods=("red",),
     opponents=("simple",),
     network=CommandedUnitsConfig(8, 8, 8, 4, 4, 8, 8, 4, 8),
-    cloning=CloningSettings(frames=16, worlds=2, num_epochs=1),
+    cloning=CloningSettings(frames=16, distillation_frames=16, worlds=2, num_epochs=1, frequency_power=0.5),
     iterations=1,
     budget_env_steps=32,
     value_updates=1,
@@ -54,7 +54,7 @@ SMOKE = dataclasses.replace(
 PAPER = dataclasses.replace(
     LAPTOP,
     network=CommandedUnitsConfig(),
-    cloning=CloningSettings(frames=20_000, num_epochs=10, frequency_power=1.0, learning_rate=2e-4),
+    cloning=CloningSettings(frames=20_000, distillation_frames=20_000, num_epochs=10, learning_rate=2e-4),
     learner=RedLearnerConfig(peak_learning_rate=5e-5),
     iterations=15,
     budget_env_steps=76_800_000,

@@ -9,7 +9,9 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
+import pickle
 import time
+import traceback
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -42,13 +44,26 @@ SAMPLING = "sampling"
 
 @dataclass(frozen=True)
 class FailedFragment:
-    """In place of a fragment: what a game raised in a runner that Ray had just restarted, for the trial to end with."""
+    """In place of a fragment: what a game raised in a runner that Ray had just restarted, for the trial to end with.
+
+    RLlib divides what runners bring over the learners by length. This is longer than all fragments, so every learner
+    gets a piece of it; one that got none would wait for the others in vain.
+    """
 
     error: Exception
+    length: int = 2**30
 
     def __len__(self) -> int:
-        """No world was played."""
-        return 0
+        """How much RLlib divides."""
+        return self.length
+
+    def __getitem__(self, part: slice) -> FailedFragment:
+        """A piece, with the same error."""
+        return FailedFragment(self.error, len(range(*part.indices(self.length))))
+
+    def slice(self, part: slice, len_lookback_buffer: int | None = None) -> FailedFragment:
+        """RLlib's name for `failed[part]`."""
+        return self[part]
 
     def env_steps(self) -> int:
         """None were played."""
@@ -109,11 +124,12 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         try:
             fragment = self._play(force_reset)
         except Exception as error:
-            # A runner that raises dies and is restarted. RLlib would do so a hundred times and keep the reason.
+            # A runner that raises dies and is restarted. RLlib would do so a hundred times, and not say why.
             if self._has_played or not (self.worker_index and _was_restarted()):
                 raise
-            self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)  # else RLlib asks once more
-            return [FailedFragment(error)]
+            # PPO samples until it has counted a batch.
+            self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)
+            return [FailedFragment(_as_sent(error))]
         self._has_played = True
         return [fragment]
 
@@ -192,6 +208,17 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         self.collector.restore(snapshot)
         self.needs_reset = False
         return sum(int(world.restarted.sum()) for world in self.worlds if world.restarted is not None)
+
+
+def _as_sent(error: Exception) -> Exception:
+    """An error that another process can raise; a note says where it was raised here."""
+    place = traceback.format_exc()
+    try:
+        sent: Exception = pickle.loads(pickle.dumps(error))
+    except Exception:  # its class is local, or wants other arguments than it keeps, or it holds a lock
+        sent = RuntimeError(f"{type(error).__name__}: {error}")
+    sent.add_note(place)
+    return sent
 
 
 def _restarts_offset() -> int:

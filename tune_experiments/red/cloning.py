@@ -1,7 +1,8 @@
 """Behaviour cloning and distillation as stages of a trial, in place of RLlib's algorithm (RED, section 4).
 
-The first stage clones scripts. A distillation clones the same decisions again, and as many of games that the team has
-won by itself without commands, so that it keeps both. A call of `train` is one pass; its env steps are its decisions.
+The first stage clones scripts. A distillation clones some of the same decisions again beside as many of games that the
+team has won by itself without commands, so that it keeps both. A call of `train` is one pass (`drawn_rows`); its env
+steps are its decisions.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Cloning(SupervisedStage):
         self._won = 0
 
     def train(self) -> dict[str, float]:
-        """One pass over all decisions; the mean of -log P(decision), in nats."""
+        """One pass; the mean of -log P(decision) over the drawn decisions, in nats."""
         decisions = self._gathered()
         number = self._progress.updates
         generator = torch.Generator().manual_seed(self._plan.seed + number)
@@ -89,7 +90,9 @@ class Cloning(SupervisedStage):
     def _gathered(self) -> Decisions:
         """The scripts' decisions; in a distillation as many of won games, which repeat if there are fewer."""
         if self._decisions is None:
-            decisions = decisions_of_scripts(self._config, self._plan.seed)
+            settings = self._config.cloning
+            frames = settings.distillation_frames if self._is_distillation else settings.frames
+            decisions = decisions_of_scripts(self._config, self._plan.seed, frames)
             if self._is_distillation:
                 team = self._plan.new_policy()
                 team.load_state_dict(self._start)
@@ -105,7 +108,9 @@ class Cloning(SupervisedStage):
 def budget_of(config: RedConfig, is_distillation: bool) -> int:
     """Env steps of a stage of cloning; a distillation without won games passes over the scripts' once more instead."""
     settings = config.cloning
-    return settings.frames * (2 * settings.distillation_epochs if is_distillation else settings.num_epochs)
+    if is_distillation:
+        return settings.distillation_frames * 2 * settings.distillation_epochs
+    return settings.frames * settings.num_epochs
 
 
 def _tensors(values: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -113,10 +118,11 @@ def _tensors(values: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Generator) -> Tensor:
-    """The rows of one pass, [D]: each once, or by chance, the rarer kinds of command more often than they occur.
+    """The rows of one pass, [D]: each once, or by chance, rare kinds of command more often than they occur.
 
     A script builds in one decision of 200, and a team that has not learned to build trains no army. With power 0.5 this
-    is square-root sampling (Mahajan et al., 2018): a kind of frequency f is drawn in proportion to f ** 0.5.
+    is square-root sampling (Mahajan et al., 2018): a kind of frequency f is drawn in proportion to f ** 0.5. Rows are
+    then drawn with replacement, so a pass repeats some and leaves others out. Of a team's commands the rarest counts.
 
     Args:
         decisions: D of them.
@@ -125,11 +131,10 @@ def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Ge
     """
     if frequency_power == 1:
         return torch.randperm(len(decisions), generator=generator)
-    lead = slice(None), 0  # the first agent's command stands for the team's
-    kinds = np.where(decisions.actions[CONTINUE][lead], -1, decisions.actions["command"][lead])
+    kinds = np.where(decisions.actions[CONTINUE], -1, decisions.actions["command"])
     _, kind, counts = np.unique(kinds, return_inverse=True, return_counts=True)
-    weights = torch.from_numpy(counts[kind] ** (frequency_power - 1.0))
-    return torch.multinomial(weights, len(decisions), replacement=True, generator=generator)
+    weights = (counts[kind] ** (frequency_power - 1.0)).reshape(kinds.shape).max(1)
+    return torch.multinomial(torch.from_numpy(weights), len(decisions), replacement=True, generator=generator)
 
 
 def log_prob_of(policy: TeamPolicy, decisions: Decisions) -> Tensor:

@@ -25,18 +25,20 @@ OPPONENTS = tuple(f"medium_{name}" for name in ("spearman", "swordman", "cavalry
 class CloningSettings:
     """Behaviour cloning of scripts whose aims are given in template commands; no human data."""
 
-    frames: PositiveInt = 48_000
-    """Number of decisions of the scripts that are cloned, and of own won games in a distillation."""
+    frames: PositiveInt = 4_000
+    """Number of decisions of the scripts that are cloned."""
+    distillation_frames: PositiveInt = field(default=4_000, metadata={"came_later": True})
+    """Number of decisions of the scripts, and as many of own won games, in a distillation."""
     silent_share: UnitInterval = 1 / 3
     """Share of the aims, from 0 to 1, that are not given as a command."""
     worlds: PositiveInt = 8
     """Number of games that are played at once to gather decisions."""
-    num_epochs: PositiveInt = 2
+    num_epochs: PositiveInt = 6
     """Number of passes over the decisions before reinforcement learning."""
     distillation_epochs: PositiveInt = 1
     """Number of passes over the decisions in a distillation, half of them of own won games."""
-    frequency_power: UnitInterval = 0.5
-    """Power, from 0 to 1, of a command kind's frequency with which a pass draws it: 1 as it is, 0 all kinds alike."""
+    frequency_power: UnitInterval = field(default=1.0, metadata={"came_later": True})
+    """Power, from 0 to 1, of a command kind's frequency with which a pass draws it: 1 each decision once, 0 alike."""
     batch_size: PositiveInt = 64
     """Number of decisions in a minibatch."""
     learning_rate: PositiveFloat = 1e-3

@@ -69,12 +69,13 @@ class Decisions:
         return Decisions(_joined([part.obs for part in parts]), _joined([part.actions for part in parts]))
 
 
-def decisions_of_scripts(config: RedConfig, seed: int) -> Decisions:
+def decisions_of_scripts(config: RedConfig, seed: int, frames: int) -> Decisions:
     """Decisions of medium scripts of every type, with the commands that were given.
 
     Args:
         config: of the run.
         seed: of games, aims and silence.
+        frames: number of decisions.
     """
     settings = config.cloning
     world = make_world(config, settings.worlds, FIRST_SCRIPT_WORLD, NARRATED, actions="per_unit")
@@ -82,7 +83,7 @@ def decisions_of_scripts(config: RedConfig, seed: int) -> Decisions:
     teacher, generator = ScriptTeacher(settings.worlds, _SCRIPT), np.random.default_rng(seed)
     _begin(teacher, np.arange(settings.worlds), generator)
     found: list[Decisions] = []
-    for _ in range(-(-settings.frames // settings.worlds)):
+    for _ in range(-(-frames // settings.worlds)):
         tables = teacher.commands(world.games)
         actions = _narrate(world, tables, settings.silent_share, generator)
         found.append(Decisions(world.observe(), actions))
@@ -92,7 +93,7 @@ def decisions_of_scripts(config: RedConfig, seed: int) -> Decisions:
         ended = np.flatnonzero(terminated | truncated)
         if len(ended):
             _begin(teacher, ended, generator)
-    return Decisions.join(found).rows(np.arange(settings.frames))
+    return Decisions.join(found).rows(np.arange(frames))
 
 
 def own_won_decisions(config: RedConfig, policy: TeamPolicy, seed: int) -> Decisions | None:
@@ -109,7 +110,7 @@ def own_won_decisions(config: RedConfig, policy: TeamPolicy, seed: int) -> Decis
     collector.reset(seed)
     running: list[list[Decisions]] = [[] for _ in range(settings.worlds)]
     kept: list[Decisions] = []
-    while won < settings.frames and played < _TRIES * settings.frames:
+    while won < settings.distillation_frames and played < _TRIES * settings.distillation_frames:
         fragment = collector.collect()
         played += fragment.env_steps()
         actions = {name[8:]: value for name, value in fragment.steps.items() if name.startswith("actions/")}

@@ -1,11 +1,14 @@
 """The parts that RLlib drives, without a cluster: fragments, runner, learner, distribution."""
 
 import copy
+import pickle
+import threading
 
 import numpy as np
 import pytest
 import torch
 import tree
+from ray.rllib.utils.minibatch_utils import ShardEpisodesIterator
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
@@ -135,9 +138,31 @@ def test_what_a_restarted_runner_raises_before_its_first_fragment_ends_the_trial
     runner = runner_of(plan(), worker_index=1)
     runner.worlds[0].step = fails
     handed_over = runner.sample(num_timesteps=1)
-    assert sum(map(len, handed_over)) == 0
-    with pytest.raises(ValueError, match="the game is broken"):
+    with pytest.raises(ValueError, match="the game is broken") as caught:
         fragments_to_batch(None, None)(episodes=handed_over)
+    assert "in fails" in "".join(caught.value.__notes__), "it must say where"
+
+
+@pytest.mark.parametrize("learners", [1, 2, 3])
+def test_every_learner_gets_a_piece_of_a_failure_beside_whole_fragments(learners):
+    fragment = runner_of(plan()).sample(num_timesteps=1)[0]
+    failed = env_runner.FailedFragment(ValueError("the game is broken"))
+    shares = list(ShardEpisodesIterator([fragment, failed, fragment], num_shards=learners))
+    assert len(shares) == learners
+    for share in shares:
+        with pytest.raises(ValueError, match="the game is broken"):
+            fragments_to_batch(None, None)(episodes=share)
+
+
+class WantsTwo(Exception):
+    def __init__(self, what, where):
+        super().__init__(f"{what} in {where}")
+
+
+def test_an_error_that_cannot_be_sent_is_sent_in_words():
+    for error in (WantsTwo("a fault", "the cellar"), ValueError("a fault", threading.Lock())):
+        sent = pickle.loads(pickle.dumps(env_runner._as_sent(error)))
+        assert type(error).__name__ in str(sent) and "a fault" in str(sent)
 
 
 @pytest.mark.parametrize(("was_restarted", "fragments"), [(False, 0), (True, 1)])

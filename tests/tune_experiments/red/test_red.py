@@ -30,7 +30,7 @@ LAPTOP = EXPERIMENT.presets["laptop"]
 
 @functools.cache
 def decisions(agents=1):
-    return decisions_of_scripts(dataclasses.replace(SMOKE, num_agents=agents), 3)
+    return decisions_of_scripts(dataclasses.replace(SMOKE, num_agents=agents), 3, SMOKE.cloning.frames)
 
 
 # -------------------------------------------------------------------------------------------------- worlds
@@ -208,6 +208,17 @@ def decisions_of(gathers, builds):
     """As many decisions of two kinds of command."""
     command = np.array([C_GATHER] * gathers + [C_BUILDING] * builds)[:, None]
     return Decisions({}, {CONTINUE: np.zeros_like(command), "command": command})
+
+
+def test_the_rarest_command_of_a_team_counts_and_to_continue_is_a_kind_of_its_own():
+    command, continues = np.full((1_000, 2), C_GATHER), np.zeros((1_000, 2), int)
+    continues[:600] = 1  # both agents carry on, whatever else their actions hold
+    command[-10:, 1] = C_BUILDING
+    decisions = Decisions({}, {CONTINUE: continues, "command": command})
+    drawn = drawn_rows(decisions, 0.0, torch.Generator().manual_seed(0))
+    weight = {"continue": 600 / 1_200, "gather": 390 / 790, "build": 10 / 10}
+    assert (drawn < 600).float().mean() == pytest.approx(weight["continue"] / sum(weight.values()), abs=0.05)
+    assert (drawn >= 990).float().mean() == pytest.approx(weight["build"] / sum(weight.values()), abs=0.05)
 
 
 def test_a_pass_draws_kinds_of_command_by_a_power_of_their_frequency():
