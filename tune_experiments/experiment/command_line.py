@@ -24,7 +24,7 @@ import tyro
 from tyro import _docstrings
 
 from rl_models.device import DeviceChoice
-from tune_experiments.core.config_json import config_from_json, config_to_json, describe_type
+from tune_experiments.core.config_json import config_from_json, config_to_json, describe_type, renamed_fields
 from tune_experiments.core.errors import UserError
 
 __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", "one_sentence", "parse"]
@@ -188,7 +188,8 @@ def _explanation(default: _Arguments, arguments: Sequence[str]) -> UserError | N
         if not flag:
             return UserError(f"{values[0]!r} belongs to no flag; write --flag value (--help lists the flags)")
         if name not in flags:
-            return UserError(f"unknown flag {flag}; {_suggestion(name, list(flags))}")
+            now = _earlier_flags(default.config, "--").get(name)
+            return UserError(f"unknown flag {flag}; {f'it is {now} now' if now else _suggestion(name, list(flags))}")
         with contextlib.redirect_stderr(io.StringIO()):
             try:
                 _read(default, [flag, *values])
@@ -230,6 +231,20 @@ def _flags(value: Any, prefix: str) -> dict[str, Any]:
             found[f"{prefix}{name}"] = hints[field.name]
             if hints[field.name] is bool:
                 found[f"{prefix}no-{name}"] = bool
+    return found
+
+
+def _earlier_flags(value: Any, prefix: str) -> dict[str, str]:
+    """Earlier name of a flag -> its name now."""
+    found: dict[str, str] = {}
+    earlier = {name: field.metadata.get("renamed_from") for name, field in renamed_fields(type(value)).items()}
+    for field in dataclasses.fields(value):
+        inner, name = getattr(value, field.name), f"{prefix}{field.name.replace('_', '-')}"
+        if dataclasses.is_dataclass(inner):
+            found |= _earlier_flags(inner, f"{name}.")
+        if earlier.get(field.name):
+            before = str(earlier[field.name]).replace("_", "-")
+            found |= {f"{prefix}{before}": name, f"{prefix}no-{before}": name}
     return found
 
 

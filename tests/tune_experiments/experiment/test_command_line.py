@@ -22,12 +22,12 @@ from tune_experiments.experiment.command_line import config_from_json, config_to
 class Learner:
     learning_rate: float = 1e-3
     """Step of the optimiser."""
-    form: Literal["code", "paper"] = "code"
+    form: Literal["code", "paper"] = field(default="code", metadata={"renamed_from": "loss_form"})
     loss_weights: dict[str, float] = field(default_factory=lambda: {"cordial": 1.0})
     gradient_clip: float | None = None
     widths: tuple[int, ...] = (64, 64)
     betas: tuple[float, float] = (0.9, 0.999)
-    shared: bool = True
+    shared: bool = field(default=True, metadata={"renamed_from": "is_shared"})
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ def test_every_field_is_a_flag_by_its_dotted_path_with_dashes_or_underscores():
     ("line", "said"),
     [
         ("--learner.learning-rat 1", "unknown flag --learner.learning-rat; did you mean --learner.learning-rate?"),
+        ("--learner.loss-form code", "unknown flag --learner.loss-form; it is --learner.form now"),
+        ("--learner.no-is-shared", "unknown flag --learner.no-is-shared; it is --learner.shared now"),
         ("--learning_rate 1", "unknown flag --learning_rate; did you mean --learner.learning-rate?"),
         ("--qqqqq", "unknown flag --qqqqq; --help lists the flags"),
         ("--learner.learning-rate fast", "--learner.learning-rate must be a number, not 'fast'"),
