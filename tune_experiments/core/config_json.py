@@ -99,7 +99,8 @@ def _as_declared_now(cls: type[DataclassInstance], data: Mapping[str, Any]) -> d
     A field says what it was: `metadata={"renamed_from": OLD, "renamed_values": {OLD: NEW}}`.
     """
     fields = renamed_fields(cls)
-    present = {old.metadata["renamed_from"]: name for name, old in fields.items() if "renamed_from" in old.metadata}
+    absent = [field for name, field in fields.items() if "renamed_from" in field.metadata and name not in data]
+    present = {field.metadata["renamed_from"]: field.name for field in absent}
     found = {present.get(name, name): value for name, value in data.items()}
     for field in fields.values():
         value, renamed = found.get(field.name), field.metadata.get("renamed_values", {})
