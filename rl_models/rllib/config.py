@@ -142,11 +142,13 @@ class FragmentsToBatch(ConnectorV2):
             RuntimeError: there were no fragments yet.
             Exception: what a game raised, whatever it was.
         """
-        for failed in episodes:
-            if isinstance(failed, FailedFragment):
-                raise failed.error
-        if episodes:
-            batch = to_batch(Fragment.join([one for one in episodes if isinstance(one, Fragment)]))
+        fragments = []
+        for one in episodes:
+            if isinstance(one, FailedFragment):
+                raise one.error
+            fragments.append(one)
+        if fragments:
+            batch = to_batch(Fragment.join(fragments))
             self._nothing = select_worlds(batch, torch.arange(0))
         elif self._nothing is None:
             raise RuntimeError("a learner got no fragment in its first update: its runner has died; start again")
