@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.networks.instructions import InstructionAttention, InstructionReader
-from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, cells_of, is_listed
+from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, at_units, is_listed
 from rl_models.policy import Features, State
 from rl_models.unit_spec import (
     AGES,
@@ -176,10 +176,11 @@ class CommandedUnits(nn.Module):
         spec, team = self._spec, is_first.shape
         frames = {key: value[:, :, 0].flatten(0, 1) for key, value in obs.items() if value.ndim > 2}
         found = self.map(frames)
-        others = {one.name: self._of_list(frames, found, one.name, []) for one in spec.others}
+        seen = at_units(found, frames, spec)
+        others = {one.name: self._of_list(frames, seen[one.name], one.name, []) for one in spec.others}
         listed = is_listed(frames, spec.commanded.name)
         command = [self.present(frames, others), self.past(frames[spec.history], listed)]
-        own = self._of_list(frames, found, spec.commanded.name, command)
+        own = self._of_list(frames, seen[spec.commanded.name], spec.commanded.name, command)
         units, *rest = (self._for_agents(each, team) for each in (own, *others.values(), self.cells(found)))
         is_own = obs[OWNED].bool() & self._for_agents(listed, team)
         instructions = self.reader(obs[ROWS], obs[AGES])
@@ -195,12 +196,11 @@ class CommandedUnits(nn.Module):
         }
         return Features(torch.cat([context, instructions[..., 0, :]], -1), {}, extras=extras)
 
-    def _of_list(self, frames: Frames, found: Tensor, name: str, further: list[Tensor]) -> Tensor:
-        """Features of a list's units, [K, U, width] float32; zero for padding."""
+    def _of_list(self, frames: Frames, seen: Tensor, name: str, further: list[Tensor]) -> Tensor:
+        """Features of a list's units, of which the map is seen [K, U, F]: [K, U, width] float32; zero for padding."""
         health = (frames[f"{name}_hp"].float() * (HEALTH_BINS - 1)).long().clamp(0, HEALTH_BINS - 1)
         known = torch.cat([self.kind(frames[f"{name}_type"].long()), self.health(health), *further], -1)
-        seen = self.at_units[name](found, cells_of(frames, name, self._spec.side))
-        features: Tensor = seen * self.extras[name](known) * is_listed(frames, name)[..., None]
+        features: Tensor = self.at_units[name](seen) * self.extras[name](known) * is_listed(frames, name)[..., None]
         return features
 
     def _for_agents(self, frames: Tensor, team: torch.Size) -> Tensor:

@@ -49,28 +49,29 @@ class UnitMap(nn.Module):
         super().__init__()
         self._spec = spec
         side = torch.arange(spec.side, dtype=torch.float32) / spec.side
-        places = torch.stack([side[:, None].expand(-1, spec.side), side.expand(spec.side, -1)])
-        self.register_buffer("places", places.contiguous(), persistent=False)
+        places = torch.stack([side[:, None].expand(-1, spec.side), side.expand(spec.side, -1)], -1)
+        self.register_buffer("places", places, persistent=False)
         self.register_buffer("ground_planes", torch.tensor(spec.ground_planes).float(), persistent=False)
         widths = [spec.num_planes, *[channels] * layers]
         self.convolutions = nn.ModuleList(NormalisedConvolution(ins, outs) for ins, outs in pairwise(widths))
 
     def planes(self, frames: Frames) -> Tensor:
-        """Coordinates, ground and numbers of units by list and kind, [K, P, H, W] float32."""
+        """Coordinates, ground and numbers of units by list and kind, [K, P, H, W] float32, channels last in memory."""
         spec, number = self._spec, len(frames[self._spec.ground])
-        ground = self.ground_planes[frames[spec.ground].long()].permute(0, 3, 1, 2)
+        ground = self.ground_planes[frames[spec.ground].long()]
         places = self.places.expand(number, -1, -1, -1)
-        return torch.cat([places, ground, *(self._units(frames, each) for each in range(len(spec.lists)))], 1)
+        units = (self._units(frames, each) for each in range(len(spec.lists)))
+        return torch.cat([places, ground, *units], -1).permute(0, 3, 1, 2)
 
     def _units(self, frames: Frames, which: int) -> Tensor:
-        """How many units of each drawn kind of a list stand in each cell, [K, kinds, H, W] float32."""
+        """How many units of each drawn kind of a list stand in each cell, [K, H, W, kinds] float32."""
         spec, drawn = self._spec, self._spec.lists[which]
         kinds = drawn.last_kind - drawn.first_kind + 1
         kind = frames[f"{drawn.name}_type"].long() - drawn.first_kind
         counts = is_listed(frames, drawn.name) & (kind >= 0) & (kind < kinds)
-        place = kind.clamp(0, kinds - 1) * spec.side**2 + cells_of(frames, drawn.name, spec.side)
-        planes = torch.zeros(len(kind), kinds * spec.side**2, device=kind.device)
-        return planes.scatter_add(1, place, counts.float()).view(-1, kinds, spec.side, spec.side)
+        place = cells_of(frames, drawn.name, spec.side) * kinds + kind.clamp(0, kinds - 1)
+        planes = torch.zeros(len(kind), spec.side**2 * kinds, device=kind.device)
+        return planes.scatter_add(1, place, counts.float()).view(-1, spec.side, spec.side, kinds)
 
     def forward(self, frames: Frames) -> Tensor:
         """Features of all cells, [K, H * W, F] float32."""
@@ -80,15 +81,24 @@ class UnitMap(nn.Module):
         return features.flatten(2).transpose(1, 2)
 
 
+def at_units(features: Tensor, frames: Frames, spec: UnitSpec) -> dict[str, Tensor]:
+    """Features of all cells [K, H * W, F] where each list's units stand, name -> [K, U, F].
+
+    One gather serves all lists: the gradient of each gather is as large as the map.
+    """
+    cells = [cells_of(frames, one.name, spec.side) for one in spec.lists]
+    found = features.gather(1, torch.cat(cells, 1)[..., None].expand(-1, -1, features.shape[-1]))
+    pieces = found.split([each.shape[1] for each in cells], 1)
+    return {one.name: piece for one, piece in zip(spec.lists, pieces, strict=True)}
+
+
 class CellFeatures(nn.Module):
-    """A 1x1 convolution with ReLU, at some cells only or at all."""
+    """A 1x1 convolution with ReLU, at the cells that are given."""
 
     def __init__(self, channels: int, features: int) -> None:
         super().__init__()
         self.project = NormalisedLinear(channels, features, per_output=True)
 
-    def forward(self, features: Tensor, cells: Tensor | None = None) -> Tensor:
-        """[K, H * W, channels] and cells [K, U] (None for all) -> [K, U, features] float32."""
-        if cells is not None:
-            features = features.gather(1, cells[..., None].expand(-1, -1, features.shape[-1]))
+    def forward(self, features: Tensor) -> Tensor:
+        """[K, U, channels] -> [K, U, features] float32."""
         return torch.relu(self.project(features))
