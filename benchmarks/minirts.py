@@ -1,11 +1,15 @@
-"""MiniRTS: ticks per CPU-second of 64 games on one thread, and the time of a new map.
+"""MiniRTS: ticks per CPU-second of 64 games on one thread, the time of a new map, and RED's loop.
 
 References (the authors' C++ engine, one thread, script against script): 24,300 ticks per CPU-second over 20 games; on
 eight others 22,700 without and 20,400 with observations of one side every 50 ticks; a new map 1,000 ms.
+
+RED's loop is PPO of one agent with the laptop's network and settings from initial weights, in fragments of 32 games and
+25 decisions. A minibatch is learned whole and not in parts, as the bare passes take it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -13,15 +17,22 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.clock import median, timed
-from benchmarks.harness.measurements import Measurement
+from benchmarks.harness.measurements import RATIO, Measurement
+from benchmarks.harness.training_loop import LoopTimes, time_loop
 from rl_envs.core.spec import Arrays
 from rl_envs.minirts.batch import Games, set_map
 from rl_envs.minirts.world import DECISION_TICKS, MiniRts
 from rl_envs.registry import make
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments.red.config import RedConfig, make_world
+from tune_experiments.red.trials import plan
 
-TICKS, MILLISECONDS = "ticks/s", "ms"
+TICKS, MILLISECONDS, DECISIONS = "ticks/s", "ms", "decisions/s"
 WORLDS, STEPS, REPEATS, MAPS = 64, 25, 5, 200
 """Number of worlds, decisions of a repeat, number of repeats, number of maps."""
+LOOP_LENGTH, LOOP_TURNS = 25, 3
+"""Decisions of a fragment in RED's loop, and number of turns."""
 
 
 def measure() -> Iterator[Measurement]:
@@ -34,6 +45,20 @@ def measure() -> Iterator[Measurement]:
     set_new_map = partial(set_map, games, 0, fair=False, extras=0)
     costs = [timed(set_new_map, seed)[1] for seed in range(MAPS + 1)][1:]
     yield Measurement("minirts.map.ms", 1000 * median(costs), MILLISECONDS)
+    times = time_red(RedConfig())
+    yield Measurement("minirts.red_loop.decisions_per_cpu_second", times.per_second(times.loop), DECISIONS)
+    yield Measurement("minirts.red_loop.overhead", times.overhead, RATIO)
+
+
+def time_red(config: RedConfig, length: int = LOOP_LENGTH, turns: int = LOOP_TURNS) -> LoopTimes:
+    """Time PPO of a team with its initial weights."""
+    whole = dataclasses.replace(config.learner, gradient_accumulation_steps=1)
+    trial = plan(dataclasses.replace(config, learner=whole), "scratch", seed=0).stages[0].plan
+    policy = trial.build_policy()
+    collector = Collector(make_world(config, config.workers.worlds), policy, length)
+    collector.reset(0)
+    learner = Learner(policy, trial.objective, trial.optimiser)
+    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, learner.objective, turns)
 
 
 def _world(**arguments: Any) -> MiniRts:
