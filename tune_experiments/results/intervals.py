@@ -68,11 +68,14 @@ class Interval:
     seeds: tuple[Interval, ...] = ()
 
     def text(self, separator: str = " ") -> str:
-        """The number with its interval, or with all seeds; `separator` stands between them."""
+        """The number with its interval, or all seeds (`each` where they read the same); `separator` is between them."""
         digits = 1 if abs(self.value) >= 10 else 3
         number = f"{self.value:.{digits}f}"
         if self.seeds:
-            return f"{number}:{separator}" + f",{separator}".join(seed.text(separator) for seed in self.seeds)
+            texts = [seed.text(separator) for seed in self.seeds]
+            if len(set(texts)) == 1:
+                return f"each {texts[0]}"
+            return f"{number}:{separator}" + f",{separator}".join(texts)
         if self.low is None or self.high is None:
             return number
         return f"{number}{separator}[{self.low:.{digits}f}, {self.high:.{digits}f}]"

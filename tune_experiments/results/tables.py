@@ -33,7 +33,8 @@ _RULES = {
 }
 _LISTED = (
     " A cell `mean: seed, seed, ...` has no interval over seeds, because they are equal or it would leave the range of "
-    "the metric: it lists each seed, with the interval over its episodes (none where all episodes are equal)."
+    "the metric: it lists each seed, with the interval over its episodes (none where all episodes are equal). "
+    "`each` stands where all seeds read the same."
 )
 _GAP = 2
 """Between two columns of a terminal's table."""

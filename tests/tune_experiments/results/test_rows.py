@@ -123,15 +123,16 @@ def test_one_seed_keeps_the_interval_over_its_episodes():
     assert interval_over_seeds([own], is_proportion=True) == own
 
 
-@pytest.mark.parametrize("shares", [(1.0, 1.0, 1.0), (0.0, 0.1, 0.9)])
-def test_shares_that_are_equal_or_leave_zero_and_one_show_every_seed_with_its_own_interval(shares):
+@pytest.mark.parametrize(("shares", "shown"), [((1.0, 1.0, 1.0), 1), ((0.0, 0.1, 0.9), 3)])
+def test_shares_that_are_equal_or_leave_zero_and_one_show_every_seed_with_its_own_interval(shares, shown):
     seeds = tuple(
         interval_over_episodes([1] * round(10 * share) + [0] * (10 - round(10 * share)), True) for share in shares
     )
     found = interval_over_seeds(seeds, is_proportion=True)
     assert (found.low, found.high, found.kind) == (None, None, NONE)
     assert found.seeds == seeds
-    assert found.text().count("[") == 3
+    assert found.text().count("[") == shown
+    assert found.text().startswith("each ") == (shown == 1)
     assert interval_over_seeds([-0.1, 0.1, 0.9]).kind == STUDENT, "what can be negative may be below 0"
     assert interval_over_seeds([0.0, 0.1, 0.9]).seeds, "soups cannot"
 
