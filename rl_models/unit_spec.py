@@ -87,7 +87,7 @@ class UnitSpec:
         commanded: the list that is commanded; an index of an observed target points into the list that it targets.
         others: further lists.
         ground: observation key of the cells, [B, T, N, H, W] int, numbers of `ground_planes`.
-        ground_planes: [G][P], the planes that a number stands for.
+        ground_planes: `[G][P]`, the planes that a number stands for.
         stock, stock_size: observation key and width of a one-hot vector of what can be spent.
         commands: factor of the command in actions.
         num_commands: C; the last one is to continue.

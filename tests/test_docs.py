@@ -36,7 +36,6 @@ def test_files_and_modules_that_a_page_names_exist(page):
 
 
 @pytest.mark.processes
-@pytest.mark.slow
 def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS)

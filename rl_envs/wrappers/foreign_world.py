@@ -53,8 +53,8 @@ class ForeignWorld(World):
 
     Attributes:
         words: numbers of the words in texts, and `words.text_of(tokens)` for the way back.
-        action_texts: [N][A], what the environment's attribute `action_texts` calls the actions; None without it. (What
-            they are called at each step is the observation of this name.)
+        action_texts: `[N][A]`, what the environment's attribute `action_texts` calls the actions; None without it.
+            (What they are called at each step is the observation of this name.)
     """
 
     def __init__(

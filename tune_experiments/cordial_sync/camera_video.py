@@ -35,7 +35,7 @@ class CameraEpisode:
     """An episode.
 
     Attributes:
-        pictures: [T + 1][H, W, 3] uint8, at the start and after each env step.
+        pictures: `[T + 1][H, W, 3]` uint8, at the start and after each env step.
         weights: [T] of round -> [N] float, what agents said in each step; empty where they say nothing.
     """
 

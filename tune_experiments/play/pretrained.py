@@ -52,7 +52,7 @@ def read_card(name: str) -> dict[str, Any]:
 
 
 def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED, steps: int = _ACTION_STEPS) -> list[list[int]]:
-    """Joint actions of the first env steps in one world, [steps][N]; a factored team is refused.
+    """Joint actions of the first env steps in one world, `[steps][N]`; a factored team is refused.
 
     Raises:
         UserError: actions with factors.
