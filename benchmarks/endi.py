@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.messenger_loop import PER_SECOND, SENTENCES_PER_CELL, random_encodings
-from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
 from rl_envs.core.world import World
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
@@ -86,9 +86,7 @@ def _time(world: World, policy: TeamPolicy, objective: Objective, length: int, t
     collector = Collector(world, policy, length, objective.needs_values)
     collector.reset(0)
     learner = Learner(policy, objective, OptimiserSettings())
-    return time_loop(
-        collector.collect, lambda fragment: learner.update([fragment]), policy, objective, turns, extras=(OTHERS,)
-    )
+    return time_collect_and_update(collector, learner, turns, extras=(OTHERS,))
 
 
 def _measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:

@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
 from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step, spread_episodes
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.maps import compile_room
@@ -84,7 +84,7 @@ def _loop() -> LoopTimes:
     collector.reset(0)
     spread_episodes(world)
     learner = Learner(policy, objective, OptimiserSettings())
-    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, LOOP_TURNS)
+    return time_collect_and_update(collector, learner, LOOP_TURNS)
 
 
 def loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:

@@ -17,7 +17,7 @@ import torch
 from benchmarks.furnmove import MICROSECONDS, cordial_impala, loop_measurements
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
 from rl_envs.furnmove.actions import NUM_ACTIONS
@@ -69,7 +69,7 @@ def _timed_loop(
     collector.reset(0)
     spread_episodes(world)
     learner = Learner(policy, objective, settings)
-    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, objective, LOOP_TURNS)
+    return time_collect_and_update(collector, learner, LOOP_TURNS)
 
 
 def _ready(room_size: str, pixels: int) -> FurnMove:

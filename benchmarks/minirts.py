@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
 from rl_envs.core.spec import Arrays
 from rl_envs.minirts.batch import Games, set_map
 from rl_envs.minirts.world import DECISION_TICKS, MiniRts
@@ -58,7 +58,7 @@ def time_red(config: RedConfig, length: int = LOOP_LENGTH, turns: int = LOOP_TUR
     collector = Collector(make_world(config, config.workers.worlds), policy, length)
     collector.reset(0)
     learner = Learner(policy, trial.objective, trial.optimiser)
-    return time_loop(collector.collect, lambda fragment: learner.update([fragment]), policy, learner.objective, turns)
+    return time_collect_and_update(collector, learner, turns)
 
 
 def _world(**arguments: Any) -> MiniRts:

@@ -23,7 +23,7 @@ import torch
 
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
 from benchmarks.harness.world_steps import Chooser, microseconds_by_part, spread_episodes
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
@@ -105,7 +105,7 @@ def measure() -> Iterator[Measurement]:
 
 def time_ppo(task: Task, word_features: int, turns: int, worlds: int = MATCHING_WORLDS) -> LoopTimes:
     """Time PPO with an untrained reader, in episodes as long as a trained team's in RTFM."""
-    return _time(*ppo_loop(task, word_features, worlds), turns)
+    return time_collect_and_update(*ppo_loop(task, word_features, worlds), turns)
 
 
 def ppo_loop(
@@ -125,12 +125,6 @@ def ppo_loop(
     return collector, Learner(policy, objective, settings)
 
 
-def _time(collector: Collector, learner: Learner, turns: int) -> LoopTimes:
-    return time_loop(
-        collector.collect, lambda fragment: learner.update([fragment]), learner.policy, learner.objective, turns
-    )
-
-
 def _reader(task: Task, word_features: int) -> TeamPolicy:
     """The mention-matching reader, or a small txt2pi where it has no words."""
     if word_features:
@@ -142,7 +136,7 @@ def _reader(task: Task, word_features: int) -> TeamPolicy:
 
 def time_training(world: Rtfm, turns: int) -> LoopTimes:
     """Time IMPALA with the released network from its initial weights."""
-    return _time(*impala_loop(world), turns)
+    return time_collect_and_update(*impala_loop(world), turns)
 
 
 def impala_loop(world: Rtfm, settings: OptimiserSettings = RMSPROP) -> tuple[Collector, Learner]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_loop
+from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -46,9 +46,7 @@ def measure_loops() -> Iterator[Measurement]:
 def time_training(stage: int, grounding: float = 0.0) -> LoopTimes:
     """Time PPO from the initial weights."""
     collector, learner = training_loop(stage, grounding)
-    return time_loop(
-        collector.collect, lambda fragment: learner.update([fragment]), learner.policy, learner.objective, TURNS
-    )
+    return time_collect_and_update(collector, learner, TURNS)
 
 
 def training_loop(

@@ -24,6 +24,8 @@ from rl_models.batch import Batch, forward, to_batch
 from rl_models.fragment import Array, Fragment
 from rl_models.networks.texts import TEXTS, TextEncodings
 from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
 
 
 @dataclass
@@ -94,6 +96,17 @@ def time_loop(
         times.bare_acting.append(acting)
         times.bare_learning.append(learning)
     return times
+
+
+def time_collect_and_update(
+    collector: Collector, learner: Learner, turns: int, extras: tuple[str, ...] = ()
+) -> LoopTimes:
+    """Time a loop without Ray: a collector that has been reset, and the learner of the same team."""
+
+    def update(fragment: Fragment) -> None:
+        learner.update([fragment])
+
+    return time_loop(collector.collect, update, learner.policy, learner.objective, turns, extras)
 
 
 def bare_seconds(
