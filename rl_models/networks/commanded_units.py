@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.networks.instructions import InstructionAttention, InstructionReader
-from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, at_units, is_listed
+from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, gather_at_units, is_listed
 from rl_models.policy import Features, State
 from rl_models.unit_spec import (
     AGES,
@@ -176,7 +176,7 @@ class CommandedUnits(nn.Module):
         spec, team = self._spec, is_first.shape
         frames = {key: value[:, :, 0].flatten(0, 1) for key, value in obs.items() if value.ndim > 2}
         found = self.map(frames)
-        seen = at_units(found, frames, spec)
+        seen = gather_at_units(found, frames, spec)
         others = {one.name: self._of_list(frames, seen[one.name], one.name, []) for one in spec.others}
         listed = is_listed(frames, spec.commanded.name)
         command = [self.present(frames, others), self.past(frames[spec.history], listed)]

@@ -81,7 +81,7 @@ class UnitMap(nn.Module):
         return features.flatten(2).transpose(1, 2)
 
 
-def at_units(features: Tensor, frames: Frames, spec: UnitSpec) -> dict[str, Tensor]:
+def gather_at_units(features: Tensor, frames: Frames, spec: UnitSpec) -> dict[str, Tensor]:
     """Features of all cells [K, H * W, F] where each list's units stand, name -> [K, U, F].
 
     One gather serves all lists: the gradient of each gather is as large as the map.
