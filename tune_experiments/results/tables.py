@@ -32,9 +32,9 @@ _RULES = {
     BOOTSTRAP: "what is no mean by a bootstrap over episodes",
 }
 _LISTED = (
-    " A cell `mean: seed, seed, ...` has no interval over seeds, because they are equal or it would leave the range of "
-    "the metric: it lists each seed, with the interval over its episodes (none where all episodes are equal). "
-    "`each` stands where all seeds read the same."
+    " Where seeds give no interval, because they are equal or it would leave the range of the metric, a cell lists "
+    "them: `mean: seed, seed, ...`, each with the interval over its episodes (none where all episodes are equal), or "
+    "`each` and one number where all seeds read the same."
 )
 _GAP = 2
 """Between two columns of a terminal's table."""

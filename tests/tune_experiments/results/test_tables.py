@@ -64,9 +64,12 @@ def test_equal_seeds_and_intervals_beyond_one_are_printed_seed_by_seed_and_the_c
     seeds = [line("sync", "success", value, seed, value - 0.1, value) for seed, value in enumerate((1.0, 0.2, 0.9))]
     table = make_table(seeds, "unseen rooms", ("success",))
     assert "| 0.700: 1.000 [0.900, 1.000], 0.200 [0.100, 0.200], 0.900 [0.800, 0.900] |" in table.markdown()
-    assert "lists each seed" in table.caption
-    same = [line("sync", "episode_length", 5.0, seed) for seed in range(2)]
-    assert "| each 5.000 |" in make_table(same, "unseen rooms", ("episode_length",)).markdown()
+    assert "a cell lists them: `mean: seed, seed, ...`" in table.caption
+    same = make_table(
+        [line("sync", "episode_length", 5.0, seed) for seed in range(2)], "unseen rooms", ("episode_length",)
+    )
+    assert "| each 5.000 |" in same.markdown()
+    assert "`each` and one number" in same.caption
 
 
 def test_a_number_without_an_interval_says_so():
