@@ -78,10 +78,13 @@ def subgoal_steps(own: Tensor, team: Tensor, is_first: Tensor, own_value_share: 
         own_value_share: weight of an agent's own value; the rest is that of the team's value over N.
     """
     score = own_value_share * own + (1 - own_value_share) * (team / own.shape[-1])[..., None]
-    episode = is_first.cumsum(1)
-    is_same = episode[:, :, None] == episode[:, None]  # [B, T, T]
-    among = torch.where(is_same[..., None], score[:, None], -torch.inf)  # [B, T, T, N]
-    return among.argmax(2)
+    episode = is_first.cumsum(1)[..., None].expand_as(score)
+    of_episodes = score.new_full((len(score), score.shape[1] + 1, score.shape[2]), -torch.inf)
+    best = of_episodes.scatter_reduce(1, episode, score, "amax").gather(1, episode)
+    steps = torch.arange(score.shape[1], device=score.device)[:, None]
+    found = steps.masked_fill(score < best, score.shape[1])
+    first = torch.full_like(of_episodes, score.shape[1], dtype=torch.long).scatter_reduce(1, episode, found, "amin")
+    return first.gather(1, episode)
 
 
 def at_subgoals(values: Tensor, step: Tensor) -> Tensor:
