@@ -204,7 +204,7 @@ def test_a_population_that_cannot_be_is_refused_in_one_sentence(tmp_path):
 @pytest.mark.slow
 def test_fcp_learns_beside_a_trained_population_and_meets_it_in_cross_play(ray_session, tmp_path):
     experiment, runs = find_experiment("overcooked_selfplay"), [tmp_path / "population", tmp_path / "fcp"]
-    intervals = ["--checkpoint-every-env-steps", "400", "--validate-every-env-steps", "400"]
+    intervals = ["--checkpoint-every-env-steps", "160", "--validate-every-env-steps", "160"]
     words = ["--preset", "smoke", *intervals, "--test-episodes", "2", "--out"]
     assert main(experiment, [*words, str(runs[0]), "--methods", "selfplay"]) == 0
     kept = sorted(path.name for path in runs[0].glob("trials/selfplay-seed0/checkpoints/*"))
