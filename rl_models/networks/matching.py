@@ -24,7 +24,7 @@ Nothing depends on the size of the grid, the number of things, or their order. A
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -79,6 +79,8 @@ class MatchingOptions:
     """Sharpness of the attention to mentions at the start, above 0; it is learned."""
     sees_names: bool = True
     """Whether nodes hold the vectors of their names; without them new names are as good as known ones."""
+    unit_words: bool = field(default=False, metadata={"came_later": True})
+    """Whether vectors of words have length 1, so that words that training never showed match as well as known ones."""
     learns_words: bool = True
     """Whether the vectors of words are learned; if not, they stay random, and new words are as good as known ones."""
     has_two_tables: bool = False
@@ -142,7 +144,7 @@ class MatchingReader(NodeStates):
             sizes: sizes of the world.
         """
         words = config.word_features, config.window, config.sharpness, config.has_two_tables, config.reads
-        mentions = Mentions(sizes.vocabulary, *words)
+        mentions = Mentions(sizes.vocabulary, *words, config.unit_words)
         mentions.words.weight.requires_grad_(config.learns_words)
         kinds = int(sizes.kinds.max()) + 1
         super().__init__(config.node_features, mentions, sizes.num_agents, kinds, config.reach, config.sees_names)

@@ -18,6 +18,9 @@
        s(n, m)   = sum over s of a[n, s] (sum over j in s of M[m, j])                                    (5)
        f(n, m)   = [r(n, m), r(m, n), e_n . e_m, (s(n, m) + s(m, n)) / 2]                                (6)
 
+With unit words, E[w] / |E[w]| stands for E[w] everywhere. A word with itself then gives 1 however long training lasts,
+so that a word that training never showed matches as well as a known one.
+
 A thing of a document, and a pair of them, are computed once, in however many frames they occur.
 
 Two ablations take one comparison out. With a table of its own for documents, (2) compares vectors that no training has
@@ -84,6 +87,7 @@ class Mentions(nn.Module):
         sharpness: float = 4.0,
         has_two_tables: bool = False,
         reads: Reads = "pairs",
+        unit_words: bool = False,
     ) -> None:
         """Draw the words.
 
@@ -94,8 +98,10 @@ class Mentions(nn.Module):
             sharpness: beta at first; it is learned.
             has_two_tables: documents have a table of words of their own (ablation).
             reads: `pairs`, or `vector` (ablation).
+            unit_words: vectors of words have length 1.
         """
         super().__init__()
+        self.unit_words = unit_words
         self.words = _words(vocabulary, word_features)
         self.document_words = _words(vocabulary, word_features) if has_two_tables else None
         self.sharpness = nn.Parameter(torch.tensor(sharpness))
@@ -106,7 +112,7 @@ class Mentions(nn.Module):
 
     def vectors(self, tokens: Tensor) -> Tensor:
         """Names or goals [K, L] int, padded with 0 -> their vectors e (eq. 1), [K, F] float32."""
-        return self.words(tokens.long()).sum(1)
+        return nn.functional.embedding(tokens.long(), self._table(self.words), padding_idx=0).sum(1)
 
     def forward(self, document: EncodedTexts, things: Tensor, shown: Tensor) -> PairFeatures:
         """Features of all pairs of things in K frames.
@@ -153,7 +159,10 @@ class Mentions(nn.Module):
 
     def document_table(self) -> Tensor:
         """Vectors of the words of documents, [V, F] float32."""
-        return (self.words if self.document_words is None else self.document_words).weight
+        return self._table(self.words if self.document_words is None else self.document_words)
+
+    def _table(self, words: nn.Embedding) -> Tensor:
+        return nn.functional.normalize(words.weight, dim=1) if self.unit_words else words.weight
 
     def _mentions(self, things: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """Matches M and attention a (eqs. 2 and 3) of P things [P, F] with P documents [P, L], [P, L] float32 each."""

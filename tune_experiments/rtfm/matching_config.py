@@ -19,6 +19,7 @@ from rl_models.rllib.workers import Workers
 MatchingRow: TypeAlias = Literal[
     "matching",
     "matching_frozen_words",
+    "matching_unit_words",
     "matching_two_tables",
     "matching_two_tables_contrastive",
     "matching_as_vector",
@@ -26,11 +27,12 @@ MatchingRow: TypeAlias = Literal[
 CHANGES: dict[MatchingRow, dict[str, Any]] = {
     "matching": {},
     "matching_frozen_words": {"sees_names": False, "learns_words": False},
+    "matching_unit_words": {"sees_names": False, "unit_words": True},
     "matching_two_tables": {"has_two_tables": True},
     "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_coef": 0.3},
     "matching_as_vector": {"reads": "vector"},
 }
-"""Row -> settings that it changes: the network, one for new names, and the network without one of its comparisons."""
+"""Row -> settings that it changes: the network, two for new names, and the network without one of its comparisons."""
 
 
 def matching_learner(**changes: Any) -> LearnerConfig:

@@ -8,7 +8,9 @@ class SlowMatching:
 
     def __init__(self, network, sentence_end):
         self.net, self.config, self.sentence_end = network, network.config, sentence_end
-        self.table = network.mentions.words.weight
+        words = network.mentions.words.weight
+        is_unit = network.config.unit_words
+        self.table = words / words.norm(dim=1, keepdim=True).clamp(min=1e-12) if is_unit else words
         self.document_table = network.mentions.document_table()
 
     def vector(self, words):

@@ -30,7 +30,13 @@ def with_documents(obs):
 
 @pytest.mark.parametrize(
     ("agents", "changes"),
-    [(1, {"sees_names": False}), (2, {}), (1, {"has_two_tables": True}), (1, {"reads": "vector"})],
+    [
+        (1, {"sees_names": False}),
+        (2, {}),
+        (1, {"unit_words": True}),
+        (1, {"has_two_tables": True}),
+        (1, {"reads": "vector"}),
+    ],
 )
 def test_features_are_what_the_equations_say(agents, changes):
     policy, obs = team(agents, **changes), with_documents(observations(agents, batch=1, time=2))
