@@ -8,7 +8,9 @@
     MESSENGER_TEXT_DIR=FOLDER python tune_experiments/messenger_emma.py --texts published
 
 Rows: `game_id` is told each role's entity by number and reads nothing; `emma` reads the manual; `emma_grounding` is
-EMMA with a contrastive loss, not in the paper, that ties sprites to the sentences about them. Weights are chosen
+EMMA with a contrastive loss, not in the paper, that ties sprites to the sentences about them. In
+`emma_movement_grounding` queries also say how a sprite moves, for stage 3, where a message and its decoy have the same
+symbol and the manual tells them apart by their movements alone (`--frames 4` shows every movement). Weights are chosen
 by the win rate in validation games. Columns: training games; `test`, new games in new sentences, where every entity has
 a role that it never has in training; the same with permuted roles, where the manual tells of another game; and beside
 them random play. `test_se` (stage 2) has new games that move as in training. A last table says what games are lost to:
@@ -30,7 +32,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import figures
-from tune_experiments.messenger.config import MessengerConfig, MessengerLearnerConfig
+from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
 from tune_experiments.messenger.deviations import deviations
 from tune_experiments.messenger.evaluation import evaluate
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
@@ -83,6 +85,11 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     compared = ("emma_grounding", "emma")
     presets = PRESETS
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
+
+    def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
+        """What movements in queries add, where that row is trained."""
+        moving = f"{MOVING}{GROUNDED}"
+        return (moving, "emma_grounding") if moving in config.methods else self.compared
 
     def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by PPO."""

@@ -9,6 +9,10 @@ Attention is linear in the values, and so is the convolution. So the values of a
 convolution before attention mixes them, and not every cell does. The result equals the released network except for its
 moments: there, by an error of memory layout, three neighbouring cells replace the paper's three moments of one cell.
 
+With `sees_movement` a sprite's query is its symbol's plus that of its movement in the moments that are shown: nearer to
+the agent, farther from it, or neither (`layers/tracks.py`). It is not in the paper. In stage 3 two entities have the
+same symbol, and the manual tells them apart by their movements alone.
+
 `GameId` is the Game-ID baseline (section 5): EMMA's body with the symbols of the roles in place of a manual.
 """
 
@@ -24,6 +28,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.attention import SentenceReader, attend_to_manual, score_table, shares_of_cells
 from rl_models.layers.initialisation import glorot_matrices_
+from rl_models.layers.tracks import MOVEMENTS, movements
 from rl_models.networks.emma_body import EmmaBody, EmmaConfig, EmmaSizes, EntityNetwork
 from rl_models.networks.texts import TEXTS, Encoded, EncodedTexts, encode_texts
 from rl_models.text.encoder import SentenceEncoder
@@ -31,7 +36,8 @@ from rl_models.text.encoder import SentenceEncoder
 MANUAL = "manual"
 SCORES, SENTENCES, SPRITES = "grounding/scores", "grounding/sentences", "grounding/sprites"
 """Extras while gradients are enabled, for losses on grounding: scores of the newest moment's sprites with all U
-sentences of the batch [B, T, N, E, U], the sentences of each manual among them [B, T, N, n], and symbols [B, T, N, E].
+sentences of the batch [B, T, N, E, U], the sentences of each manual among them [B, T, N, n], and the numbers of their
+queries [B, T, N, E], which are symbols.
 """
 
 
@@ -55,11 +61,12 @@ class Sprites:
     """Entities and manuals of K frames.
 
     Attributes:
-        symbols, cells: [K, T, E] uint8.
+        queries: [K, T, E] int, number of each sprite's query, its symbol or that with a movement; 0 if it is gone.
+        cells: [K, T, E] uint8.
         manual: [K, n] int64, the manual's sentences among the encoded ones.
     """
 
-    symbols: Tensor
+    queries: Tensor
     cells: Tensor
     manual: Tensor
 
@@ -68,7 +75,7 @@ def attend(table: Tensor, sprites: Sprites, shown: Tensor | None = None) -> tupl
     """Attention of sprites over the sentences of their frame's manual.
 
     Args:
-        table: [V, U] float32, scores of symbols and sentences.
+        table: [V, U] float32, scores of queries and sentences.
         sprites: sprites that attend.
         shown: [K, T, E] bool, as for `shares_of_cells`.
 
@@ -76,8 +83,8 @@ def attend(table: Tensor, sprites: Sprites, shown: Tensor | None = None) -> tupl
         attention [K, T, E, n] float32; share of each sprite in its cell [K, T, E, 1] float32. The shares of a cell sum
         to 1; the share of a sprite that is gone is 0.
     """
-    shares = shares_of_cells(sprites.symbols, sprites.cells, table.dtype, shown)
-    attention = attend_to_manual(table, sprites.symbols, shares, sprites.manual)
+    shares = shares_of_cells(sprites.queries, sprites.cells, table.dtype, shown)
+    attention = attend_to_manual(table, sprites.queries, shares, sprites.manual)
     return attention, shares.diagonal(dim1=-2, dim2=-1)[..., None]
 
 
@@ -90,7 +97,17 @@ class Emma(EntityNetwork):
         reader: computes keys and values.
     """
 
-    def __init__(self, config: EmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder) -> None:
+    def __init__(
+        self, config: EmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder, sees_movement: bool = False
+    ) -> None:
+        """Build the network.
+
+        Args:
+            config: widths and options.
+            sizes: sizes of the world.
+            encoder: encoder of the sentences.
+            sees_movement: whether queries hold how sprites move.
+        """
         super().__init__(EmmaBody(config, sizes), sizes.num_agents)
         assert isinstance(encoder, nn.Module)
         self.encoder = encoder
@@ -99,7 +116,10 @@ class Emma(EntityNetwork):
         self.numbers: Tensor
         self.register_buffer("numbers", torch.arange(encoder.num_sentences)[:, None], persistent=False)
         self.own_texts: Mapping[str, SentenceNumbers] = {MANUAL: SentenceNumbers(self.numbers.numpy())}
-        self._averages = config.averages_sentences
+        self._averages, self._side = config.averages_sentences, sizes.side
+        self.movements = nn.Embedding(MOVEMENTS, config.features, padding_idx=0) if sees_movement else None
+        if self.movements is not None:
+            nn.init.zeros_(self.movements.weight)
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D sentences, name -> [D, ...].
@@ -127,10 +147,26 @@ class Emma(EntityNetwork):
     def _forward_frames(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         texts = encode_texts(obs | {f"{TEXTS}{MANUAL}": self.numbers}, MANUAL, self.encode_text)
         manual = texts.rows.unflatten(0, (-1, obs[MANUAL].shape[-1]))
-        sprites = Sprites(obs["symbols"].flatten(0, 2), obs["cells"].flatten(0, 2), manual)
-        table = score_table(self.body.symbol_vectors(), texts.encoded["keys"])
+        sprites = Sprites(self._query_numbers(obs), obs["cells"].flatten(0, 2), manual)
+        table = score_table(self._queries(), texts.encoded["keys"])
         features, attention, more = self._attend_and_convolve(obs, sprites, table, texts)
-        return features, self._extras(table, sprites.symbols[:, -1], manual, attention[:, -1], texts) | more
+        return features, self._extras(table, sprites.queries[:, -1], manual, attention[:, -1], texts) | more
+
+    def _queries(self) -> Tensor:
+        """Queries of all symbols [V, d] float32, or with movements [4 V, d]; that of symbol 0 is 0."""
+        symbols = self.body.symbol_vectors()
+        if self.movements is None:
+            return symbols
+        numbers = torch.arange(MOVEMENTS, device=symbols.device)
+        return (symbols + self.movements(numbers)[:, None]).flatten(0, 1)
+
+    def _query_numbers(self, obs: dict[str, Tensor]) -> Tensor:
+        """Which of the queries each sprite of K frames has, [K, T, E] int."""
+        symbols = obs["symbols"].flatten(0, 2)
+        if self.movements is None:
+            return symbols
+        cells, agent = obs["cells"].flatten(0, 2), obs["agent_cells"].flatten(0, 2)[..., 0]
+        return symbols + self.body.symbols.num_embeddings * movements(symbols, cells, agent, self._side)
 
     def _attend_and_convolve(
         self, obs: dict[str, Tensor], sprites: Sprites, table: Tensor, texts: EncodedTexts
@@ -150,14 +186,14 @@ class Emma(EntityNetwork):
         return mixed / shares.shape[2] if self._averages else mixed
 
     def _extras(
-        self, table: Tensor, symbols: Tensor, manual: Tensor, attention: Tensor, texts: EncodedTexts
+        self, table: Tensor, queries: Tensor, manual: Tensor, attention: Tensor, texts: EncodedTexts
     ) -> dict[str, Tensor]:
         extras: dict[str, Tensor] = {}
         if torch.is_grad_enabled():
-            scores = nn.functional.embedding(symbols.long(), table)
-            extras |= {SCORES: scores, SENTENCES: manual, SPRITES: symbols}
+            scores = nn.functional.embedding(queries.long(), table)
+            extras |= {SCORES: scores, SENTENCES: manual, SPRITES: queries}
         if self.shows_attention:
-            extras["attention/manual"] = attention * (symbols != 0)[..., None]
+            extras["attention/manual"] = attention * (queries != 0)[..., None]
             for name in ("key_words", "value_words"):
                 extras[f"attention/{name}"] = texts.of_frames(name).unflatten(0, manual.shape)
         return extras

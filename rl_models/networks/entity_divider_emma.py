@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.attention import score_table
 from rl_models.layers.initialisation import glorot_matrices_
+from rl_models.layers.tracks import row_and_column, tracks
 from rl_models.networks.added_observations import NOISE
 from rl_models.networks.emma import Emma, Sprites, attend
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
@@ -64,7 +65,6 @@ class DividedEmma(Emma):
         check_team(sizes.num_agents)
         super().__init__(config.backbone, sizes, encoder)
         backbone, width = config.backbone, config.goal_features
-        self._side = sizes.side
         self.goal_symbols = nn.Embedding(sizes.symbols, backbone.features) if config.has_own_goal_table else None
         self.goal_values = nn.Linear(backbone.features, width)
         self.goal_offsets = nn.ModuleList(nn.Embedding(2 * sizes.side - 1, width) for _ in range(2))
@@ -111,7 +111,7 @@ class DividedEmma(Emma):
 
     def _weights(self, division: Division, sprites: Sprites) -> list[Tensor]:
         """The mask m and 1 - m for the sprites of all moments, [K, T, E]; 1 for entities that are gone now."""
-        track = tracks(sprites.symbols, sprites.cells, self._side)
+        track = tracks(sprites.queries, sprites.cells, self._side)
         return [
             nn.functional.pad(weights, (0, 1), value=1.0)[:, None].expand(-1, track.shape[1], -1).gather(2, track)
             for weights in division.own_and_others()
@@ -119,7 +119,7 @@ class DividedEmma(Emma):
 
     def _divide(self, obs: dict[str, Tensor], sprites: Sprites, table: Tensor, texts: EncodedTexts) -> Division:
         """Masks of the newest moment's entities, from the goal grounded from both sides."""
-        newest = Sprites(sprites.symbols[:, -1:], sprites.cells[:, -1:], sprites.manual)
+        newest = Sprites(sprites.queries[:, -1:], sprites.cells[:, -1:], sprites.manual)
         if self.goal_symbols is not None:
             table = score_table(self.goal_symbols.weight, texts.encoded["keys"])
         attention, part = attend(table, newest)
@@ -130,65 +130,15 @@ class DividedEmma(Emma):
         sides = nn.functional.leaky_relu(values[:, :, None] + rows + columns + self.goal_agents(symbols))
         logits = self.division((sides * part[:, 0, ..., None]).flatten(2), cells, self._side)
         noise = obs[NOISE].flatten(0, 2) if NOISE in obs else None
-        return divide(logits, newest.symbols[:, 0] != 0, offsets.flip(-1) / self._side, noise)
+        return divide(logits, newest.queries[:, 0] != 0, offsets.flip(-1) / self._side, noise)
 
     def _sides(self, obs: dict[str, Tensor], cells: Tensor) -> tuple[Tensor, Tensor]:
         """(row, column) offsets [K, E, 2, 2] from the agent and the nearest other; their symbols [K, E, 2]; int64."""
         places, agent_symbols = (obs[f"agent_{name}"].flatten(0, 2)[:, -1].long() for name in ("cells", "symbols"))
-        offsets = _row_and_column(cells, self._side)[:, :, None] - _row_and_column(places, self._side)[:, None]
+        offsets = row_and_column(cells, self._side)[:, :, None] - row_and_column(places, self._side)[:, None]
         nearest = nearest_agents(offsets)
         symbols = torch.take_along_dim(agent_symbols[:, None], nearest, -1)
         return torch.take_along_dim(offsets, nearest[..., None], -2), symbols
-
-
-def _row_and_column(cells: Tensor, side: int) -> Tensor:
-    """Cells [...] int -> [..., 2] int64, row and column."""
-    return torch.stack([cells.long() // side, cells.long() % side], -1)
-
-
-_FAR = 10_000
-"""Cost of a pair of sprites that cannot be the same; larger than every distance in cells."""
-
-
-def tracks(symbols: Tensor, cells: Tensor, side: int) -> Tensor:
-    """The index in the newest moment of each sprite of every moment.
-
-    The lists of sprites do not contain it: each moment has its own order, and two entities may have the same symbol. So
-    sprites with the same symbol are matched from moment to moment, nearest pairs first, each with at most one other.
-
-    Args:
-        symbols: [K, T, S] int, oldest moment first, 0 for a sprite that is gone.
-        cells: [K, T, S] int, row * side + column.
-        side: cells along a side of the grid.
-
-    Returns:
-        [K, T, S] int64, indices in the newest moment; S for a sprite that is gone in that moment or in the newest one.
-    """
-    positions = _row_and_column(cells, side)
-    sprites = symbols.shape[-1]
-    newest = torch.arange(sprites, device=symbols.device).expand(len(symbols), -1)
-    found = [newest.where(symbols[:, -1] > 0, sprites)]
-    for moment in range(symbols.shape[1] - 2, -1, -1):
-        then, now = moment, moment + 1
-        costs = (positions[:, then, :, None] - positions[:, now, None]).abs().sum(-1)
-        alike = (symbols[:, then, :, None] == symbols[:, now, None]) & (symbols[:, then] > 0)[..., None]
-        later = torch.nn.functional.pad(found[0], (0, 1), value=sprites)
-        found.insert(0, later.gather(1, _matched(costs.masked_fill(~alike, _FAR))))
-    return torch.stack(found, 1)
-
-
-def _matched(costs: Tensor) -> Tensor:
-    """Match rows with columns, cheapest pairs first: costs [K, S, S] -> column [K, S] int64, S for no column."""
-    sprites = costs.shape[-1]
-    match = torch.full(costs.shape[:2], sprites, device=costs.device)
-    for _ in range(sprites):
-        cost, pair = costs.flatten(1).min(-1, keepdim=True)
-        row, column = pair // sprites, pair % sprites
-        # A row without an affordable pair stays without a column, and a matched row keeps its column.
-        match = match.scatter(1, row, column.where(cost < _FAR, match.gather(1, row)))
-        costs = costs.scatter(1, row[..., None].expand(-1, -1, sprites), _FAR)
-        costs = costs.scatter(2, column[..., None].expand(-1, sprites, -1), _FAR)
-    return match
 
 
 class NeighbourConvolution(nn.Module):
@@ -212,7 +162,7 @@ class NeighbourConvolution(nn.Module):
         convolution = self.convolution
         kernel = convolution.weight.flatten(2).permute(2, 0, 1)  # [9, outputs, F]
         shares = torch.einsum("ksf,wof->kswo", features, kernel)
-        positions = _row_and_column(cells, side)
+        positions = row_and_column(cells, side)
         offsets = positions[:, None] - positions[:, :, None]  # from the sprite of the output to that of the input
         is_near = (offsets.abs() <= 1).all(-1)
         window = ((offsets[..., 0] + 1) * 3 + offsets[..., 1] + 1).where(is_near, 0)

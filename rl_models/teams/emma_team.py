@@ -23,6 +23,8 @@ class EmmaTeamConfig:
     network: EmmaConfig = field(default_factory=EmmaConfig)
     reads: Literal["manual", "roles"] = "manual"
     """`manual` is EMMA, which reads the manual; `roles` is the Game-ID baseline, which gets each role's symbol."""
+    sees_movement: bool = False
+    """Whether a sprite's query says how it moves; of the team that reads the manual, and not in the paper."""
     shares_network: bool = True
     """True: all agents share one network. False: one network an agent, with nothing shared, as in EnDi's code."""
 
@@ -52,7 +54,7 @@ def emma_team(
             return GameId(config.network, sizes)
         if build_encoder is None:
             raise ValueError("a team that reads manuals needs a text encoder: pass build_encoder")
-        return Emma(config.network, sizes, build_encoder())
+        return Emma(config.network, sizes, build_encoder(), config.sees_movement)
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -25,9 +25,11 @@ from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import PlanArguments, StagedExperimentConfig
 
-RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding"]
+RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding", "emma_movement_grounding"]
 GROUNDED = "_grounding"
 """Rows with the contrastive grounding loss, which no paper has, end with it."""
+MOVING = "emma_movement"
+"""Rows whose queries say how sprites move, which no paper has, begin with it."""
 
 
 _ByStage: TypeAlias = tuple[float, float, float]
@@ -148,7 +150,7 @@ class MessengerConfig(MessengerRunConfig):
     """One run of EMMA's experiment."""
 
     methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
-    """Rows of the table, each a method that is trained: game_id, emma, emma_grounding."""
+    """Rows of the table, each a method that is trained: game_id, emma, emma_grounding, emma_movement_grounding."""
 
 
 def make_world(

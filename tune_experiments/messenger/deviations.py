@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rl_envs.messenger.corpus_file import OWN
 from rl_models.text.choice import BERT, resolve_encoder
-from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig
+from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerRunConfig
 from tune_experiments.results.differences import differences
 
 _COMPARED = {
@@ -42,6 +42,10 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
     weight = config.learner.grounding_coef
     for row in (row for row in config.methods if row.endswith(GROUNDED)):
         notes.insert(0, f"row {row}: a contrastive grounding loss of weight {weight:g}; the paper has none")
+    for row in (row for row in config.methods if row.startswith(MOVING)):
+        notes.insert(0, f"row {row}: a sprite's query says whether it comes nearer or goes away; the paper's does not")
+    if config.frames != 3:
+        notes.append(f"moments that are seen: {config.frames}, the paper has 3")
     if config.texts == OWN:
         notes.append("sentences are our own, from 82 templates; --texts published reads the published corpus")
     if config.max_sentences_per_cell is not None:

@@ -25,11 +25,15 @@ class MessengerExperiment(Experiment[Config]):
     is_greedy = True
     compared: tuple[str, str]
 
+    def rows_compared(self, config: Config) -> tuple[str, str]:
+        """The two rows of the main comparison of a run."""
+        return self.compared
+
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
         """Both rows in test games of the last stage."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
-        return (MainComparison(*self.compared, "win_rate", f"stage_{stage}_test", table=title),)
+        return (MainComparison(*self.rows_compared(config), "win_rate", f"stage_{stage}_test", table=title),)
 
     def test_world(self, config: Config, num_worlds: int) -> Messenger:
         """New games of the last stage."""

@@ -23,7 +23,7 @@ from rl_models.text.choice import text_encoder
 from rl_models.text.encoder import SentenceEncoder
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
-from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
+from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerRunConfig, make_world
 from tune_experiments.messenger.evaluation import evaluate, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
@@ -97,7 +97,8 @@ def _plan_of_stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) 
 def build_policy(config: MessengerRunConfig, method: str, seed: int) -> TeamPolicy:
     """The team of one row with its initial weights, the same in all stages."""
     reads = method != "game_id"
-    team = EmmaTeamConfig(config.network, reads="manual" if reads else "roles")
+    sees_movement = method.startswith(MOVING)
+    team = EmmaTeamConfig(config.network, reads="manual" if reads else "roles", sees_movement=sees_movement)
     sizes = EmmaSizes(1, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
     encoder = functools.partial(encoder_of, config) if reads else None
     return emma_team(team, sizes, len(ACTIONS), encoder, seed)

@@ -1,12 +1,15 @@
 """EMMA and Game-ID computed slowly: over all cells of the grid, one frame at a time, with tokens projected one by one.
 
-It takes weights from a team built by `rl_models.teams.emma_team` and shares no other code with it.
+It takes weights from a team built by `rl_models.teams.emma_team` and shares no other code with it, but for what tells
+how sprites move, which has tests of its own.
 """
 
 import math
 
 import torch
 from torch.nn.functional import conv2d, leaky_relu
+
+from rl_models.layers.tracks import movements
 
 SIDE = 10
 
@@ -46,10 +49,21 @@ def attended(network, queries, manual, averages):
     return attention @ values / (len(manual) if averages else 1)
 
 
+def queries(network, obs, index, step):
+    """Vectors of all queries, and the layers with their numbers."""
+    table, symbols, cells = network.body.symbols.weight, obs["symbols"][index], obs["cells"][index]
+    if getattr(network, "movements", None) is None:
+        return table, planes(symbols[step], cells[step])
+    agent = obs["agent_cells"][index][:, 0]
+    moved = movements(symbols[None], cells[None], agent[None], SIDE)[0][step]
+    both = torch.cat([table + movement for movement in network.movements.weight])
+    return both, planes(symbols[step] + len(table) * moved, cells[step])
+
+
 def moment(network, config, obs, index, step):
     """Cells of one moment, [SIDE, SIDE, d]."""
     table = network.body.symbols.weight
-    entities = symbols_of_cells(table, planes(obs["symbols"][index][step], obs["cells"][index][step]))
+    entities = symbols_of_cells(*queries(network, obs, index, step))
     if hasattr(network, "reader"):
         entities = attended(network, entities, obs["manual"][index], config.averages_sentences)
     symbols = obs["agent_symbols"][index][step].long()

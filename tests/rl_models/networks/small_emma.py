@@ -15,6 +15,7 @@ FORMS = {
     "paper": EmmaTeamConfig(),
     "released": EmmaTeamConfig(RELEASED),
     "mean": EmmaTeamConfig(EmmaConfig(averages_sentences=True)),
+    "movement": EmmaTeamConfig(sees_movement=True),
     "game_id": EmmaTeamConfig(reads="roles"),
 }
 
@@ -40,7 +41,11 @@ def team(name, agents=1, encoder=words, shares_network=True, seed=0):
     config = FORMS[name]
     narrow = dataclasses.replace(config.network, features=7, channels=3, hidden_size=4)
     config = dataclasses.replace(config, network=narrow, shares_network=shares_network)
-    return emma_team(config, sizes(agents), ACTIONS, encoder, seed).double()
+    policy = emma_team(config, sizes(agents), ACTIONS, encoder, seed).double()
+    for name, weights in policy.named_parameters():
+        if name.endswith("movements.weight"):  # they begin at 0, which would hide them
+            torch.nn.init.normal_(weights[1:], generator=torch.Generator().manual_seed(seed))
+    return policy
 
 
 def observations(agents=1, batch=2, time=3, moments=3, sentences=3, seed=0):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rl_models.networks.entity_divider import choose_first, divide, nearest_agents
-from rl_models.networks.entity_divider_emma import NeighbourConvolution, tracks
+from rl_models.networks.entity_divider_emma import NeighbourConvolution
 
 
 def test_the_first_class_is_drawn_as_often_as_softmax_says():
@@ -70,28 +70,3 @@ def test_a_convolution_read_where_something_stands_is_the_dense_one_there():
     wanted = layer.convolution(dense.view(9, side, side, 5).permute(0, 3, 1, 2)).flatten(2).mT
     wanted = torch.take_along_dim(wanted, cells[..., None], 1)
     torch.testing.assert_close(layer(features, cells, side), wanted, atol=1e-12, rtol=0)
-
-
-def follow(*moments, side=10):
-    """Tracks of one frame; a moment is a list of (symbol, row, column), and sprites in a moment that are gone are 0."""
-    symbols = torch.tensor([[sprite[0] for sprite in moment] for moment in moments])[None]
-    cells = torch.tensor([[sprite[1] * side + sprite[2] for sprite in moment] for moment in moments])[None]
-    return tracks(symbols, cells, side)[0].tolist()
-
-
-def test_sprites_are_followed_through_other_orders():
-    assert follow([(7, 3, 3), (5, 1, 1)], [(5, 1, 2), (7, 3, 3)], [(7, 4, 3), (5, 2, 2)]) == [[0, 1], [1, 0], [0, 1]]
-
-
-def test_of_two_that_look_alike_the_nearer_is_meant():
-    assert follow([(5, 1, 1), (5, 6, 6)], [(5, 5, 6), (5, 1, 2)]) == [[1, 0], [0, 1]]
-
-
-def test_each_is_at_most_one_even_where_one_is_nearest_to_both():
-    assert follow([(5, 4, 4), (5, 4, 6)], [(5, 4, 5), (5, 0, 6)]) == [[0, 1], [0, 1]]
-
-
-def test_what_is_gone_now_or_was_not_there_is_nobody():
-    assert follow([(5, 1, 1), (7, 2, 2)], [(5, 1, 1), (0, 0, 0)]) == [[0, 2], [0, 2]]
-    assert follow([(5, 1, 1), (0, 0, 0)], [(5, 1, 1), (0, 0, 0)]) == [[0, 2], [0, 2]]
-    assert follow([(5, 1, 1)], [(0, 0, 0)], [(5, 1, 1)]) == [[1], [1], [0]]

@@ -9,9 +9,9 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
+from rl_models.layers.tracks import tracks
 from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from rl_models.networks.entity_divider_emma import tracks
 from rl_models.teams.endi_team import VARIANTS
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from rl_models.layers.tracks import tracks
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, TeamDivision, division_probe
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
-from rl_models.networks.entity_divider_emma import tracks
 from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team

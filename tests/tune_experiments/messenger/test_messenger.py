@@ -27,7 +27,7 @@ from tune_experiments.results.rows import Result
 EXPERIMENT = find_experiment("messenger_emma")
 PRESETS = EXPERIMENT.presets
 SMOKE, REFERENCE = PRESETS["smoke"], PRESETS["reference"]
-ROWS = PRESETS["laptop"].methods
+ROWS = (*PRESETS["laptop"].methods, "emma_movement_grounding")
 
 
 def small(preset, **changes):
@@ -50,7 +50,7 @@ def one_update(trial, worlds=4, length=6):
 def test_every_row_learns_in_every_stage(row, stage):
     told = one_update(plan(SMOKE, row, 0).stages[stage - 1].plan)
     assert np.isfinite(float(told["loss/total"]))
-    assert ("loss/grounding" in told) == (row == "emma_grounding")
+    assert ("loss/grounding" in told) == row.endswith("_grounding")
 
 
 def test_the_grounding_loss_is_its_own_row_and_no_row_of_reference_and_paper():
@@ -113,7 +113,7 @@ def test_every_weight_is_handed_from_stage_to_stage(row):
 
 def test_rows_read_manuals_or_are_told_roles():
     networks = {row: plan(SMOKE, row, 0).stages[0].plan.build_policy().network for row in ROWS}
-    assert [type(network) for network in networks.values()] == [GameId, Emma, Emma]
+    assert [type(network) for network in networks.values()] == [GameId, Emma, Emma, Emma]
 
 
 def test_weights_are_chosen_by_the_win_rate_in_games_of_validation():
@@ -235,6 +235,10 @@ def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
     assert "grounding" not in paper
     assert "word vectors" not in paper
     assert "minibatches of a pass: 16 16 16, the release has 1 1 1" in paper
+    moving = dataclasses.replace(PRESETS["stages"], methods=("emma_movement_grounding",), frames=4)
+    said = deviations(moving, REFERENCE)
+    assert "moments that are seen: 4, the paper has 3" in said
+    assert any(note.startswith("row emma_movement_grounding: a sprite's query says") for note in said)
 
 
 @pytest.mark.parametrize(
