@@ -3,15 +3,15 @@
     python tune_experiments/rtfm_matching.py                                    # laptop: ten minutes on 2 cores
     python tune_experiments/rtfm_matching.py --stages simplest group nl dyna    # to the full game: an hour
     python tune_experiments/rtfm_matching.py --stages simplest group nl dyna 10x10
-    python tune_experiments/rtfm_matching.py --methods matching matching_unit_words matching_frozen_words
+    python tune_experiments/rtfm_matching.py --methods matching matching_named matching_frozen_words
     python tune_experiments/rtfm_matching.py --preset smoke                     # under 2 minutes, learns nothing
 
 The laptop plays the simplest game alone. A stage adds one difficulty: several names a team and element (`group`),
 natural language (`nl`), moving monsters (`dyna`), a larger room (`10x10`). Columns are training assignments, those of
 validation, the test's (`eval`), the test's with names that training never showed (`eval_new`), in a larger room, and
-with another game's document (`shuffled`), where a policy that reads must lose. Two rows are for new
-names: in both, nodes do not see the vectors of names; in `matching_unit_words` these have length 1, in
-`matching_frozen_words` they stay random. The paper's numbers are those
+with another game's document (`shuffled`), where a policy that reads must lose. New names
+are read because vectors of words have length 1 and nodes do not see those of names: in `matching_named` they have any
+length and nodes see them, in `matching_frozen_words` words stay random. The paper's numbers are those
 of txt2pi after its whole curriculum (table 3); its budget is 250 million frames.
 """
 
@@ -74,10 +74,10 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
         return [*super().tables(results), *stages.stage_tables(results, self.caption)]
 
     def main_comparisons(self, config: MatchingRtfmConfig) -> Sequence[MainComparison]:
-        """What unit words, or else frozen words, add on new names; none where one row is trained."""
+        """What unit words that nodes do not see add on new names; none where one row is trained."""
         names = column(stages.NEW_NAMES, config.task.size)
-        row = "matching_unit_words" if "matching_unit_words" in config.methods else "matching_frozen_words"
-        return (MainComparison(row, MATCHING, "win_rate", names),) if len(config.methods) > 1 else ()
+        both = (MainComparison(MATCHING, "matching_named", "win_rate", names),)
+        return both if len(config.methods) > 1 else ()
 
     def deviations(self, config: MatchingRtfmConfig) -> list[str]:
         """Nothing here is of the paper but the game."""

@@ -19,8 +19,8 @@ its own under `--matching`. `random` moves uniformly.
 
 Three ablations take one of its comparisons out: `matching_two_tables` has a table of words of its own for documents,
 `matching_two_tables_contrastive` repairs that by a loss without labels, and in `matching_as_vector` the words around a
-mention are handed on as vectors. For letters that training never showed nodes do not see names in two rows: in
-`matching_unit_words` the vectors of words have length 1, in `matching_frozen_words` they stay random.
+mention are handed on as vectors. Two are about letters that training never showed: in `matching_named` nodes see the
+vectors of letters, which have any length, and in `matching_frozen_words` these stay random.
 
 Can the paper's network be helped? `txt2pi_shared_words` also compares a cell with words in the one table of both,
 `txt2pi_contrastive` has the loss without labels, and `txt2pi_attention_warm_start` learns at first where the dragon is

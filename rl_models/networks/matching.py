@@ -77,9 +77,9 @@ class MatchingOptions:
     """Number of words to either side of a mention that are compared with the other nodes."""
     sharpness: PositiveFloat = 4.0
     """Sharpness of the attention to mentions at the start, above 0; it is learned."""
-    sees_names: bool = True
+    sees_names: bool = False
     """Whether nodes hold the vectors of their names; without them new names are as good as known ones."""
-    unit_words: bool = field(default=False, metadata={"came_later": True})
+    unit_words: bool = field(default=True, metadata={"absent_means": False})
     """Whether vectors of words have length 1, so that words that training never showed match as well as known ones."""
     learns_words: bool = True
     """Whether the vectors of words are learned; if not, they stay random, and new words are as good as known ones."""

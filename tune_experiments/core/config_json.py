@@ -1,7 +1,8 @@
 """Configurations as JSON: nested frozen dataclasses out, the same ones back, every value checked against its type.
 
 Pydantic reads the values, strictly. The dataclasses around them are read here: all their fields have defaults, and yet
-a field that is missing in a file is an error, unless it came later than the file. Never pickle: a configuration can be
+a field that is missing in a file is an error, unless it came later than the file: then it has its default, or what its
+metadata say that files from before mean (`absent_means`). Never pickle: a configuration can be
 read from a stranger's folder. This file must not know about any experiment.
 """
 
@@ -63,7 +64,7 @@ def config_to_json(config: DataclassInstance) -> dict[str, Any]:
     return {
         field.name: _to_json(getattr(config, field.name))
         for field in dataclasses.fields(config)
-        if not (_came_later(field) and getattr(config, field.name) == field.default)
+        if not (_came_later(field) and getattr(config, field.name) == _absent_means(field))
     }
 
 
@@ -83,14 +84,15 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
     data = _as_declared_now(cls, data)
     hints = typing.get_type_hints(cls, include_extras=True)
     names = [field.name for field in dataclasses.fields(cls) if field.init]
-    later = {field.name for field in dataclasses.fields(cls) if _came_later(field)}
-    unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data) - later)
+    later = {field.name: _absent_means(field) for field in dataclasses.fields(cls) if _came_later(field)}
+    unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data) - set(later))
     if unknown or missing:
         faults = [f"{what} {', '.join(some)}" for what, some in (("unknown", unknown), ("missing", missing)) if some]
         raise UserError(
             f"{where} does not fit {cls.__name__} ({'; '.join(faults)}); write it with this version of Concord"
         )
-    return cls(**{name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names if name in data})
+    read = {name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names if name in data}
+    return cls(**later | read)
 
 
 def _as_declared_now(cls: type[DataclassInstance], data: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,8 +119,13 @@ def renamed_fields(cls: type) -> dict[str, dataclasses.Field[Any]]:
 
 
 def _came_later(field: dataclasses.Field[Any]) -> bool:
-    """Whether runs from before this field are to be read, and continued, with its default."""
-    return bool(field.metadata.get("came_later"))
+    """Whether runs from before this field are to be read, and continued."""
+    return bool(field.metadata.get("came_later")) or "absent_means" in field.metadata
+
+
+def _absent_means(field: dataclasses.Field[Any]) -> Any:
+    """The value of a field that came later, in runs from before it: its default, unless that has changed since."""
+    return field.metadata.get("absent_means", field.default)
 
 
 def first_differences(old: Any, new: Any, limit: int = 5) -> list[str]:

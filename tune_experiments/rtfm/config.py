@@ -27,8 +27,8 @@ MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "n
 
 LettersRow: TypeAlias = Literal[
     "matching",
+    "matching_named",
     "matching_frozen_words",
-    "matching_unit_words",
     "matching_two_tables",
     "matching_two_tables_contrastive",
     "matching_as_vector",

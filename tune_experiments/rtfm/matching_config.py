@@ -18,21 +18,21 @@ from rl_models.rllib.workers import Workers
 
 MatchingRow: TypeAlias = Literal[
     "matching",
+    "matching_named",
     "matching_frozen_words",
-    "matching_unit_words",
     "matching_two_tables",
     "matching_two_tables_contrastive",
     "matching_as_vector",
 ]
 CHANGES: dict[MatchingRow, dict[str, Any]] = {
     "matching": {},
-    "matching_frozen_words": {"sees_names": False, "learns_words": False},
-    "matching_unit_words": {"sees_names": False, "unit_words": True},
+    "matching_named": {"sees_names": True, "unit_words": False},
+    "matching_frozen_words": {"learns_words": False},
     "matching_two_tables": {"has_two_tables": True},
     "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_coef": 0.3},
     "matching_as_vector": {"reads": "vector"},
 }
-"""Row -> settings that it changes: the network, two for new names, and the network without one of its comparisons."""
+"""Row -> settings that it changes: of names and words in the first two ablations, of a comparison in the others."""
 
 
 def matching_learner(**changes: Any) -> LearnerConfig:

@@ -50,8 +50,8 @@ class MatchingRtfmConfig(
     """One run; the settings of networks that are not ours are not used."""
 
     methods: tuple[MatchingRow, ...] = (MATCHING,)  # type: ignore[assignment]
-    """Rows of the table, each a method that is trained: matching, or a change of it: matching_frozen_words,
-    matching_unit_words, matching_two_tables, matching_two_tables_contrastive, matching_as_vector."""
+    """Rows of the table, each a method that is trained: matching, or an ablation: matching_named,
+    matching_frozen_words, matching_two_tables, matching_two_tables_contrastive, matching_as_vector."""
     stages: tuple[StageName, ...] = ("simplest",)
     """Stages that the same team plays one after another, each with the difficulties of those before it: simplest group
     nl dyna for the full game, and 10x10 for its large room."""

@@ -8,11 +8,13 @@ import torch
 
 from rl_models.schedule import Progress
 from rl_models.training.evaluation import Evaluation
+from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm import evaluation
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
+from tune_experiments.rtfm.matching_config import MatchingSettings
 from tune_experiments.rtfm.matching_stages import at_stage, plan
 
 EXPERIMENT = find_experiment("rtfm_matching")
@@ -61,7 +63,7 @@ def test_frozen_words_are_random_and_unseen_by_nodes():
 
 
 def test_unit_words_have_length_1_whatever_training_made_of_them():
-    policy = plan(SMOKE, "matching_unit_words", 0).stages[0].plan.build_policy()
+    policy = plan(SMOKE, "matching", 0).stages[0].plan.build_policy()
     mentions = policy.network.mentions
     with torch.no_grad():
         mentions.words.weight.mul_(3)
@@ -134,3 +136,11 @@ def test_validation_plays_the_same_games_with_right_and_with_other_documents(mon
     seen, right, wrong = (world.reset(0)["grid"] for _, world in played)
     np.testing.assert_array_equal(right, wrong)
     assert not np.array_equal(seen, right)
+
+
+def test_a_stored_reader_from_before_unit_words_is_the_one_that_was_trained():
+    stored = config_to_json(MatchingSettings(sees_names=True, unit_words=False))
+    assert "unit_words" not in stored
+    network = config_from_json(MatchingSettings, stored).network()
+    assert (network.sees_names, network.unit_words) == (True, False)
+    assert config_from_json(MatchingSettings, config_to_json(MatchingSettings())).unit_words
