@@ -5,9 +5,10 @@ beside this mention with another thing. Both are built in (sections 1 to 3, equa
 do about them is learned.
 
 4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g (`matching_states.py`). A
-   node begins with its place, its kind, its vector, and what the document says of it and the goal:
+   node begins with its place, its kind, and what the document says of it and the goal. It does not see its name, unless
+   an ablation wants it (`sees_names`, which adds W e_n):
 
-       h0_n = relu(place_n + kind_n + W e_n + G f(n, g))                                                 (8)
+       h0_n = relu(place_n + kind_n + G f(n, g))                                                         (8)
 
 5. Messages (`matching_states.py`). Each node hears from all others what the document says of both. One round suffices
    for two hops: the first reaches a node through G, the second through C:

@@ -1,7 +1,8 @@
 """Features of pairs of things from a document: is one of them mentioned beside the other? Part of `matching.py`.
 
-1. Words. One table holds a vector of every word, for names and documents alike. Different words begin nearly
-   orthogonal, and a word with itself gives about 1. The vector of a name or goal n is the sum of its words:
+1. Words. One table holds a vector of length 1 of every word, for names and documents alike. Different words begin
+   nearly orthogonal, and a word with itself always gives 1. So a word that training never showed matches itself as well
+   as a known one does. The vector of a name or goal n is the sum of its words:
 
        e_n = sum over its words w of E[w]                                                                (1)
 
@@ -18,12 +19,10 @@
        s(n, m)   = sum over s of a[n, s] (sum over j in s of M[m, j])                                    (5)
        f(n, m)   = [r(n, m), r(m, n), e_n . e_m, (s(n, m) + s(m, n)) / 2]                                (6)
 
-With unit words, E[w] / |E[w]| stands for E[w] everywhere. A word with itself then gives 1 however long training lasts,
-so that a word that training never showed matches as well as a known one.
-
 A thing of a document, and a pair of them, are computed once, in however many frames they occur.
 
-Two ablations take one comparison out. With a table of its own for documents, (2) compares vectors that no training has
+Three ablations. With `unit_words=False` vectors of words keep the length that training gives them. Two take one
+comparison out: with a table of its own for documents, (2) compares vectors that no training has
 made equal. `reads="vector"` leaves only e_n . e_m of (6); nodes get the words around their mention as vectors instead:
 
        c_o(n) = sum over j of a[n, j] E[j + o],   o = -R .. R                                            (7)
@@ -87,7 +86,7 @@ class Mentions(nn.Module):
         sharpness: float = 4.0,
         has_two_tables: bool = False,
         reads: Reads = "pairs",
-        unit_words: bool = False,
+        unit_words: bool = True,
     ) -> None:
         """Draw the words.
 
@@ -98,7 +97,7 @@ class Mentions(nn.Module):
             sharpness: beta at first; it is learned.
             has_two_tables: documents have a table of words of their own (ablation).
             reads: `pairs`, or `vector` (ablation).
-            unit_words: vectors of words have length 1.
+            unit_words: vectors of words have length 1 (if not, an ablation).
         """
         super().__init__()
         self.unit_words = unit_words
