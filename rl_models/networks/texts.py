@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from rl_models.fragment import Array
-from rl_models.layers.distinct import distinct
+from rl_models.layers.distinct import distinct, distinct_rows
 from rl_models.policy import TeamNetwork
 from rl_models.team_world import Texts
 
@@ -75,7 +75,7 @@ def encode_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor
     tokens = obs[key].flatten(0, 2)
     if tokens.device.type != "cpu":  # to compare texts would cost the host a question, and to encode them all does not
         return EncodedTexts(encode(key, tokens), torch.arange(len(tokens), device=tokens.device))
-    tokens, rows = tokens.unique(dim=0, return_inverse=True)
+    ((tokens, rows),) = distinct_rows(tokens)
     return EncodedTexts(encode(key, tokens), rows)
 
 

@@ -23,6 +23,16 @@ def test_distinct_numbers_on_an_emulated_device_are_those_of_unique_without_a_qu
     assert (used[len(expected) :] == expected[-1]).all()  # so that they can be searched in order
 
 
+@pytest.mark.parametrize(("columns", "largest"), [(3, 60_000), (1, 1), (6, 60_000), (5, 80), (9, 2**31 - 5)])
+def test_distinct_rows_are_those_of_unique_however_many_columns_one_number_holds(columns, largest):
+    table = torch.randint(largest, (37, columns))[torch.randint(37, (200,))]
+    for one in (table, table[:0], table.clamp(max=255).to(torch.uint8)):
+        expected = one.unique(dim=0, return_inverse=True)
+        (found,) = distinct_rows(one)
+        assert all(map(torch.equal, found, expected))
+        assert found[0].dtype == one.dtype
+
+
 def test_distinct_rows_on_an_emulated_device_are_those_of_unique_with_one_question():
     tables = [torch.randint(3, (20, 3)), torch.randint(2, (20, 2), dtype=torch.uint8)]
     expected = [table.unique(dim=0, return_inverse=True) for table in tables]
