@@ -178,9 +178,9 @@ class NodeStates(nn.Module):
 
         The first X are the nodes that speak, so that `heard` is one product of matrices.
         """
-        of_pairs = self.of_pair(pairs.features)[pairs.of_frames.mT]
-        messages: Tensor = (self.to_receiver(states)[:, None] + self.to_sender(states)[:, :, None] + of_pairs).relu()
-        return messages
+        # In place, because these are the largest tensors of the network, and each copy of one costs as much as the sum.
+        messages: Tensor = self.of_pair(pairs.features)[pairs.of_frames.mT]
+        return messages.add_(self.to_receiver(states)[:, None]).add_(self.to_sender(states)[:, :, None]).relu_()
 
 
 def heard(messages: Tensor, weights: Tensor) -> Tensor:

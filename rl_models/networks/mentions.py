@@ -19,7 +19,8 @@
        s(n, m)   = sum over s of a[n, s] (sum over j in s of M[m, j])                                    (5)
        f(n, m)   = [r(n, m), r(m, n), e_n . e_m, (s(n, m) + s(m, n)) / 2]                                (6)
 
-A thing of a document, and a pair of them, are computed once, in however many frames they occur.
+Things are compared group by group, as products of matrices. A group is a document with all things that occur with it
+in however many frames, or a frame, whichever gives fewer pairs.
 
 Three ablations. With `unit_words=False` vectors of words keep the length that training gives them. Two take one
 comparison out: with a table of its own for documents, (2) compares vectors that no training has
@@ -55,11 +56,11 @@ class PairFeatures:
     """Features of all pairs of things that occur in K frames.
 
     Attributes:
-        features: [U, F] float32, f of every distinct pair of things of a document.
+        features: [U, F] float32, f of every pair of things of a group.
         of_frames: [K, X, X] int64, row in `features` of each pair (n, m) of a frame's X things.
-        attention: [P, L] float32, where each distinct thing of a document is mentioned.
+        attention: [P, L] float32, where each thing of a group is mentioned.
         attention_of_frames: [K, X] int64, row in `attention` of each thing of a frame.
-        around: [P, (2 R + 1) F] float32, words around the mention of each distinct thing; None if pairs are read.
+        around: [P, (2 R + 1) F] float32, words around the mention of each thing; None if pairs are read.
     """
 
     features: Tensor
@@ -67,6 +68,41 @@ class PairFeatures:
     attention: Tensor
     attention_of_frames: Tensor
     around: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Groups:
+    """G groups of S things each, of one document each.
+
+    Attributes:
+        things: [G, S] int64, things of each group; after the last of them some thing, which no frame points at.
+        documents: [G] int64, the group's document.
+        of_frames: [K, X] int64, which of the G S things each thing of a frame is.
+    """
+
+    things: Tensor
+    documents: Tensor
+    of_frames: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor, shown: Tensor, num_things: int) -> Groups:
+        """Group the things of K frames.
+
+        Args:
+            rows: [K] int64, document of each frame.
+            shown: [K, X] int64, things of each frame.
+            num_things: Q, number of things.
+        """
+        if shown.device.type == "cpu":  # elsewhere the host would wait for the number of groups
+            keys, of_frames = distinct(rows[:, None] * num_things + shown, 0)
+            documents, group = keys.div(num_things, rounding_mode="floor").unique_consecutive(return_inverse=True)
+            count = group.bincount()
+            size = int(count.max())
+            if len(documents) * size**2 <= shown.numel() * shown.shape[1]:
+                place = group * size + torch.arange(len(keys)) - (count.cumsum(0) - count)[group]
+                things = keys.new_zeros(len(documents) * size).index_put((place,), keys % num_things)
+                return cls(things.view(-1, size), documents, place[of_frames])
+        return cls(shown, rows, torch.arange(shown.numel(), device=shown.device).view_as(shown))
 
 
 class Mentions(nn.Module):
@@ -121,21 +157,25 @@ class Mentions(nn.Module):
             things: [Q, F] float32, vectors of all things.
             shown: [K, X] int64, things of each frame, as rows of `things`.
         """
-        most = len(document.encoded["words"]) * len(things)
-        keys, of_frames = distinct(document.rows[:, None] * len(things) + shown, most)
-        texts, numbers = keys.div(len(things), rounding_mode="floor"), keys % len(things)
-        words, sentences = (document.encoded[name].index_select(0, texts) for name in ("words", "sentences"))
-        matches, attention = self._mentions(things.index_select(0, numbers), words)
-        pairs, of_pairs = distinct(of_frames[:, :, None] * len(keys) + of_frames[:, None], len(keys) ** 2)
-        one, other = pairs.div(len(keys), rounding_mode="floor"), pairs % len(keys)
-        equal = (things @ things.T)[numbers[one], numbers[other]][:, None]
+        groups = Groups.of(document.rows, shown, len(things))
+        size = groups.things.shape[1]
+        words, sentences = (
+            document.encoded[name].index_select(0, groups.documents).repeat_interleave(size, 0)
+            for name in ("words", "sentences")
+        )
+        vectors = nn.functional.embedding(groups.things, things)
+        matches, attention = self._mentions(vectors.flatten(0, 1), words)
+        one = groups.of_frames[:, :, None]
+        of_pairs = one * size + (groups.of_frames % size)[:, None]
+        equal = (vectors @ vectors.mT)[..., None]
         if self.reads == "vector":
-            return PairFeatures(equal, of_pairs, attention, of_frames, self._around(attention, words))
-        swapped = torch.searchsorted(pairs, other * len(keys) + one)
-        beside = self._beside(attention.index_select(0, one), matches, other)
-        same = (_by_sentence(attention, sentences)[one] * _by_sentence(matches, sentences)[other]).sum(-1)[:, None]
-        features = torch.cat([beside, beside.index_select(0, swapped), equal, (same + same[swapped]) / 2], -1)
-        return PairFeatures(features, of_pairs, attention, of_frames)
+            around = self._around(attention, words)
+            return PairFeatures(equal.flatten(0, 2), of_pairs, attention, groups.of_frames, around)
+        beside = self._beside(attention.unflatten(0, (-1, size)), matches.unflatten(0, (-1, size)))
+        same = _by_sentence(attention, sentences).unflatten(0, (-1, size))
+        same = same @ _by_sentence(matches, sentences).unflatten(0, (-1, size)).mT
+        features = torch.cat([beside, beside.transpose(1, 2), equal, ((same + same.mT) / 2)[..., None]], -1)
+        return PairFeatures(features.flatten(0, 2), of_pairs, attention, groups.of_frames)
 
     def contrast(self, document: EncodedTexts, things: Tensor, shown: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
         """Scores of K frames with U documents: sum over things n of logsumexp over words j of beta M[n, j].
@@ -169,18 +209,12 @@ class Mentions(nn.Module):
         matches = (things @ self.document_table().T).gather(1, words).masked_fill(is_padding, 0.0)
         return matches, (self.sharpness * matches).masked_fill(is_padding, _NEVER).softmax(-1)
 
-    def _beside(self, attention: Tensor, matches: Tensor, others: Tensor) -> Tensor:
-        """R of U pairs (eq. 4), [U, 2 R + 1] float32.
-
-        Args:
-            attention: [U, L] float32, of the first thing of each pair.
-            matches: [P, L] float32, of all things.
-            others: [U] int64, the second thing of each pair.
-        """
-        length = attention.shape[1]
-        padded = nn.functional.pad(matches, (self.window, self.window)).index_select(0, others)
-        shifts = range(2 * self.window + 1)
-        return torch.stack([(attention * padded[:, shift : shift + length]).sum(-1) for shift in shifts], -1)
+    def _beside(self, attention: Tensor, matches: Tensor) -> Tensor:
+        """R of all pairs of S things of G groups (eq. 4): [G, S, L] float32 each -> [G, S, S, 2 R + 1] float32."""
+        length, offsets = attention.shape[-1], 2 * self.window + 1
+        padded = nn.functional.pad(matches, (self.window, self.window))
+        shifted = torch.stack([padded[..., shift : shift + length] for shift in range(offsets)], 2)
+        return (attention @ shifted.flatten(1, 2).mT).unflatten(-1, (-1, offsets))
 
     def _around(self, attention: Tensor, words: Tensor) -> Tensor:
         """Words c around P things (eq. 7): attention and words [P, L] -> [P, (2 R + 1) F] float32."""
