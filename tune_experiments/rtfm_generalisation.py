@@ -33,7 +33,7 @@ class RtfmGeneralisation(ReadingInStages):
 
     name = "rtfm_generalisation"
     caption = "RTFM: win rates in the full game on training assignments and on unseen ones"
-    compared = ("trained_on_10x10", "trained_on_6x6")
+    compared = (("trained_on_10x10", "trained_on_6x6"),)
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     paper = TABLE_3
     transfers = TABLE_2

@@ -97,7 +97,12 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
 
     name = "rtfm_rock_paper_scissors"
     caption = "Rock-paper-scissors: win rates in games that were trained on and in unseen ones"
-    compared = ("txt2pi_supervised_attention", "txt2pi")
+    compared = (
+        ("txt2pi_supervised_attention", "txt2pi"),
+        ("txt2pi_shared_words", "txt2pi"),
+        ("matching_two_tables", "matching"),
+        ("matching_named", "matching"),
+    )
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
     def plan(

@@ -71,7 +71,7 @@ class RtfmTxt2Pi(ReadingExperiment[RtfmConfig]):
 
     name = "rtfm_txt2pi"
     caption = "Simplest RTFM: win rates of txt2pi, its ablations and two baselines"
-    compared = ("txt2pi", "film")
+    compared = (("txt2pi", "film"),)
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     paper = {
         method: dict(zip(("train_6x6", "eval_6x6", "eval_10x10"), rates, strict=True))

@@ -144,3 +144,17 @@ def test_a_stored_reader_from_before_unit_words_is_the_one_that_was_trained():
     network = config_from_json(MatchingSettings, stored).network()
     assert (network.sees_names, network.unit_words) == (True, False)
     assert config_from_json(MatchingSettings, config_to_json(MatchingSettings())).unit_words
+
+
+@pytest.mark.parametrize(
+    ("methods", "pair"),
+    [
+        (("matching", "matching_two_tables"), ("matching_two_tables", "matching")),
+        (("txt2pi", "txt2pi_shared_words", "matching"), ("txt2pi_shared_words", "txt2pi")),
+        (("matching",), ("txt2pi_supervised_attention", "txt2pi")),
+    ],
+)
+def test_a_run_of_letters_compares_the_first_pair_of_rows_that_it_trains(methods, pair):
+    letters = find_experiment("rtfm_rock_paper_scissors")
+    (one,) = letters.main_comparisons(dataclasses.replace(letters.presets["laptop"], methods=methods))
+    assert (one.method, one.against) == pair
