@@ -5,13 +5,13 @@ The chefs put three onions into a pot, let them cook for 20 steps, take the soup
 | | |
 |---|---|
 | agents | `agent_0`, `agent_1`, interacting in this order within a step |
-| actions | 6: north, south, east, west, stay, interact; with `actions` "adjacent" or "any" H * W actions, the cell to go to (`relocation.py`) |
+| actions | 6: north, south, east, west, stay, interact; with `actions` "adjacent" or "any" H * W actions, the cell to go to (`relocation.py`); with a kind for each chef, both have H * W, of which the first six are those of a chef with "primitive" |
 | observation `lossless` | [26, H, W] uint8, the planes of `observation.PLANES`; with `observations` including `lossless` |
 | observation `symbols` | [3, H, W] uint8, place, thing and chef in each cell as numbers of `symbols.SYMBOLS`; with `observations` including `symbols` |
-| observation `legal`, `decides` | [H * W] bool and [] bool, only with relocation: cells that the chef can choose, and whether it chooses now |
+| observation `legal`, `decides` | [H * W] bool and [] bool, only with relocation: what the chef can choose, and whether it chooses now |
 | rewards | to both chefs: 20 for each served soup; to each chef, times `shaping`: 3 for an onion into a pot, 3 for a useful dish from the store, 5 for a soup from a pot |
 | episode end | truncated: `max_episode_steps` (400) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` the limit is a termination. Nothing else ends an episode |
-| arguments | `layout` (cramped_room; a name of `layouts.LAYOUTS`, or rows), `actions` (primitive), `observations` (lossless), `shaping` (0), `shaping_steps` (None: constant; else env steps of a world, over all its episodes, in which shaping falls to 0), `max_relocation_steps` (20), `max_episode_steps` (400), `bootstrap_at_limit` (True) |
+| arguments | `layout` (cramped_room; a name of `layouts.LAYOUTS`, or rows), `actions` (primitive; or two, one for each chef), `observations` (lossless), `shaping` (0), `shaping_steps` (None: constant; else env steps of a world, over all its episodes, in which shaping falls to 0), `max_relocation_steps` (20), `max_episode_steps` (400), `bootstrap_at_limit` (True) |
 | recorded draws | none: the game is deterministic |
 | state for `restore` | cells as row * W + column: `agent_cells` [2], `headings` [2] (0 to 3, as the actions), `held` [2] (0 nothing, 1 onion, 2 dish, 3 soup), `contents` [H * W] (`words.py`: counters hold a thing, pots 8 + onions, or 11 + steps cooked); optional: `soups`, `shaped` [2] (points so far), `episode_length`; with relocation `targets` [2] (-1: none), `since` [2]. As text: `text.py` |
 | metrics | `soups`, number of served soups; `shaped_return`, shaped points of both chefs, unweighted |
@@ -36,7 +36,8 @@ from rl_envs.overcooked.words import ACTIONS, FULL, HEADINGS, NOTHING, POT, READ
 
 SOUP_REWARD = 20
 MAX_EPISODE_STEPS = 400
-ACTION_KINDS = ("primitive", *REACHES)
+PRIMITIVE = "primitive"
+ACTION_KINDS = (PRIMITIVE, *REACHES)
 OBSERVATIONS = ("lossless", "symbols")
 
 
@@ -56,7 +57,7 @@ class Overcooked(World):
         first_world: int = 0,
         *,
         layout: str | Sequence[str] = "cramped_room",
-        actions: str = "primitive",
+        actions: str | Sequence[str] = "primitive",
         observations: Sequence[str] = ("lossless",),
         shaping: float = 0.0,
         shaping_steps: int | None = None,
@@ -70,7 +71,8 @@ class Overcooked(World):
             num_worlds: B.
             first_world: number of the first world in the run.
             layout: a name of `layouts.LAYOUTS`, or the rows of a custom kitchen.
-            actions: `primitive`: the game's six; `adjacent` or `any`: relocation to these cells (`relocation.py`).
+            actions: `primitive`: the game's six; `adjacent` or `any`: relocation to these cells (`relocation.py`); two, one
+                for each chef, let teams with different actions meet.
             observations: `lossless`, `symbols` or both.
             shaping: weight of shaped points in the rewards; the initial weight with `shaping_steps`.
             shaping_steps: env steps of each world, over all its episodes, in which the weight falls linearly to 0.
@@ -81,7 +83,8 @@ class Overcooked(World):
         Raises:
             ValueError: an argument out of range, or an invalid kitchen.
         """
-        _check(actions, observations, shaping_steps, max_relocation_steps, max_episode_steps)
+        kinds = (actions, actions) if isinstance(actions, str) else tuple(actions)
+        _check(kinds, observations, shaping_steps, max_relocation_steps, max_episode_steps)
         self.kitchen = Kitchen(layout)
         self.max_episode_steps = max_episode_steps
         self._shaping, self._shaping_steps = shaping, shaping_steps
@@ -93,12 +96,14 @@ class Overcooked(World):
         self.observation_spec = {key: each.spec for key, each in observers.items() if each is not None}
         self._relocation: Relocation | None = None
         self.action_names: tuple[str, ...] = ACTIONS
-        if actions != "primitive":
-            self._relocation = Relocation(self.kitchen, actions, max_relocation_steps)
+        self._is_primitive = np.array([kind == PRIMITIVE for kind in kinds])
+        if not self._is_primitive.all():
+            (reach,) = set(kinds) - {PRIMITIVE}
+            self._relocation = Relocation(self.kitchen, reach, max_relocation_steps)
             self.action_names = tuple(
                 "row {}, column {}".format(*self.kitchen.place(c)) for c in range(self.kitchen.size)
             )
-            legal = ArraySpec((self.kitchen.size,), "bool", 0, 1, "cells that the chef can choose")
+            legal = ArraySpec((self.kitchen.size,), "bool", 0, 1, "what the chef can choose")
             self.observation_spec |= {
                 "legal": legal,
                 "decides": ArraySpec((), "bool", 0, 1, "whether the chef chooses now"),
@@ -125,8 +130,10 @@ class Overcooked(World):
         if self._relocation is None:
             return self._rules.play(self.state, actions)
         keys, before = self._relocation.actions(self.state, actions), self.state["agent_cells"].copy()
+        keys = np.where(self._is_primitive, actions, keys)
         outcome = self._rules.play(self.state, keys)
         self._relocation.settle(self.state, keys, before)
+        self.state["targets"][:, self._is_primitive] = NO_TARGET
         return outcome
 
     def _shaping_now(self) -> Array:
@@ -152,7 +159,9 @@ class Overcooked(World):
             cells = state["agent_cells"] if self._relocation is None else self._relocation.appearance(state)
             observations["symbols"] = self._symbols.observe(state, cells)
         if self._relocation is not None:
-            observations["legal"] = self._relocation.legal[state["agent_cells"]]
+            is_action = np.arange(self.kitchen.size) < len(ACTIONS)
+            cells = self._relocation.legal[state["agent_cells"]]
+            observations["legal"] = np.where(self._is_primitive[:, None], is_action, cells)
             observations["decides"] = self._relocation.decides(state)
         return observations
 
@@ -235,10 +244,14 @@ def _check_places(kitchen: Kitchen, state: Arrays) -> None:
 
 
 def _check(
-    actions: str, observations: Sequence[str], shaping_steps: int | None, max_relocation: int, max_episode: int
+    kinds: Sequence[str], observations: Sequence[str], shaping_steps: int | None, max_relocation: int, max_episode: int
 ) -> None:
-    if actions not in ACTION_KINDS:
-        raise ValueError(f"actions must be one of {', '.join(ACTION_KINDS)}, got {actions!r}")
+    if len(kinds) != 2 or set(kinds) - set(ACTION_KINDS) or len(set(kinds) - {PRIMITIVE}) > 1:
+        given = kinds[0] if len(set(kinds)) == 1 else tuple(kinds)
+        raise ValueError(
+            f"actions must be one of {', '.join(ACTION_KINDS)}, or one for each of the two chefs, who cannot relocate "
+            f"in different ways; got {given!r}"
+        )
     if not observations or set(observations) - set(OBSERVATIONS):
         raise ValueError(f"observations must be some of {', '.join(OBSERVATIONS)}, got {observations!r}")
     steps = {"shaping_steps": shaping_steps, "max_relocation_steps": max_relocation, "max_episode_steps": max_episode}

@@ -61,7 +61,9 @@ def test_a_layout_that_is_no_kitchen_is_refused_in_one_sentence(layout, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"actions": "keys"}, "actions must be one of primitive, adjacent, any, got 'keys'"),
+        ({"actions": "keys"}, "actions must be one of primitive, adjacent, any, or .*; got 'keys'"),
+        ({"actions": ("any", "adjacent")}, "cannot relocate in different ways; got \\('any', 'adjacent'\\)"),
+        ({"actions": ("any",)}, "one of primitive, adjacent, any"),
         ({"observations": ()}, "observations must be some of lossless, symbols"),
         ({"observations": ("pixels",)}, "observations must be some of lossless, symbols"),
         ({"max_episode_steps": 0}, "max_episode_steps must be at least 1"),

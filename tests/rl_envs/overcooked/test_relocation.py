@@ -173,3 +173,44 @@ def test_relocations_are_the_games_own_actions(actions):
         for name in ("agent_cells", "headings", "held", "contents", "soups", "shaped"):
             np.testing.assert_array_equal(world.state[name], plain.state[name])
     assert world.state["shaped"].sum() > 0
+
+
+# ----------------------------------------------------------------------------- chefs with actions of different kinds
+
+
+def moves(seed, kinds, steps=300):
+    """Random actions [steps, 3, 2] for three kitchens, of each chef's kind."""
+    rng, cells = np.random.default_rng(seed), 4 * WIDTH
+    return np.stack([rng.integers(0, 6 if kind == "primitive" else cells, (steps, 3)) for kind in kinds], -1)
+
+
+@pytest.mark.parametrize("mover", [0, 1])
+def test_each_of_two_kinds_of_chefs_moves_as_it_would_beside_its_own_kind(mover):
+    """The other chef stays: by the game's own action, or by choosing its own cell."""
+    stay, kinds = 4, ("primitive", "adjacent")
+    for own in kinds:
+        pair = [kinds[1 - kinds.index(own)]] * 2
+        pair[mover] = own
+        mixed, alone = (Overcooked(3, layout="cramped_room", actions=each) for each in (tuple(pair), own))
+        mixed.reset(0), alone.reset(0)
+        for actions in moves(5, pair):
+            cells = alone.state["agent_cells"][:, 1 - mover]
+            in_mixed, in_alone = actions.copy(), actions.copy()
+            in_mixed[:, 1 - mover] = stay if pair[1 - mover] == "primitive" else cells
+            in_alone[:, 1 - mover] = stay if own == "primitive" else cells
+            mixed.step(in_mixed), alone.step(in_alone)
+            for name in ("agent_cells", "headings", "held", "contents", "soups"):
+                np.testing.assert_array_equal(mixed.state[name], alone.state[name])
+
+
+def test_a_chef_with_the_games_actions_chooses_at_every_step_and_among_six():
+    world = Overcooked(3, layout="cramped_room", actions=("adjacent", "primitive"))
+    observations = world.reset(0)
+    waited = False
+    for actions in moves(1, ("adjacent", "primitive")):
+        assert observations["decides"][:, 1].all()
+        assert (observations["legal"][:, 1] == (np.arange(4 * WIDTH) < 6)).all()
+        waited |= not observations["decides"][:, 0].all()
+        observations, *_, info = world.step(actions)
+        assert (info["duration"][:, 1] == 1).all()
+    assert waited
