@@ -71,8 +71,8 @@ class Overcooked(World):
             num_worlds: B.
             first_world: number of the first world in the run.
             layout: a name of `layouts.LAYOUTS`, or the rows of a custom kitchen.
-            actions: `primitive`: the game's six; `adjacent` or `any`: relocation to these cells (`relocation.py`); two, one
-                for each chef, let teams with different actions meet.
+            actions: `primitive`: the game's six; `adjacent` or `any`: relocation to these cells (`relocation.py`); two,
+                one for each chef, let teams with different actions meet.
             observations: `lossless`, `symbols` or both.
             shaping: weight of shaped points in the rewards; the initial weight with `shaping_steps`.
             shaping_steps: env steps of each world, over all its episodes, in which the weight falls linearly to 0.
