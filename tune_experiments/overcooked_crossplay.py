@@ -2,11 +2,14 @@
 
     python tune_experiments/overcooked_crossplay.py runs/overcooked_selfplay_laptop
     python tune_experiments/overcooked_crossplay.py runs/selfplay runs/fcp --methods selfplay fcp --out runs/crossplay
+    python tune_experiments/overcooked_crossplay.py runs/selfplay runs/sama --kitchen cramped_room
 
-Teams are all trained teams of runs of `overcooked_selfplay.py` in one kitchen; single trials, such as the best of a
-search, can be named, too. A pair is chef 0 of one team and chef 1 of another; whole episodes with sampled actions,
-without shaping. It leaves `results.jsonl`, tables in `crossplay.md` and heat maps in `plots/`, by default in the folder
-`crossplay` of the first run. It trains nothing and starts no Ray.
+Teams are all trained teams of runs of `overcooked_selfplay.py` and `sama_overcooked.py` in one kitchen; single trials,
+such as the best of a search, can be named, too. A pair is chef 0 of one team and chef 1 of another; whole episodes with
+sampled actions, without shaping. Chefs of SAMA and `mappo` choose cells and the others moves, each as it has learned. A
+planner commands its own team's chefs alone and undoes nothing, so SAMA does not reflect here, even with itself. It
+leaves `results.jsonl`, tables in `crossplay.md` and heat maps in `plots/`, by default in the folder `crossplay` of the
+first run. It trains nothing and starts no Ray.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.overcooked.crossplay import play_all, teams_of
 from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
+from tune_experiments.sama.kitchen.meetings import KITCHENS, meet
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,11 @@ class CrossPlay:
     """Who plays, how long, and where the report goes."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders of overcooked_selfplay.py, or folders of single trials."""
+    """Run folders of overcooked_selfplay.py and sama_overcooked.py, or folders of single trials."""
     methods: tuple[str, ...] = ()
     """Rows whose teams play; all of them by default."""
+    kitchen: str = ""
+    """Name of the kitchen in which teams meet, for runs of several kitchens; by default that of all teams."""
     episodes: int = 100
     """Number of episodes of each pair."""
     out: Path | None = None
@@ -48,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console(soft_wrap=True)
     out = command.out or command.runs[0] / "crossplay"
     check_out(out)
-    matrix = play_all(teams_of(command.runs, command.methods), command.episodes)
+    teams = teams_of(command.runs, KITCHENS, command.methods, command.kitchen)
+    one = next(iter(teams.values()))
+    matrix = play_all(teams, KITCHENS[one.experiment.name](one), command.episodes, meet)
     console.print(in_markdown(matrix), highlight=False, markup=False)
     for path in write_report(matrix, out):
         console.print(f"wrote {path}", highlight=False)

@@ -2,13 +2,13 @@
 
 Teams that were trained apart may have settled on ways of their own; what a pair of strangers serves shows how much of a
 team's reward is cooking and how much is habit. A pair of strangers is a `MixedTeam`: agent i does what team i would
-have it do. It is made for teams whose agents act apart and remember nothing. This file must not know
-how a team learned.
+have it do. It is made for teams whose agents act apart and remember nothing. This file must not know how a team
+learned, nor all kitchens in which a pair can meet: `play_all` is told how a pair plays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,9 +31,11 @@ from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
 NAME, CAPTION = "overcooked_crossplay", "Overcooked, cross-play"
-TEAMS_OF = "overcooked_selfplay"
-"""The experiment whose teams can meet: they see and do the same."""
 METRICS = ("reward", "soups")
+Kitchens = Mapping[str, Callable[[LoadedPolicy], str]]
+"""Experiments whose teams can meet -> the kitchen of one of its teams."""
+Meet = Callable[[LoadedPolicy, LoadedPolicy, int], Episodes]
+"""Episodes of one team's chef 0 with another's chef 1; the number is that of the episodes."""
 
 
 @dataclass(frozen=True)
@@ -62,27 +64,35 @@ class Matrix:
         return np.asarray((values.sum(0) + values.sum(1) - 2 * self.own(metric)) / others)
 
 
-def teams_of(runs: Sequence[Path], methods: Sequence[str] = ()) -> dict[str, LoadedPolicy]:
+def teams_of(
+    runs: Sequence[Path], kitchens: Kitchens, methods: Sequence[str] = (), kitchen: str = ""
+) -> dict[str, LoadedPolicy]:
     """Every trained team of some runs, by a name that tells them apart.
 
     Args:
-        runs: run folders of the experiment of self-play, or folders of single trials, such as the best of a search.
+        runs: run folders, or folders of single trials, such as the best of a search.
+        kitchens: which experiments' teams can meet, and where a team cooks.
         methods: of which rows; all by default.
+        kitchen: where they meet, for runs of several kitchens; by default that of all teams.
 
     Raises:
         UserError: another experiment, several kitchens, or fewer than two teams.
     """
-    trials = [trial for run in runs for trial in trials_of(run) if not methods or trial[0] in methods]
-    checkpoints = {folder: chosen_checkpoint(folder) for _, _, folder in trials}
-    folders = [folder for folder, checkpoint in checkpoints.items() if checkpoint is not None]
+    trials = [trial for run in runs for trial in trials_of(run, kitchens)]
+    chosen = [folder for method, _, folder in trials if not methods or {method, method.partition("-")[0]} & {*methods}]
+    folders = [folder for folder in chosen if chosen_checkpoint(folder) is not None]
     found = {name: load_policy(folder) for name, folder in zip(_names(folders), folders, strict=True)}
-    layouts = {team.config.task for team in found.values()}
-    if len(layouts) > 1:
-        raise UserError(f"teams of different kitchens cannot meet, and these are of {', '.join(sorted(layouts))}")
+    where = {name: kitchens[team.experiment.name](team) for name, team in found.items()}
+    found = {name: team for name, team in found.items() if kitchen in ("", where[name])}
+    if len(several := {where[name] for name in found}) > 1:
+        raise UserError(
+            f"teams of different kitchens cannot meet, and these are of {', '.join(sorted(several))}; "
+            "choose one with --kitchen"
+        )
     if len(found) < 2:
         raise UserError(
-            f"cross-play needs two trained teams or more, and {', '.join(map(str, runs))} has {len(found)}: "
-            f"train further --seeds, or name further runs"
+            f"cross-play needs two trained teams or more, and {', '.join(map(str, runs))} has {len(found)}"
+            f"{f' in {kitchen}' * bool(kitchen)}: train further --seeds, or name further runs"
         )
     return found
 
@@ -104,50 +114,51 @@ def _with_run(trial: Path) -> str:
     return f"{trial.resolve().parents[1].name}/{trial.name}"
 
 
-def trials_of(run: Path) -> list[tuple[str, int, Path]]:
-    """Row, seed and folder of every trial of a run of self-play; a trial's own folder is a run of its own.
+def trials_of(run: Path, experiments: Collection[str]) -> list[tuple[str, int, Path]]:
+    """Row, seed and folder of every trial of a run; a trial's own folder is a run of its own.
 
     Raises:
         UserError: no run, or one of another experiment.
     """
     if (run / CHECKPOINTS).is_dir():
-        return [_single(run)]
+        loaded = load_policy(run)
+        _check_experiment(run, loaded.experiment.name, experiments)
+        return [(loaded.method, loaded.seed, run)]
     name, data = read_config(run)
-    if name != TEAMS_OF:
-        raise UserError(f"{run} is a run of {name}, and only teams of {TEAMS_OF} act apart; name a run of that")
+    _check_experiment(run, name, experiments)
     trials = trial_folders(*find_stored(name, data, (), run / CONFIG_FILE), run)
     return [(method, seed, folder) for method, seeds in trials.items() for seed, folder in sorted(seeds.items())]
 
 
-def _single(trial: Path) -> tuple[str, int, Path]:
-    loaded = load_policy(trial)
-    if loaded.experiment.name != TEAMS_OF:
-        raise UserError(f"{trial} is of {loaded.experiment.name}, and only teams of {TEAMS_OF} act apart")
-    return loaded.method, loaded.seed, trial
+def _check_experiment(run: Path, name: str, experiments: Collection[str]) -> None:
+    if name not in experiments:
+        known = " and ".join(experiments)
+        raise UserError(f"{run} is of {name}, and only teams of {known} act apart and can meet; name a run of those")
 
 
-def play_all(teams: Mapping[str, LoadedPolicy], episodes: int) -> Matrix:
+def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet: Meet) -> Matrix:
     """The matrix of all pairs in both orders.
 
     Args:
         teams: name -> team, all of one kitchen.
+        layout: the kitchen.
         episodes: of each pair.
+        meet: how a pair plays.
     """
-    config: OvercookedConfig = next(iter(teams.values())).config
     names = tuple(teams)
     values = {metric: np.zeros((len(names), len(names))) for metric in METRICS}
     results: list[Result] = []
     for row, first in enumerate(names):
         for column, second in enumerate(names):
-            played = play_pair(config, teams[first].policy, teams[second].policy, episodes)
+            played = meet(teams[first], teams[second], episodes)
             for metric in METRICS:
                 values[metric][row, column] = played[metric].mean()
-                results.append(_result(f"{first} with {second}", config.task, metric, played[metric]))
-    return Matrix(config.task, names, values, tuple(results))
+                results.append(_result(f"{first} with {second}", layout, metric, played[metric]))
+    return Matrix(layout, names, values, tuple(results))
 
 
 def play_pair(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, episodes: int) -> Episodes:
-    """Episodes of one team's chef 0 with another's chef 1, played side by side.
+    """Episodes of one team's chef 0 with another's chef 1, played side by side with the game's own actions.
 
     Returns:
         as `episodes_of`.
@@ -176,8 +187,12 @@ def _result(pair: str, layout: str, metric: str, episodes: Array) -> Result:
 class MixedTeam(TeamPolicy):
     """N agents, each from a different team."""
 
-    def __init__(self, teams: Sequence[TeamPolicy]) -> None:
+    def __init__(self, teams: Sequence[TeamPolicy], unknown: Sequence[Collection[str]] | None = None) -> None:
         """Take one team for each agent, in the order of the agents.
+
+        Args:
+            teams: whose agents they are.
+            unknown: for each team, observation keys that it never had; by default none.
 
         Raises:
             ValueError: another number of teams than they have agents, or one with a memory.
@@ -189,6 +204,7 @@ class MixedTeam(TeamPolicy):
         if any(team.initial_state(1) for team in teams):
             raise ValueError("only teams without a memory can be mixed")
         self.teams = nn.ModuleList(teams)
+        self._unknown = unknown or [()] * len(teams)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
         """Row i of team i's policy and values; arguments and shapes as `TeamPolicy.forward` has them.
@@ -196,11 +212,17 @@ class MixedTeam(TeamPolicy):
         Raises:
             ValueError: a team whose agents do not act apart.
         """
-        outputs = [team(obs, state, is_first) for team in self.teams]
+        outputs = [
+            team({key: value for key, value in obs.items() if key not in unknown}, state, is_first)
+            for team, unknown in zip(self.teams, self._unknown, strict=True)
+        ]
         own = [_marginals(output)[..., agent, :, :] for agent, output in enumerate(outputs)]
+        # Actions that a chef does not have are those at the end of the wider list, and never drawn.
+        widest = max(each.shape[-1] for each in own)
+        padded = [nn.functional.pad(each, (0, widest - each.shape[-1]), value=-torch.inf) for each in own]
         weights = own[0].new_zeros(*own[0].shape[:2], 1)
         values = torch.stack([output.values[..., agent] for agent, output in enumerate(outputs)], -1)
-        return TeamOutput(MixtureOfMarginals(weights, torch.stack(own, -3)), values, {}, {})
+        return TeamOutput(MixtureOfMarginals(weights, torch.stack(padded, -3)), values, {}, {})
 
 
 def _marginals(output: TeamOutput) -> Tensor:

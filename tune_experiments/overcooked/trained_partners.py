@@ -52,8 +52,12 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
     return found
 
 
+OWN = "overcooked_selfplay"
+"""The experiment whose runs are populations."""
+
+
 def _trials(run: Path) -> list[Path]:
-    return [folder for method, _, folder in trials_of(run) if method == SELF_PLAY]
+    return [folder for method, _, folder in trials_of(run, (OWN,)) if method == SELF_PLAY]
 
 
 def _levels(trial: Path, layout: str) -> Iterator[Partner]:

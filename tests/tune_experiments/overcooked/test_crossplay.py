@@ -11,13 +11,15 @@ from PIL import Image
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import make_world
-from tune_experiments.overcooked.crossplay import Matrix, MixedTeam, play_all, teams_of
+from tune_experiments.overcooked.crossplay import Matrix, MixedTeam, play_all, play_pair, teams_of
 from tune_experiments.overcooked.crossplay_report import in_markdown
 from tune_experiments.overcooked.evaluation import episodes_of
 from tune_experiments.overcooked.trials import self_play_team
 from tune_experiments.overcooked_crossplay import main
+from tune_experiments.overcooked_roles import SMOKE as ROLES
 from tune_experiments.overcooked_selfplay import SMOKE
 from tune_experiments.results.rows import read
+from tune_experiments.sama.kitchen.meetings import KITCHENS
 from tune_experiments.sama.kitchen.trials import plan as sama_plan
 from tune_experiments.sama_overcooked import SMOKE as SAMA
 
@@ -65,6 +67,10 @@ class Counted:
         self.config, self.policy = config, policy
 
 
+def by_the_game(first, second, episodes):
+    return play_pair(SHORT, first.policy, second.policy, episodes)
+
+
 def test_the_matrix_has_chef_0_in_its_rows_and_both_orders(monkeypatch):
     first, second = stubborn_team(SHORT, STAY), stubborn_team(SHORT, INTERACT)
     asked = []
@@ -76,7 +82,7 @@ def test_the_matrix_has_chef_0_in_its_rows_and_both_orders(monkeypatch):
         return {"soups": soups, "reward": 20 * soups}
 
     monkeypatch.setattr("tune_experiments.overcooked.crossplay.episodes_of", episodes)
-    matrix = play_all({"a": Counted(SHORT, first), "b": Counted(SHORT, second)}, 2)
+    matrix = play_all({"a": Counted(SHORT, first), "b": Counted(SHORT, second)}, SHORT.task, 2, by_the_game)
     assert asked == [[STAY, STAY], [STAY, INTERACT], [INTERACT, STAY], [INTERACT, INTERACT]]
     np.testing.assert_array_equal(matrix.values["soups"], [[44, 45], [54, 55]])
     assert [line.method for line in matrix.results[::2]] == ["a with a", "a with b", "b with a", "b with b"]
@@ -114,7 +120,7 @@ def test_markdown_says_own_pairs_beside_the_others():
     soups = np.array([[3.0, 1.0], [2.0, 4.0]])
     run = {"soups": soups, "reward": 20 * soups}
     teams = {name: Counted(SHORT, self_play_team(SHORT, 0)) for name in ("a", "b")}
-    results = play_all(teams, 2).results
+    results = play_all(teams, SHORT.task, 2, by_the_game).results
     lines = in_markdown(Matrix("cramped_room", ("a", "b"), run, results)).splitlines()
     assert "| a | 60.0 | 30.0 | 3.0 | 1.5 |" in lines and "| mean | 70.0 | 30.0 | 3.5 | 1.5 |" in lines
     assert "| b | 2.0 | 4.0 |" in lines
@@ -127,10 +133,12 @@ def test_what_cannot_meet_is_refused_in_one_sentence(tmp_path, capsys):
     told = tmp_path / "told"
     team = sama_plan(SAMA, "sama-cramped_room", 0).build_policy()
     write_run(told, [{5: team}], config=SAMA, experiment="sama_overcooked", method="sama")
+    roles = write_run(tmp_path / "roles", [], config=ROLES, experiment="overcooked_roles", method="qmix")
     for runs, said in (
         ([run], "needs two trained teams or more, and .* has 1"),
         ([run, other], "of different kitchens cannot meet, and these are of coordination_ring, cramped_room"),
-        ([run, told], "a run of sama_overcooked, and only teams of overcooked_selfplay act apart"),
+        ([run, roles], "is of overcooked_roles, and only teams of overcooked_selfplay and sama_overcooked act apart"),
+        ([run, told, "--kitchen", "coordination_ring"], "has 0 in coordination_ring: train further --seeds"),
         ([tmp_path], "is no run folder"),
     ):
         assert main(list(map(str, runs))) == 2
@@ -150,17 +158,17 @@ def test_a_single_trial_such_as_the_best_of_a_search_can_meet_a_run(tmp_path):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}], config=SHORT)
     search = write_run(tmp_path / "search", [{5: self_play_team(SHORT, 1)}], config=SHORT)
     best = (search / "trials/selfplay-seed0").rename(search / "trials/selfplay-setting02-seed0")
-    assert list(teams_of([run, best])) == ["selfplay-seed0", "selfplay-setting02-seed0"]
+    assert list(teams_of([run, best], KITCHENS)) == ["selfplay-seed0", "selfplay-setting02-seed0"]
 
 
 def test_teams_that_are_called_alike_are_told_apart_by_their_runs(tmp_path):
     runs = [write_run(tmp_path / name, [{5: self_play_team(SHORT, 0)}], config=SHORT) for name in ("a", "b", "c/a")]
-    assert list(teams_of(runs[:2])) == ["a/selfplay-seed0", "b/selfplay-seed0"]
+    assert list(teams_of(runs[:2], KITCHENS)) == ["a/selfplay-seed0", "b/selfplay-seed0"]
     with pytest.raises(UserError, match="called a/selfplay-seed0 cannot be told apart"):
-        teams_of(runs)
+        teams_of(runs, KITCHENS)
 
 
 def test_only_the_rows_that_are_named_play(tmp_path):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}, {5: self_play_team(SHORT, 1)}], config=SHORT)
-    assert list(teams_of([run], ["selfplay"])) == ["selfplay-seed0", "selfplay-seed1"]
-    assert len(teams_of([run], [])) == 2
+    assert list(teams_of([run], KITCHENS, ["selfplay"])) == ["selfplay-seed0", "selfplay-seed1"]
+    assert len(teams_of([run], KITCHENS, [])) == 2

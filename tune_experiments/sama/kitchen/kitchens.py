@@ -93,17 +93,21 @@ class CommandedKitchen(SymbolKitchen):
         # Told sentences and tests have the same order, so a number means the same to both.
         assert self._book.texts == sentences[:-1]
 
-    def command(self, worlds: Sequence[int], commands: Sequence[Sequence[str]]) -> None:
-        """Give the chefs of some worlds new sub-goals; whatever they are about to use they let be.
+    def command(
+        self, worlds: Sequence[int], commands: Sequence[Sequence[str]], chefs: Sequence[int] = range(NUM_CHEFS)
+    ) -> None:
+        """Give chefs of some worlds new sub-goals; whatever they are about to use they let be.
 
         Args:
             worlds: K of them.
             commands: for each world two texts.
+            chefs: who gets theirs; the others keep what they have.
         """
         rows = np.asarray(worlds, int)
-        self.state["commands"][rows] = [[self._number[text] for text in texts] for texts in commands]
-        self.state["reached"][rows] = False
-        self.state["targets"][rows] = NO_TARGET
+        for chef in chefs:
+            self.state["commands"][rows, chef] = [self._number[texts[chef]] for texts in commands]
+            self.state["reached"][rows, chef] = False
+            self.state["targets"][rows, chef] = NO_TARGET
 
     def in_words(self, index: int) -> str:
         """State of world `index` as text, `describe` of its world."""

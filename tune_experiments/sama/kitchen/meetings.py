@@ -1,0 +1,143 @@
+"""Pairs of chefs in cross-play, one of whom may follow a planner, or choose cells where the other chooses moves.
+
+A chef of `selfplay` and of the population methods has the game's actions and sees its planes. One of SAMA or `mappo`
+chooses the cell to go to and sees symbols. They meet in one kitchen (`MeetingKitchen`), each with its own actions.
+
+A planner commands its own team's chefs alone. If both chefs are of one trained team, its planner commands both, and a
+round is over when both have reached their sub-goals; else each follows a planner of its own, if it has one, and does
+not know what the other is told. Nothing is undone in a meeting, so planners do not reflect, also where a team plays by
+itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.overcooked.world import PRIMITIVE
+from rl_models.planners.plans import Plan
+from rl_models.planners.rounds import PlanningLoop, RoundEnd
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.overcooked.crossplay import Kitchens, MixedTeam, play_pair
+from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.sama.kitchen.evaluation import EVALUATION_SEED
+from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, CommandedKitchen
+from tune_experiments.sama.kitchen.trials import BLIND, SELF_PLAY, UNPLANNED, parts_of
+from tune_experiments.sama.planning import loop_of
+
+SELF_PLAY_OF, SAMA_OF = "overcooked_selfplay", "sama_overcooked"
+KITCHENS: Kitchens = {
+    SELF_PLAY_OF: lambda team: str(team.config.task),
+    SAMA_OF: lambda team: parts_of(team.method)[1],
+}
+"""Experiments whose teams can meet -> the kitchen of one of its teams."""
+
+
+@dataclass
+class Commander:
+    """A planner, and whom it commands.
+
+    Attributes:
+        loop: plans; it does not reflect.
+        chefs: who carries its commands out.
+        round_steps: env steps after which a round is over.
+        in_round: [B] int, env steps of the present rounds.
+    """
+
+    loop: PlanningLoop
+    chefs: Sequence[int]
+    round_steps: int
+    in_round: Array
+
+
+class MeetingKitchen(CommandedKitchen):
+    """Kitchens with planners in them: chefs without one have nothing to reach, and see no command."""
+
+    def __init__(self, num_worlds: int, commanders: Sequence[Commander], **arguments: Any) -> None:
+        """Prepare the kitchens.
+
+        Args:
+            num_worlds: B.
+            commanders: at most one for each chef.
+            arguments: of `CommandedKitchen`.
+        """
+        self._commanders = commanders
+        self._is_commanded = np.isin(np.arange(NUM_CHEFS), [chef for one in commanders for chef in one.chefs])
+        super().__init__(num_worlds, observations=("lossless", "symbols"), **arguments)
+
+    def _begin(self, rows: Array) -> None:
+        super()._begin(rows)
+        self.state["reached"][rows] = ~self._is_commanded
+        for one in self._commanders:
+            self._follow(one, one.loop.begin({row: self.in_words(row) for row in rows.tolist()}))
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        result = super()._advance(actions, recorded)
+        is_playing = ~(result[1] | result[2])
+        for one in self._commanders:
+            one.in_round += 1
+            reached = self.state["reached"]
+            over = np.flatnonzero(is_playing & (reached[:, one.chefs].all(1) | (one.in_round >= one.round_steps)))
+            # What a chef of another team has not reached is no failure of this planner's.
+            ends = {
+                world: RoundEnd(
+                    self.in_words(world),
+                    tuple(bool(reached[world, chef]) or chef not in one.chefs for chef in range(NUM_CHEFS)),
+                )
+                for world in over.tolist()
+            }
+            if ends:
+                self._follow(one, {world: following.plan for world, following in one.loop.end_rounds(ends).items()})
+        return result
+
+    def _follow(self, one: Commander, plans: Mapping[int, Plan]) -> None:
+        self.command(list(plans), [plan.commands for plan in plans.values()], one.chefs)
+        one.in_round[list(plans)] = 0
+
+    def _observe(self, rows: Array) -> Arrays:
+        seen = super()._observe(rows)
+        return seen | {"commands": np.where(self._is_commanded[:, None], seen["commands"], np.uint8(0))}
+
+
+def meet(first: LoadedPolicy, second: LoadedPolicy, episodes: int) -> Episodes:
+    """Episodes of one team's chef 0 with another's chef 1, side by side, as `episodes_of`."""
+    pair = first, second
+    layout, limit = KITCHENS[first.experiment.name](first), first.config.max_episode_steps
+    if not any(map(_relocates, pair)):
+        settings = OvercookedConfig(task=layout, max_episode_steps=limit)
+        return play_pair(settings, first.policy, second.policy, episodes)
+    commanders = [_commander(pair[chefs[0]], chefs, episodes) for chefs in _who_is_commanded(pair)]
+    kinds = tuple("adjacent" if _relocates(team) else PRIMITIVE for team in pair)
+    world = MeetingKitchen(episodes, commanders, layout=layout, actions=kinds, max_episode_steps=limit)
+    with closing(world):
+        unknown = [() if _relocates(team) else ("legal",) for team in pair]
+        return episodes_of(world, MixedTeam([first.policy, second.policy], unknown))
+
+
+def _relocates(team: LoadedPolicy) -> bool:
+    return team.experiment.name == SAMA_OF and parts_of(team.method)[0] != SELF_PLAY
+
+
+def _is_commanded(team: LoadedPolicy) -> bool:
+    return team.experiment.name == SAMA_OF and parts_of(team.method)[0] not in {*UNPLANNED, BLIND}
+
+
+def _who_is_commanded(pair: Sequence[LoadedPolicy]) -> list[tuple[int, ...]]:
+    """Chefs that have a planner, those of one planner together."""
+    if pair[0] is pair[1]:
+        return [tuple(range(NUM_CHEFS))] if _is_commanded(pair[0]) else []
+    return [(chef,) for chef, team in enumerate(pair) if _is_commanded(team)]
+
+
+def _commander(team: LoadedPolicy, chefs: Sequence[int], episodes: int) -> Commander:
+    config = dataclasses.replace(team.config, reflections=0)
+    loop = loop_of(config, parts_of(team.method)[1], EVALUATION_SEED, team.trial_folder)
+    return Commander(loop, chefs, config.round_steps, np.zeros(episodes, int))
