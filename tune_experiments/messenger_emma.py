@@ -10,11 +10,11 @@
 Rows: `game_id` is told each role's entity by number and reads nothing; `emma` reads the manual; `emma_grounding` is
 EMMA with a contrastive loss, not in the paper, that ties sprites to the sentences about them. In
 `emma_movement_grounding` queries also say how a sprite moves, for stage 3, where a message and its decoy have the same
-symbol and the manual tells them apart by their movements alone (`--frames 4` shows every movement). Weights are chosen
-by the win rate in validation games. Columns: training games; `test`, new games in new sentences, where every entity has
-a role that it never has in training; the same with permuted roles, where the manual tells of another game; and beside
-them random play. `test_se` (stage 2) has new games that move as in training. A last table says what games are lost to:
-the enemy, a decoy, the goal without the message, or time.
+symbol and the manual tells them apart by their movements alone (`--frames 4` shows more of them than 3). Weights are
+chosen by the win rate in validation games. Columns: training games; `test`, new games in new sentences, where every
+entity has a role that it never has in training; the same with permuted roles, where the manual tells of another game;
+and beside them random play. `test_se` (stage 2) has new games that move as in training. A last table says what games
+are lost to: the enemy, a decoy, the goal without the message, or time.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 
     def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
-        """What movements in queries add, where that row is trained."""
-        moving = f"{MOVING}{GROUNDED}"
-        return (moving, "emma_grounding") if moving in config.methods else self.compared
+        """What movements in queries add, where both rows are trained."""
+        pair = f"{MOVING}{GROUNDED}", "emma_grounding"
+        return pair if set(pair) <= set(config.methods) else self.compared
 
     def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by PPO."""

@@ -32,7 +32,7 @@ from rl_envs.overcooked.observation import Lossless, SymbolGrid
 from rl_envs.overcooked.relocation import NO_TARGET, REACHES, Relocation
 from rl_envs.overcooked.rules import Outcome, Rules
 from rl_envs.overcooked.text import describe
-from rl_envs.overcooked.words import ACTIONS, FULL, HEADINGS, NOTHING, POT, READY, SOUP, THINGS
+from rl_envs.overcooked.words import ACTIONS, FULL, HEADINGS, NOTHING, POT, READY, SOUP, STAY, THINGS
 
 SOUP_REWARD = 20
 MAX_EPISODE_STEPS = 400
@@ -83,7 +83,7 @@ class Overcooked(World):
         Raises:
             ValueError: an argument out of range, or an invalid kitchen.
         """
-        kinds = (actions, actions) if isinstance(actions, str) else tuple(actions)
+        kinds = tuple(actions) if isinstance(actions, Sequence) and not isinstance(actions, str) else (actions, actions)
         _check(kinds, observations, shaping_steps, max_relocation_steps, max_episode_steps)
         self.kitchen = Kitchen(layout)
         self.max_episode_steps = max_episode_steps
@@ -100,9 +100,10 @@ class Overcooked(World):
         if not self._is_primitive.all():
             (reach,) = set(kinds) - {PRIMITIVE}
             self._relocation = Relocation(self.kitchen, reach, max_relocation_steps)
-            self.action_names = tuple(
-                "row {}, column {}".format(*self.kitchen.place(c)) for c in range(self.kitchen.size)
-            )
+            cells = ["row {}, column {}".format(*self.kitchen.place(c)) for c in range(self.kitchen.size)]
+            if self._is_primitive.any():  # the first six have two meanings
+                cells[: len(ACTIONS)] = [f"{name} / {cell}" for name, cell in zip(ACTIONS, cells, strict=False)]
+            self.action_names = tuple(cells)
             legal = ArraySpec((self.kitchen.size,), "bool", 0, 1, "what the chef can choose")
             self.observation_spec |= {
                 "legal": legal,
@@ -130,7 +131,8 @@ class Overcooked(World):
         if self._relocation is None:
             return self._rules.play(self.state, actions)
         keys, before = self._relocation.actions(self.state, actions), self.state["agent_cells"].copy()
-        keys = np.where(self._is_primitive, actions, keys)
+        moves = np.where(actions < len(ACTIONS), actions, STAY)  # as a cell that cannot be chosen is to stay
+        keys = np.where(self._is_primitive, moves, keys)
         outcome = self._rules.play(self.state, keys)
         self._relocation.settle(self.state, keys, before)
         self.state["targets"][:, self._is_primitive] = NO_TARGET
@@ -246,8 +248,9 @@ def _check_places(kitchen: Kitchen, state: Arrays) -> None:
 def _check(
     kinds: Sequence[str], observations: Sequence[str], shaping_steps: int | None, max_relocation: int, max_episode: int
 ) -> None:
-    if len(kinds) != 2 or set(kinds) - set(ACTION_KINDS) or len(set(kinds) - {PRIMITIVE}) > 1:
-        given = kinds[0] if len(set(kinds)) == 1 else tuple(kinds)
+    relocating = [kind for kind in kinds if kind != PRIMITIVE]
+    if len(kinds) != 2 or any(kind not in ACTION_KINDS for kind in kinds) or relocating[1:] not in ([], relocating[:1]):
+        given = kinds[0] if len(kinds) == 2 and kinds[0] == kinds[1] else tuple(kinds)
         raise ValueError(
             f"actions must be one of {', '.join(ACTION_KINDS)}, or one for each of the two chefs, who cannot relocate "
             f"in different ways; got {given!r}"

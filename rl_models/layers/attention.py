@@ -188,7 +188,7 @@ def shares_of_cells(symbols: Tensor, cells: Tensor, dtype: torch.dtype, shown: T
 
 
 def score_table(queries: Tensor, keys: Tensor) -> Tensor:
-    """Attention scores q k / sqrt(d) of symbols and sentences: queries [V, d] and keys [U, d] -> [V, U] float32."""
+    """Attention scores q k / sqrt(d) of queries and sentences: queries [V, d] and keys [U, d] -> [V, U] float32."""
     return queries @ keys.T / math.sqrt(keys.shape[-1])
 
 
@@ -197,7 +197,7 @@ def attend_to_manual(table: Tensor, symbols: Tensor, shares: Tensor, manual: Ten
 
     Args:
         table: [V, U] float32, as `score_table` returns it, so each score is computed once for all frames.
-        symbols: [K, T, S] int, sprites of K frames with T moments each.
+        symbols: [K, T, S] int, which of the V queries each sprite of K frames with T moments has; mostly its symbol.
         shares: [K, T, S, S] float32, as `shares_of_cells` returns it.
         manual: [K, n] int64, the manual's sentences among the U.
 

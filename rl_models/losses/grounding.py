@@ -100,7 +100,8 @@ def _agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor
     Args:
         scores: [B, T, E, U] float32.
         manual: [B, T, n] int64.
-        symbols: [B, T, E] uint8, 0 for a sprite that is gone.
+        symbols: [B, T, E] int, number of each sprite's query: its symbol, or its symbol with a movement; 0 for a sprite
+            that is gone.
     """
     (shown,) = (symbols.flatten(0, 1) != 0).any(-1).nonzero(as_tuple=True)
     if not len(shown):

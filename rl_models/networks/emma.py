@@ -36,8 +36,8 @@ from rl_models.text.encoder import SentenceEncoder
 MANUAL = "manual"
 SCORES, SENTENCES, SPRITES = "grounding/scores", "grounding/sentences", "grounding/sprites"
 """Extras while gradients are enabled, for losses on grounding: scores of the newest moment's sprites with all U
-sentences of the batch [B, T, N, E, U], the sentences of each manual among them [B, T, N, n], and the numbers of their
-queries [B, T, N, E], which are symbols.
+sentences of the batch [B, T, N, E, U], the sentences of each manual among them [B, T, N, n], and the numbers of the
+sprites' queries [B, T, N, E], 0 for a sprite that is gone.
 """
 
 
@@ -153,7 +153,7 @@ class Emma(EntityNetwork):
         return features, self._extras(table, sprites.queries[:, -1], manual, attention[:, -1], texts) | more
 
     def _queries(self) -> Tensor:
-        """Queries of all symbols [V, d] float32, or with movements [4 V, d]; that of symbol 0 is 0."""
+        """Queries of all symbols [V, d] float32, or of all symbols with each movement [4 V, d]; query 0 is 0."""
         symbols = self.body.symbol_vectors()
         if self.movements is None:
             return symbols

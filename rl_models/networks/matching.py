@@ -79,11 +79,12 @@ class MatchingOptions:
     sharpness: PositiveFloat = 4.0
     """Sharpness of the attention to mentions at the start, above 0; it is learned."""
     sees_names: bool = False
-    """Whether nodes hold the vectors of their names; without them new names are as good as known ones."""
+    """Whether nodes hold the vectors of their names, which say nothing of names that training never showed."""
     unit_words: bool = field(default=True, metadata={"absent_means": False})
-    """Whether vectors of words have length 1, so that words that training never showed match as well as known ones."""
+    """Whether vectors of words have length 1, so that a word that training never showed matches itself as well as a
+    known one does."""
     learns_words: bool = True
-    """Whether the vectors of words are learned; if not, they stay random, and new words are as good as known ones."""
+    """Whether the vectors of words are learned; if not, they stay random."""
     has_two_tables: bool = False
     """Whether documents have a table of words of their own, which takes the comparison of names with words out."""
     reads: Reads = "pairs"

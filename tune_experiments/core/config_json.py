@@ -85,6 +85,7 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
     hints = typing.get_type_hints(cls, include_extras=True)
     names = [field.name for field in dataclasses.fields(cls) if field.init]
     later = {field.name: _absent_means(field) for field in dataclasses.fields(cls) if _came_later(field)}
+    known_later = {name: value for name, value in later.items() if value is not dataclasses.MISSING}
     unknown, missing = sorted(set(data) - set(names)), sorted(set(names) - set(data) - set(later))
     if unknown or missing:
         faults = [f"{what} {', '.join(some)}" for what, some in (("unknown", unknown), ("missing", missing)) if some]
@@ -92,7 +93,7 @@ def config_from_json(cls: type[Config], data: Any, where: str = "config") -> Con
             f"{where} does not fit {cls.__name__} ({'; '.join(faults)}); write it with this version of Concord"
         )
     read = {name: _from_json(hints[name], data[name], f"{where}.{name}") for name in names if name in data}
-    return cls(**later | read)
+    return cls(**known_later | read)
 
 
 def _as_declared_now(cls: type[DataclassInstance], data: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _COMPARED = {
 def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> list[str]:
     """Compare with the preset that has the release's constants."""
     notes = [
-        "the convolution sees three moments of a cell as channels, as the paper says; the release's sees three cells",
+        "the convolution sees the moments of a cell as channels, as the paper says; the release's sees three cells",
         "values are bootstrapped where a fragment ends and advantages standardised; the release cuts and standardises "
         "returns",
     ]

@@ -27,7 +27,8 @@ from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerRunConf
 from tune_experiments.messenger.evaluation import evaluate, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
-"""What the release freezes after the first stage. Learned word vectors go on: later stages have words of their own."""
+"""What the release freezes after the first stage. Learned word vectors go on: later stages have words of their own; so
+do the vectors of movements, since nothing moves in the first stage."""
 
 
 @dataclass(frozen=True, kw_only=True)

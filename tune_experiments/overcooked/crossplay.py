@@ -31,11 +31,13 @@ from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
 NAME, CAPTION = "overcooked_crossplay", "Overcooked, cross-play"
+SELF_PLAY_OF = "overcooked_selfplay"
+"""The experiment of self-play and of populations."""
 METRICS = ("reward", "soups")
 Kitchens = Mapping[str, Callable[[LoadedPolicy], str]]
 """Experiments whose teams can meet -> the kitchen of one of its teams."""
 Meet = Callable[[LoadedPolicy, LoadedPolicy, int], Episodes]
-"""Episodes of one team's chef 0 with another's chef 1; the number is that of the episodes."""
+"""(first team, second team, episodes) -> episodes of the first one's chef 0 with the second one's chef 1."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ def teams_of(
     found = {name: load_policy(folder) for name, folder in zip(_names(folders), folders, strict=True)}
     where = {name: kitchens[team.experiment.name](team) for name, team in found.items()}
     found = {name: team for name, team in found.items() if kitchen in ("", where[name])}
+    if len(limits := {team.config.max_episode_steps for team in found.values()}) > 1:
+        raise UserError(
+            f"teams meet in episodes of one length, and these have {', '.join(map(str, sorted(limits)))} env steps: "
+            "name runs with the same --max-episode-steps"
+        )
     if len(several := {where[name] for name in found}) > 1:
         raise UserError(
             f"teams of different kitchens cannot meet, and these are of {', '.join(sorted(several))}; "
@@ -133,7 +140,7 @@ def trials_of(run: Path, experiments: Collection[str]) -> list[tuple[str, int, P
 def _check_experiment(run: Path, name: str, experiments: Collection[str]) -> None:
     if name not in experiments:
         known = " and ".join(experiments)
-        raise UserError(f"{run} is of {name}, and only teams of {known} act apart and can meet; name a run of those")
+        raise UserError(f"{run} is of {name}, and only teams of {known} can be taken here; name a run of those")
 
 
 def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet: Meet) -> Matrix:

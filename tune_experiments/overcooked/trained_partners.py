@@ -13,7 +13,7 @@ from pathlib import Path
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.overcooked.crossplay import trials_of
+from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, trials_of
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.trial_log import read_metrics
 
@@ -52,12 +52,8 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
     return found
 
 
-OWN = "overcooked_selfplay"
-"""The experiment whose runs are populations."""
-
-
 def _trials(run: Path) -> list[Path]:
-    return [folder for method, _, folder in trials_of(run, (OWN,)) if method == SELF_PLAY]
+    return [folder for method, _, folder in trials_of(run, (SELF_PLAY_OF,)) if method == SELF_PLAY]
 
 
 def _levels(trial: Path, layout: str) -> Iterator[Partner]:

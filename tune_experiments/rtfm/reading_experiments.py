@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,9 +81,12 @@ class ReadingExperiment(Experiment[Run]):
 
     def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
         """Both rows on unseen assignments in the largest room."""
-        trained = (pair for pair in self.compared if set(pair) <= set(config.methods))
-        pair = next(trained, self.compared[0])
+        pair = next(self.pairs_trained(config), self.compared[0])
         return (MainComparison(*pair, "win_rate", column(UNSEEN, max(config.test_sizes))),)
+
+    def pairs_trained(self, config: Run) -> Iterator[tuple[str, str]]:
+        """Pairs of `compared` of which a run trains both rows."""
+        return (pair for pair in self.compared if set(pair) <= set(config.methods))
 
     def deviations(self, config: Run) -> list[str]:
         """Against the preset `paper`."""

@@ -10,6 +10,8 @@ BOTH = ["lossless", "symbols"]
 FORMS = [
     {"max_episode_steps": 30},
     {"layout": "coordination_ring", "actions": "adjacent", "observations": BOTH, "max_episode_steps": 25},
+    {"actions": ["adjacent", "primitive"], "observations": BOTH, "max_episode_steps": 25},
+    {"actions": ["primitive", "any"], "max_episode_steps": 25},
     {"layout": "counter_circuit_o_1order", "actions": "any", "observations": ["symbols"], "max_episode_steps": 25},
     {"layout": "forced_coordination", "shaping": 1.0, "shaping_steps": 40, "bootstrap_at_limit": False},
     {"layout": ["XXXPX", "O1 2S", "XXDXX"], "actions": "any", "max_relocation_steps": 2, "max_episode_steps": 20},

@@ -214,3 +214,19 @@ def test_a_chef_with_the_games_actions_chooses_at_every_step_and_among_six():
         observations, *_, info = world.step(actions)
         assert (info["duration"][:, 1] == 1).all()
     assert waited
+
+
+def test_a_number_beyond_the_games_six_actions_is_to_stay():
+    mixed, plain = (Overcooked(1, layout="cramped_room", actions=("primitive", "adjacent")) for _ in range(2))
+    mixed.reset(0), plain.reset(0)
+    for number in range(6, 4 * WIDTH):
+        for world, action in ((mixed, number), (plain, 4)):
+            world.step(np.array([[action, world.state["agent_cells"][0, 1]]]))
+        for name in ("agent_cells", "headings", "held"):
+            np.testing.assert_array_equal(mixed.state[name], plain.state[name])
+
+
+def test_the_first_actions_of_two_kinds_have_both_names():
+    world = Overcooked(layout="cramped_room", actions=("adjacent", "primitive"))
+    assert world.action_names[0] == "north / row 0, column 0"
+    assert world.action_names[6] == "row 1, column 1"

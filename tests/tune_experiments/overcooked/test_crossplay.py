@@ -137,7 +137,10 @@ def test_what_cannot_meet_is_refused_in_one_sentence(tmp_path, capsys):
     for runs, said in (
         ([run], "needs two trained teams or more, and .* has 1"),
         ([run, other], "of different kitchens cannot meet, and these are of coordination_ring, cramped_room"),
-        ([run, roles], "is of overcooked_roles, and only teams of overcooked_selfplay and sama_overcooked act apart"),
+        (
+            [run, roles],
+            "is of overcooked_roles, and only teams of overcooked_selfplay and sama_overcooked",
+        ),
         ([run, told, "--kitchen", "coordination_ring"], "has 0 in coordination_ring: train further --seeds"),
         ([tmp_path], "is no run folder"),
     ):

@@ -14,7 +14,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm import evaluation
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
-from tune_experiments.rtfm.matching_config import MatchingSettings
+from tune_experiments.rtfm.matching_config import CHANGES, MatchingSettings
 from tune_experiments.rtfm.matching_stages import at_stage, plan
 
 EXPERIMENT = find_experiment("rtfm_matching")
@@ -158,3 +158,28 @@ def test_a_run_of_letters_compares_the_first_pair_of_rows_that_it_trains(methods
     letters = find_experiment("rtfm_rock_paper_scissors")
     (one,) = letters.main_comparisons(dataclasses.replace(letters.presets["laptop"], methods=methods))
     assert (one.method, one.against) == pair
+
+
+@pytest.mark.parametrize("row", CHANGES)
+def test_every_row_of_a_run_from_before_unit_words_is_built_as_it_was_trained(row):
+    stored = config_to_json(SMOKE)
+    stored["matching"] |= {"sees_names": True}
+    stored["matching"].pop("unit_words")
+    config = config_from_json(type(SMOKE), stored)
+    network = plan(config, row, 0).stages[0].plan.build_policy().network
+    assert not network.config.unit_words
+    assert (network.name is None) == (row == "matching_frozen_words")
+
+
+@pytest.mark.parametrize(
+    ("methods", "pairs"),
+    [
+        (("matching", "matching_two_tables"), [("matching_two_tables", "matching")]),
+        (("matching_named", "matching"), [("matching_named", "matching")]),
+        (("matching",), []),
+        (("matching_named", "matching_as_vector"), []),
+    ],
+)
+def test_a_run_compares_an_ablation_with_the_reader_where_both_are_trained(methods, pairs):
+    found = EXPERIMENT.main_comparisons(dataclasses.replace(LAPTOP, methods=methods))
+    assert [(one.method, one.against) for one in found] == pairs

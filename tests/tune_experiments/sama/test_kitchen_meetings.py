@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_envs.overcooked.words import ACTIONS
+from rl_models.planners.rounds import PlanningLoop
 from tests.tune_experiments.overcooked.runs import INTERACT, stubborn_team
 from tune_experiments.overcooked_selfplay import EXPERIMENT as SELF_PLAY
 from tune_experiments.overcooked_selfplay import SMOKE as SELF_PLAY_SMOKE
@@ -54,22 +54,37 @@ def test_a_chef_without_a_planner_sees_what_it_saw_when_it_learned_the_game():
     assert world.state["reached"].all()
 
 
-def test_a_chef_of_the_games_actions_and_one_that_chooses_cells_cook_together():
-    """The first always interacts; the second has its own kind of actions, whatever the first has."""
-    stubborn = loaded(
-        SELF_PLAY,
-        dataclasses.replace(SELF_PLAY_SMOKE, max_episode_steps=STEPS),
-        "selfplay",
-        stubborn_team(SELF_PLAY_SMOKE, INTERACT),
-    )
-    config = dataclasses.replace(SMOKE, max_episode_steps=STEPS)
-    for method in (f"sama-{KITCHEN}", f"mappo-{KITCHEN}"):
-        other = loaded(SAMA, config, method)
-        for pair in ((stubborn, other), (other, stubborn)):
-            found = meet(*pair, 4)
-            assert found["soups"].shape == (4,)
-            assert (found["length"] == STEPS).all()
-    assert len(ACTIONS) < loaded(SAMA, config, f"mappo-{KITCHEN}").policy.policy_head.policy.out_features
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("method", [f"sama-{KITCHEN}", f"mappo-{KITCHEN}"])
+def test_each_chef_has_its_own_kind_of_actions_and_commands_come_to_samas_alone(monkeypatch, place, method):
+    """The chef of self-play interacts at nearly every step, so it stays where it began; the other one walks."""
+    config = dataclasses.replace(SELF_PLAY_SMOKE, max_episode_steps=STEPS)
+    stubborn = loaded(SELF_PLAY, config, "selfplay", stubborn_team(config, INTERACT))
+    other = loaded(SAMA, dataclasses.replace(SMOKE, max_episode_steps=STEPS), method)
+    cells, commands = [], []
+
+    def remember(world, rows, observe=MeetingKitchen._observe):
+        cells.append(world.state["agent_cells"].copy())
+        seen = observe(world, rows)
+        commands.append(seen["commands"].any(-1))
+        return seen
+
+    monkeypatch.setattr(MeetingKitchen, "_observe", remember)
+    found = meet(*((stubborn, other) if place == 0 else (other, stubborn)), 4)
+    assert (found["length"] == STEPS).all()
+    moved = (np.stack(cells[:-1]) != cells[0]).any((0, 1))
+    assert moved.tolist() == [place == 1, place == 0]
+    commanded = np.stack(commands[:-1]).any((0, 1))
+    assert commanded.tolist() == [chef != place and method.startswith("sama") for chef in range(2)]
+
+
+def test_planners_plan_the_episode_that_is_played_and_no_other(monkeypatch):
+    begun = []
+    begin = PlanningLoop.begin
+    monkeypatch.setattr(PlanningLoop, "begin", lambda loop, states: begun.append(len(states)) or begin(loop, states))
+    team = loaded(SAMA, dataclasses.replace(SMOKE, max_episode_steps=STEPS), f"sama-{KITCHEN}")
+    meet(team, team, 3)
+    assert begun == [3]
 
 
 @pytest.mark.long

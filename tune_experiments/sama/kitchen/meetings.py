@@ -25,7 +25,7 @@ from rl_models.planners.plans import Plan
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.overcooked.crossplay import Kitchens, MixedTeam, play_pair
+from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, Kitchens, MixedTeam, play_pair
 from tune_experiments.overcooked.evaluation import episodes_of
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.kitchen.evaluation import EVALUATION_SEED
@@ -33,7 +33,7 @@ from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, CommandedKitchen
 from tune_experiments.sama.kitchen.trials import BLIND, SELF_PLAY, UNPLANNED, parts_of
 from tune_experiments.sama.planning import loop_of
 
-SELF_PLAY_OF, SAMA_OF = "overcooked_selfplay", "sama_overcooked"
+SAMA_OF = "sama_overcooked"
 KITCHENS: Kitchens = {
     SELF_PLAY_OF: lambda team: str(team.config.task),
     SAMA_OF: lambda team: parts_of(team.method)[1],
@@ -59,7 +59,11 @@ class Commander:
 
 
 class MeetingKitchen(CommandedKitchen):
-    """Kitchens with planners in them: chefs without one have nothing to reach, and see no command."""
+    """Kitchens with planners in them: chefs without one have nothing to reach, and see no command.
+
+    Planners command in the first episode of each kitchen; nobody plays a second one. Their rounds and memories are not
+    part of the state, so a snapshot does not hold them.
+    """
 
     def __init__(self, num_worlds: int, commanders: Sequence[Commander], **arguments: Any) -> None:
         """Prepare the kitchens.
@@ -75,13 +79,14 @@ class MeetingKitchen(CommandedKitchen):
 
     def _begin(self, rows: Array) -> None:
         super()._begin(rows)
-        self.state["reached"][rows] = ~self._is_commanded
-        for one in self._commanders:
-            self._follow(one, one.loop.begin({row: self.in_words(row) for row in rows.tolist()}))
+        first = rows[self.chance.episode[rows] == 0].tolist()
+        self.state["reached"][rows] = True
+        for one in self._commanders if first else ():
+            self._follow(one, one.loop.begin({row: self.in_words(row) for row in first}))
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         result = super()._advance(actions, recorded)
-        is_playing = ~(result[1] | result[2])
+        is_playing = ~(result[1] | result[2]) & (self.chance.episode == 0)
         for one in self._commanders:
             one.in_round += 1
             reached = self.state["reached"]
