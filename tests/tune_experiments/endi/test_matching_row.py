@@ -73,5 +73,8 @@ def test_the_run_says_before_it_begins_whether_dividing_is_expected_to_help():
     experiment = find_experiment("endi_rtfm")
     (ours,) = experiment.main_comparisons(dataclasses.replace(LAPTOP, methods=("matching", *DIVIDED)))
     assert (ours.method, ours.against) == ("endi_dis_matching", "matching")
+    weak = ("matching", "endi_dis_weak_modelling_matching")
+    (weaker,) = experiment.main_comparisons(dataclasses.replace(LAPTOP, methods=weak))
+    assert (weaker.method, weaker.against) == weak[::-1]
     (papers,) = experiment.main_comparisons(dataclasses.replace(LAPTOP, methods=("matching", "txt2pi", "endi_dis")))
     assert (papers.method, papers.against) == ("endi_dis", "txt2pi")
