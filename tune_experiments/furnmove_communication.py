@@ -2,6 +2,7 @@
 
     python tune_experiments/furnmove_communication.py                             # trains a small team, then listens
     python tune_experiments/furnmove_communication.py --team runs/furnmove_sync_laptop   # listens to a trained team
+    python tune_experiments/furnmove_communication.py --team pretrained/furnmove_sync    # to one that the package has
     python tune_experiments/furnmove_communication.py --preset smoke              # under 2 minutes, learns nothing
 
 In every env step agents exchange two messages, each a mixture of two symbols. This script plays the test episodes and
@@ -20,7 +21,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
 from tune_experiments.launch.experiment import Experiment, main
-from tune_experiments.play.loading import LoadedPolicy, load_policy
+from tune_experiments.play.loading import LoadedPolicy, load_policy, stored_path
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.results.intervals import BOOTSTRAP, Interval
@@ -90,8 +90,7 @@ class CommunicationConfig:
             raise UserError(
                 "--training.methods must be one method whose agents talk, such as marginal or sync_13_cordial"
             )
-        if self.team:
-            object.__setattr__(self, "team", os.path.abspath(self.team))
+        object.__setattr__(self, "team", stored_path(self.team))
 
     @property
     def budget_env_steps(self) -> int:

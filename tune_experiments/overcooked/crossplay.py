@@ -24,7 +24,7 @@ from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.overcooked.evaluation import episodes_of
-from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, in_package, load_policy
 from tune_experiments.results.intervals import interval_over_episodes
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
@@ -127,6 +127,7 @@ def trials_of(run: Path, experiments: Collection[str]) -> list[tuple[str, int, P
     Raises:
         UserError: no run, or one of another experiment.
     """
+    run = in_package(run)
     if (run / CHECKPOINTS).is_dir():
         loaded = load_policy(run)
         _check_experiment(run, loaded.experiment.name, experiments)

@@ -11,6 +11,7 @@ of theirs.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -209,7 +210,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
     Raises:
         UserError: there is none.
     """
-    path = _in_package(path)
+    path = in_package(path)
     if path.name.startswith("checkpoint_"):
         return path
     for folder in [path, *_trials_of(path, allow)]:
@@ -221,7 +222,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
     )
 
 
-def _in_package(path: Path) -> Path:
+def in_package(path: Path) -> Path:
     """Where a team of the package lies, for `pretrained/NAME` where the present folder has no such path.
 
     Raises:
@@ -233,6 +234,13 @@ def _in_package(path: Path) -> Path:
     if path.name not in known:
         raise UserError(f"the package brings no team {path.name!r}; it has {', '.join(known)}")
     return PRETRAINED / path.name
+
+
+def stored_path(team: str) -> str:
+    """The path of a team as a run stores it, which is opened from other folders: absolute, or a name of the package."""
+    path = Path(team)
+    is_of_package = path.parts[:1] == (PRETRAINED.name,) and not path.exists()
+    return team if is_of_package or not team else os.path.abspath(os.path.expanduser(team))
 
 
 def _trials_of(run: Path, allow: Sequence[str]) -> list[Path]:

@@ -9,7 +9,7 @@ from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
-from tune_experiments.play.loading import PRETRAINED
+from tune_experiments.play.loading import PRETRAINED, stored_path
 from tune_experiments.play.pretrained import (
     MOST_BYTES,
     PEOPLES_CARD,
@@ -92,3 +92,12 @@ def test_two_hundred_episodes_agree_with_the_interval_of_its_card(name):
             assert row["ci_low"] - margin <= np.mean(values) <= row["ci_high"] + margin, row["world"]
             checked += 1
     assert checked
+
+
+def test_a_run_stores_a_team_of_the_package_by_name_and_any_other_by_its_whole_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert stored_path(f"pretrained/{NAMES[0]}") == f"pretrained/{NAMES[0]}"
+    assert stored_path("runs/one") == str(tmp_path / "runs/one")
+    assert stored_path("") == ""
+    (tmp_path / "pretrained" / "mine").mkdir(parents=True)
+    assert stored_path("pretrained/mine") == str(tmp_path / "pretrained/mine")

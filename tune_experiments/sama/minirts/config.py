@@ -10,11 +10,12 @@ from pydantic import NonNegativeInt, PositiveInt
 from rl_envs.minirts.opponents import opponent_of
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.play.loading import stored_path
 from tune_experiments.red.config import RedConfig
 from tune_experiments.sama.minirts.domain import game_of
 from tune_experiments.sama.minirts.planned_rts import Sight
 from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.planner_config import PlannerConfig, absolute
+from tune_experiments.sama.planner_config import PlannerConfig
 
 RtsRow: TypeAlias = Literal["scripted_2", "scripted_3", "learned_2", "learned_3"]
 Test: TypeAlias = Literal[
@@ -65,7 +66,7 @@ class RtsConfig(PlannerConfig):
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        object.__setattr__(self, "team", self.team if self.team.startswith("pretrained/") else absolute(self.team))
+        object.__setattr__(self, "team", stored_path(self.team))
         check_some(self, "tests")
         if self.min_round_steps > self.round_steps:
             raise UserError(
