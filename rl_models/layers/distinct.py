@@ -10,6 +10,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+_BITS = 62
+"""Bits of a number in which columns of a row are packed."""
+
 
 def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
     """Distinct row numbers in order, and which of them each entry is, as `unique(return_inverse=True)`.
@@ -72,10 +75,6 @@ def _packed(table: Tensor) -> tuple[Tensor, Tensor]:
             which = which * base + column
         found, which = which.unique(return_inverse=True)  # type: ignore[no-untyped-call]
     return _first(table, which, len(found)), which
-
-
-_BITS = 62
-"""Bits of a number in which columns are packed."""
 
 
 def _in_order(table: Tensor) -> tuple[Tensor, Tensor, Tensor]:

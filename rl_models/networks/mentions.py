@@ -23,8 +23,8 @@ Things are compared group by group, as products of matrices. A group is a docume
 in however many frames, or a frame, whichever gives fewer pairs.
 
 Three ablations. With `unit_words=False` vectors of words keep the length that training gives them. Two take one
-comparison out: with a table of its own for documents, (2) compares vectors that no training has
-made equal. `reads="vector"` leaves only e_n . e_m of (6); nodes get the words around their mention as vectors instead:
+comparison out: with a table of its own for documents, (2) compares vectors that no training has made equal, and
+`reads="vector"` leaves only e_n . e_m of (6); nodes get the words around their mention as vectors instead:
 
        c_o(n) = sum over j of a[n, j] E[j + o],   o = -R .. R                                            (7)
 """
@@ -37,7 +37,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.distinct import distinct
 from rl_models.networks.texts import Encoded, EncodedTexts
 
 Reads = Literal["pairs", "vector"]
@@ -94,7 +93,7 @@ class Groups:
             num_things: Q, number of things.
         """
         if shown.device.type == "cpu":  # elsewhere the host would wait for the number of groups
-            keys, of_frames = distinct(rows[:, None] * num_things + shown, 0)
+            keys, of_frames = (rows[:, None] * num_things + shown).unique(return_inverse=True)  # type: ignore[no-untyped-call]
             documents, group = keys.div(num_things, rounding_mode="floor").unique_consecutive(return_inverse=True)
             count = group.bincount()
             size = int(count.max())

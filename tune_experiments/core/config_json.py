@@ -2,8 +2,8 @@
 
 Pydantic reads the values, strictly. The dataclasses around them are read here: all their fields have defaults, and yet
 a field that is missing in a file is an error, unless it came later than the file: then it has its default, or what its
-metadata say that files from before mean (`absent_means`). Never pickle: a configuration can be
-read from a stranger's folder. This file must not know about any experiment.
+metadata say that files from before mean (`absent_means`). Never pickle: a configuration can be read from a stranger's
+folder. This file must not know about any experiment.
 """
 
 from __future__ import annotations
