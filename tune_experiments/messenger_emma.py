@@ -42,6 +42,7 @@ from tune_experiments.messenger.trials import plan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
+from tune_experiments.results.main_comparison import first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
@@ -88,8 +89,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
         """What movements in queries add, where both rows are trained."""
-        pair = f"{MOVING}{GROUNDED}", "emma_grounding"
-        return pair if set(pair) <= set(config.methods) else self.compared
+        return first_trained([(f"{MOVING}{GROUNDED}", "emma_grounding")], config.methods) or self.compared
 
     def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by PPO."""

@@ -18,7 +18,6 @@ of txt2pi after its whole curriculum (table 3); its budget is 250 million frames
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
-from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.rtfm import matching_stages as stages
@@ -78,9 +77,8 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
     def main_comparisons(self, config: MatchingRtfmConfig) -> Sequence[MainComparison]:
         """An ablation against the reader, on new names; none where the reader is trained alone."""
         names = column(stages.NEW_NAMES, config.task.size)
-        return tuple(
-            MainComparison(*pair, "win_rate", names) for pair in itertools.islice(self.pairs_trained(config), 1)
-        )
+        pair = first_trained(self.compared, config.methods)
+        return (MainComparison(*pair, "win_rate", names),) if pair else ()
 
     def deviations(self, config: MatchingRtfmConfig) -> list[str]:
         """Nothing here is of the paper but the game."""

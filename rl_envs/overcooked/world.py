@@ -161,9 +161,8 @@ class Overcooked(World):
             cells = state["agent_cells"] if self._relocation is None else self._relocation.appearance(state)
             observations["symbols"] = self._symbols.observe(state, cells)
         if self._relocation is not None:
-            is_action = np.arange(self.kitchen.size) < len(ACTIONS)
-            cells = self._relocation.legal[state["agent_cells"]]
-            observations["legal"] = np.where(self._is_primitive[:, None], is_action, cells)
+            legal = observations["legal"] = self._relocation.legal[state["agent_cells"]]
+            legal[:, self._is_primitive] = np.arange(self.kitchen.size) < len(ACTIONS)
             observations["decides"] = self._relocation.decides(state)
         return observations
 

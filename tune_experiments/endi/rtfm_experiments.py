@@ -23,7 +23,7 @@ from tune_experiments.messenger import tables as stage_tables
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
-from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE
@@ -70,8 +70,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         title = f"{self.caption}, stage {stage}"
         compared = self.compared
         if all(map(on_matching, config.methods)):
-            trained = (pair for pair in MATCHING_COMPARED if set(pair) <= set(config.methods))
-            compared = next(trained, MATCHING_COMPARED[0])
+            compared = first_trained(MATCHING_COMPARED, config.methods) or MATCHING_COMPARED[0]
         return (MainComparison(*compared, "win_rate", f"stage_{stage}_eval", table=title),)
 
     def check(self, config: EndiRtfmConfig) -> None:

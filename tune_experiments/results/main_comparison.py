@@ -8,14 +8,14 @@ All other orderings are exploratory. This file must not know an experiment.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
-__all__ = ["AFTER", "BEFORE", "MainComparison", "with_verdicts"]
+__all__ = ["AFTER", "BEFORE", "MainComparison", "first_trained", "with_verdicts"]
 
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
@@ -121,3 +121,8 @@ def _in_words(difference: Interval, first: int, second: int) -> str:
     if difference.low is not None and difference.high is not None:
         return f"Welch [{difference.low:.3f}, {difference.high:.3f}], {seeds}"
     return f"Welch gives no interval, for the seeds of each are equal ({seeds})"
+
+
+def first_trained(pairs: Sequence[tuple[str, str]], methods: Collection[str]) -> tuple[str, str] | None:
+    """The first of some pairs of rows of which a run trains both; None if there is none."""
+    return next((pair for pair in pairs if set(pair) <= set(methods)), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
-from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm import figures, stages
@@ -81,12 +81,8 @@ class ReadingExperiment(Experiment[Run]):
 
     def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
         """Both rows on unseen assignments in the largest room."""
-        pair = next(self.pairs_trained(config), self.compared[0])
+        pair = first_trained(self.compared, config.methods) or self.compared[0]
         return (MainComparison(*pair, "win_rate", column(UNSEEN, max(config.test_sizes))),)
-
-    def pairs_trained(self, config: Run) -> Iterator[tuple[str, str]]:
-        """Pairs of `compared` of which a run trains both rows."""
-        return (pair for pair in self.compared if set(pair) <= set(config.methods))
 
     def deviations(self, config: Run) -> list[str]:
         """Against the preset `paper`."""
