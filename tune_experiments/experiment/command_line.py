@@ -57,6 +57,9 @@ class RunOptions:
     device: DeviceChoice = "auto"
     """Where networks act, learn and are tested: auto, on a GPU if there is one; cpu, on no GPU; or cuda, on a GPU or
     not at all."""
+    max_concurrent_trials: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Largest number of trials that train at the same time, at least 1 (None: as many as the CPUs and GPUs of the
+    cluster can hold)."""
     search: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Try N settings of the search space with each method and rank them by validation (None: no search)."""
     search_by: Literal["random", "grid", "asha", "pbt"] = "random"
@@ -136,6 +139,8 @@ def check_options(options: RunOptions) -> None:
     """
     if not options.seeds or len(set(options.seeds)) < len(options.seeds):
         raise UserError(f"--seeds needs one or more different whole numbers, not {list(options.seeds)}")
+    if options.max_concurrent_trials is not None and options.max_concurrent_trials < 1:
+        raise UserError(f"--max-concurrent-trials must be at least 1, not {options.max_concurrent_trials}")
     if options.search is not None and options.search < 1:
         raise UserError(f"--search must be at least 1, not {options.search}")
     if options.search_seed < 0:

@@ -56,6 +56,7 @@ class Experiment(BaseExperiment[Config]):
         seeds: Sequence[int] | None = None,
         config: Config | None = None,
         device: DeviceChoice = "auto",
+        max_concurrent_trials: int | None = None,
         callbacks: Sequence[Callback] = (),
         **overrides: Any,
     ) -> Run[Config]:
@@ -69,6 +70,7 @@ class Experiment(BaseExperiment[Config]):
             seeds: one run of training each; by default the experiment's.
             config: the whole configuration, in place of a preset's.
             device: where networks act, learn and are tested: `auto` on a GPU if there is one; `cpu`; or `cuda`.
+            max_concurrent_trials: largest number of trials at the same time; None: as many as the cluster can hold.
             callbacks: called at validations, checkpoints and the end, in this process; they are never stored.
             overrides: fields of the configuration, nested ones by dotted path (`**{"learner.gamma": 0.9}`), and the
                 options of a search, named as on the command line (`search=12, search_by="asha"`).
@@ -89,6 +91,7 @@ class Experiment(BaseExperiment[Config]):
             out=None if out is None else Path(out),
             seeds=self.seeds if seeds is None else tuple(seeds),
             device=device,
+            max_concurrent_trials=max_concurrent_trials,
             **searching,
         )
         check_options(options)

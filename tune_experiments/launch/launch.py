@@ -191,7 +191,7 @@ class _Session(Generic[Config]):
         with ray_cluster() as ray, self.experiment.shared(self.config):
             device, most_gpus = self.options.device, max(one.gpus for one in workers)
             at_once = check_capacity(ray, max(one.cpus for one in workers), most_gpus, device)
-            concurrent = min(at_once, len(requests))
+            concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
             has_gpus = gpus_of_cluster(ray, device)
             self.console.print(cost(list(plans.values()), concurrent), highlight=False)
             uri = self.sync.uri if self.sync else None

@@ -76,6 +76,7 @@ def test_every_field_is_a_flag_by_its_dotted_path_with_dashes_or_underscores():
         ("--learner.betas 1", "--learner.betas must be 2 values (a number, a number), not '1'"),
         ("--learner.shared yes", "--learner.shared takes no value, not 'yes'"),
         ("--preset huge", "--preset must be one of smoke, laptop, paper, not 'huge'"),
+        ("--max-concurrent-trials 0", "--max-concurrent-trials must be at least 1, not 0"),
         ("--seeds 1 1", "--seeds needs one or more different whole numbers"),
         ("train", "'train' belongs to no flag"),
     ],

@@ -241,6 +241,19 @@ def test_a_run_with_device_cpu_refuses_the_gpu_in_its_own_process_and_for_its_tr
         ray_cluster.check_capacity(Cluster(), 1, 5.0)
 
 
+@pytest.mark.parametrize(("most", "expected"), [([], 6), (["--max-concurrent-trials", "2"], 2)])
+def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, monkeypatch, most, expected):
+    class Cluster:
+        def cluster_resources(self):
+            return {"CPU": 16.0}
+
+    asked = []
+    monkeypatch.setattr(launch, "ray_cluster", lambda: contextlib.nullcontext(Cluster()))
+    monkeypatch.setattr(launch, "run_trials", lambda requests, budgets, concurrent, *_: asked.append(concurrent) or {})
+    main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "run"), "--seeds", "0", "1", "2", *most])
+    assert asked == [expected]
+
+
 @pytest.mark.parametrize(
     ("workers", "has_gpus", "trials", "expected"),
     [
