@@ -2,8 +2,9 @@
 
 Attention shows whether sprites find the sentences about them (EMMA, section 4): means by the sprite that looks and the
 entity that a sentence is about, over the starts of many episodes, in training games and in new games. A square that is
-never seen stays grey. The episode is the one that `record_episode` would show of those that begin at one seed. Its
-frames are the grid, the manual, and beside each sentence how much each sprite looks at it.
+never seen stays grey. The episode is the one that `record_episode` would show of those that begin at one seed, and a
+second one is an episode that the team does not win. Their frames are the grid, the manual, and beside each sentence how
+much each sprite looks at it; the last one says how the episode ended.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rl_envs.messenger import render
 from rl_envs.messenger.corpus import TEXT_SPLITS
 from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.endings import ENDINGS
 from rl_envs.messenger.render import Scene
 from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY, MOVEMENTS, ROLES
 from rl_envs.messenger.world import Messenger
 from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
+from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, failed_episode, steps_of_episode
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.plots.figures import FAINT, REMARK, new_figure, save
@@ -50,9 +53,12 @@ def _name(method: str) -> str:
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """One of each row's first seed, with the attention of its sprites if it reads."""
+    """Of each row's first seed one that it wins and one that it does not, and the attention of its sprites."""
     for method, policy in trained_teams(trials):
         yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
+        failed = failed_episode(policy, SEED)
+        if failed is not None:
+            yield write_gif(_frames(policy, SEED, failed), out / f"videos/{method}_failed.gif", _FRAME_SECONDS)
         if method != "game_id":
             yield draw_attention(policy, out / f"plots/attention_{method}.png")
 
@@ -117,12 +123,19 @@ def _mean_by_pair(looks: np.ndarray, about: np.ndarray, weights: np.ndarray) -> 
 
 def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
-    return [render.draw(scene, caption=caption) for scene, caption in watch_reading(policy, seed)]
+    return _frames(policy, seed, chosen_episode(policy, seed))
 
 
-def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[tuple[Scene, str]]:
-    """What is shown before each choice with what was attended to then, and after the last; and a caption for each."""
-    index = chosen_episode(policy, seed)
+def _frames(policy: LoadedPolicy, seed: int, index: int) -> list[np.ndarray]:
+    return [render.draw(scene, caption=caption) for scene, caption in watch_reading(policy, seed, index)]
+
+
+def watch_reading(policy: LoadedPolicy, seed: int, index: int) -> list[tuple[Scene, str]]:
+    """What is shown in world `index` before each choice with what was attended to then, and after the last one.
+
+    Returns:
+        moments, and a caption for each.
+    """
     world = candidate_worlds(policy)
     assert isinstance(world, Messenger)
     with policy.showing_attention():
@@ -131,12 +144,19 @@ def watch_reading(policy: LoadedPolicy, seed: int = SEED) -> list[tuple[Scene, s
 
 def _moments(policy: LoadedPolicy, world: Messenger, seed: int, index: int) -> Iterator[tuple[Scene, str]]:
     steps = steps_of_episode(policy, world, seed, index)
+    info: dict[str, Any] = {}
     seen, reward = world.scene(index), 0.0
-    for number, (actions, rewards, *_) in enumerate(steps, start=1):
+    for number, (actions, rewards, _, info) in enumerate(steps, start=1):  # noqa: B007
         scene = dataclasses.replace(seen, attention=_attention(policy, index, len(seen.sprites)))
         yield scene, f"{policy.method}, step {number}: chooses {world.action_names[actions[index, 0]]}"
         seen, reward = world.scene(index), float(rewards[index, 0])
-    yield seen, f"{policy.method}, the end: reward {reward:+.1f}"
+    yield seen, f"{policy.method}, the end: {_ending(info, index)}, reward {reward:+.1f}"
+
+
+def _ending(info: dict[str, Any], index: int) -> str:
+    """`won`, or what world `index` was lost to, in words."""
+    place = list(info["done_worlds"]).index(index)
+    return next((name.replace("_", " ") for name in ENDINGS if info["episode"][name][place]), "won")
 
 
 def _attention(policy: LoadedPolicy, index: int, sprites: int) -> list[list[float]]:

@@ -92,8 +92,18 @@ def candidate_worlds(policy: LoadedPolicy) -> World:
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
     """Of the episodes that the team solves, the one of middle length: neither luck nor wandering."""
     length, solved = _play(policy, candidate_worlds(policy), seed)
-    wins = np.flatnonzero(solved)
-    return int(wins[np.argsort(length[wins])[len(wins) // 2]]) if wins.size else 0
+    return _of_middle_length(length, solved) if solved.any() else 0
+
+
+def failed_episode(policy: LoadedPolicy, seed: int) -> int | None:
+    """Of the episodes that the team does not solve, the one of middle length; None if it solves all of them."""
+    length, solved = _play(policy, candidate_worlds(policy), seed)
+    return None if solved.all() else _of_middle_length(length, ~solved)
+
+
+def _of_middle_length(length: np.ndarray, among: np.ndarray) -> int:
+    rows = np.flatnonzero(among)
+    return int(rows[np.argsort(length[rows])[len(rows) // 2]])
 
 
 def _play(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:

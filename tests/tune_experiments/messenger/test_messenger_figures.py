@@ -1,6 +1,7 @@
-"""Films of EMMA: the manual with what each sprite looks at, for teams that read one."""
+"""Videos of EMMA: the manual with what each sprite looks at, for teams that read one."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from tune_experiments.messenger.figures import (
     watch_reading,
 )
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import record_episode
+from tune_experiments.play.recording import SEED, chosen_episode, failed_episode, record_episode
 
 EXPERIMENT = find_experiment("messenger_emma")
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -41,7 +42,7 @@ def untrained(row):
 @pytest.mark.parametrize("row", ["emma", "game_id"])
 def test_an_episode_is_watched_with_what_each_sprite_attends_to(row):
     policy = untrained(row)
-    moments = watch_reading(policy)
+    moments = watch_reading(policy, SEED, chosen_episode(policy, SEED))
     assert not policy.policy.network.shows_attention
     for scene, caption in moments[:-1]:
         assert "chooses" in caption
@@ -51,8 +52,16 @@ def test_an_episode_is_watched_with_what_each_sprite_attends_to(row):
             np.testing.assert_allclose(attention.sum(1), 1, atol=1e-5)
         else:
             assert not attention.size
-    assert "the end: reward" in moments[-1][1]
+    assert re.search(r"the end: (won|lost to [a-z ]+), reward [+-]", moments[-1][1])
     assert len(moments) == len(record_episode(untrained(row)))
+
+
+@pytest.mark.long
+def test_a_run_shows_an_episode_that_the_team_does_not_win_and_what_it_is_lost_to():
+    policy = untrained("game_id")
+    index = failed_episode(policy, SEED)
+    caption = watch_reading(policy, SEED, index)[-1][1]
+    assert "lost to" in caption and "reward -1.0" in caption
 
 
 def test_attention_is_averaged_over_who_looks_and_whom_a_sentence_tells_of():
@@ -83,7 +92,7 @@ def test_attention_is_a_picture(tmp_path):
 
 @pytest.mark.long
 def test_frames_are_of_one_size_and_attention_shows_in_them():
-    scene, caption = watch_reading(untrained("emma"))[0]
+    scene, caption = watch_reading(untrained("emma"), SEED, 0)[0]
     plain, shown = (
         render.draw(dataclasses.replace(scene, attention=attention), caption=caption)
         for attention in ((), scene.attention)
