@@ -149,6 +149,8 @@ class MessengerRunConfig(
 class MessengerConfig(MessengerRunConfig):
     """One run of EMMA's experiment."""
 
+    learner: MessengerLearnerConfig = field(default_factory=lambda: MessengerLearnerConfig(learning_rate=3e-3))
+    """How all rows learn, with one number for each stage in a triple."""
     methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
     """Rows of the table, each a method that is trained: game_id, emma, emma_grounding, emma_movement_grounding."""
 
