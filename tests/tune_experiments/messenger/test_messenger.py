@@ -226,7 +226,7 @@ def test_the_last_table_says_what_games_are_lost_to():
 def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
     laptop = deviations(PRESETS["laptop"], REFERENCE)
     assert "row emma_grounding: a contrastive grounding loss of weight 1; the paper has none" in laptop
-    for said in ("sentences are our own", "built-in word vectors", "learning rate: 0.001, the release has 5e-05"):
+    for said in ("sentences are our own", "built-in word vectors", "learning rate: 0.003, the release has 5e-05"):
         assert any(said in note for note in laptop), said
     assert "stages: 1, the release has 1 2 3" in laptop
     assert not any("later stage" in note for note in laptop)
