@@ -121,7 +121,7 @@ TASKS = {
         0.65,
         10_000,
         _validation_games,
-        {},
+        {"matching.learner.learning_rate": 2.5e-3, "matching.learner.num_epochs": 4},
     ),
 }
 _CHOSEN: dict[str, Any] = {"runs": Path("bench_runs"), "seeds": QUOTED, "tasks": tuple(TASKS)}
