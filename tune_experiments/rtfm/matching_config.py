@@ -38,7 +38,7 @@ CHANGES: dict[MatchingRow, dict[str, Any]] = {
 def matching_learner(**changes: Any) -> LearnerConfig:
     """PPO of the mention-matching reader: three passes over minibatches of 512 env steps."""
     learner = LearnerConfig(
-        learning_rate=1.5e-3,
+        learning_rate=3e-3,
         num_epochs=3,
         num_minibatches=8,
         value_coef=0.5,

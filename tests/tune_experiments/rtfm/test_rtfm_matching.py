@@ -45,7 +45,7 @@ def test_only_the_first_stage_has_the_budget_and_the_learning_rate_of_the_beginn
     stages = plan(ALL, "matching", 0).stages
     assert [stage.plan.budget_env_steps for stage in stages] == [400_000, *[300_000] * 4]
     rates = [stage.plan.optimiser.learning_rate.at(Progress()) for stage in stages]
-    np.testing.assert_allclose(rates, [1.5e-3, *[1e-3] * 4])
+    np.testing.assert_allclose(rates, [3e-3, *[1e-3] * 4])
 
 
 def test_every_weight_is_handed_on_to_every_game_and_room():
