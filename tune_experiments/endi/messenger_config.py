@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import PositiveInt
 
 from rl_models.networks.txt2pi import SilgConfig
+from rl_models.rllib.workers import Workers
 from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig
 
@@ -21,6 +22,7 @@ PAPER_ROWS: tuple[RowName, ...] = ("emma", "silg", *PAPER_DIVISIONS)
 @dataclass(frozen=True, kw_only=True)
 class EndiMessengerConfig(
     MessengerRunConfig,
+    workers=Workers(worlds_per_runner=128, fragment_length=16),
     first_stage_env_steps=300_000,
     first_stage_validate_every_env_steps=20_000,
     first_stage_checkpoint_every_env_steps=60_000,
@@ -34,6 +36,8 @@ class EndiMessengerConfig(
     learner: MessengerLearnerConfig = field(
         default_factory=lambda: MessengerLearnerConfig(
             joint_ratio=False,
+            learning_rate=3e-3,
+            num_minibatches=(8, 8, 8),
             gamma=(0.99, 0.99, 0.99),
             # With 0.2, which reads best alone, two agents never find each other.
             entropy_coef=(0.05, 0.05, 0.05),
