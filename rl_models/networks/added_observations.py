@@ -12,6 +12,7 @@ Texts and messages come from the network's `Speech`. Each distinct text travels 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -47,7 +48,13 @@ def noise_shape(network: TeamNetwork, obs: Mapping[str, Any]) -> tuple[int, ...]
         network: any network.
         obs: present observations, name -> [B, N, ...].
     """
-    return network.noise_shape(obs) if isinstance(network, DrawsNoise) else None
+    return network.noise_shape(obs) if _draws_noise(type(network)) else None  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _draws_noise(kind: type) -> bool:
+    """Whether networks of a class draw noise; asked once a class, since a protocol answers slowly."""
+    return issubclass(kind, DrawsNoise)
 
 
 def with_noise(

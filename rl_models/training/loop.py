@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import nn
 
 from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, Objective
 from rl_models.algorithms.optimiser import (
@@ -119,17 +118,13 @@ class Learner:
     def _step(self) -> Statistics:
         self.learners.sum_gradients(self._trainable)
         rate = set_learning_rate(self.optimiser, self.settings, self.progress)
-        norm, is_finite = clip_gradients(self.settings, gradients_of(self.policy))
+        gradients = [weight.grad for weight in self._trainable if weight.grad is not None]
+        norm, is_finite = clip_gradients(self.settings, gradients)
         step_if_finite(self.optimiser, is_finite)
         self.progress.updates += 1
         self.objective.after_step(self.policy, self.progress)
         skipped = (~is_finite).float()
         return {"learner/gradient_norm": norm, "schedule/learning_rate": rate, "learner/skipped_update": skipped}
-
-
-def gradients_of(module: nn.Module) -> list[torch.Tensor]:
-    """Gradients of a module's parameters, in order."""
-    return [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
 
 
 def count_progress(progress: Progress, batch: Batch, over_learners: OverLearners = alone) -> None:
