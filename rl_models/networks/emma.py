@@ -39,6 +39,11 @@ SCORES, SENTENCES, SPRITES = "grounding/scores", "grounding/sentences", "groundi
 sentences of the batch [B, T, N, E, U], the sentences of each manual among them [B, T, N, n], and the numbers of the
 sprites' queries [B, T, N, E], 0 for a sprite that is gone.
 """
+MOVEMENT_FITS, MOVED = "grounding/movement_fits", "grounding/moved"
+"""Extras of queries with movements while gradients are enabled: for each sprite of the newest moment and each movement
+the log-sum-exp of the scores of its symbol with that movement over its own manual [B, T, N, E, 3], and how it was seen
+to move [B, T, N, E], 0 for a sprite that is gone.
+"""
 
 
 @dataclass(frozen=True)
@@ -192,11 +197,21 @@ class Emma(EntityNetwork):
         if torch.is_grad_enabled():
             scores = nn.functional.embedding(queries.long(), table)
             extras |= {SCORES: scores, SENTENCES: manual, SPRITES: queries}
+            if self.movements is not None:
+                extras |= self._movement_extras(table, queries, manual)
         if self.shows_attention:
             extras["attention/manual"] = attention * (queries != 0)[..., None]
             for name in ("key_words", "value_words"):
                 extras[f"attention/{name}"] = texts.of_frames(name).unflatten(0, manual.shape)
         return extras
+
+    def _movement_extras(self, table: Tensor, queries: Tensor, manual: Tensor) -> dict[str, Tensor]:
+        """`MOVEMENT_FITS` [K, E, 3] and `MOVED` [K, E] of the newest moment's sprites."""
+        symbols, moved = queries % self.body.symbols.num_embeddings, queries // self.body.symbols.num_embeddings
+        others = symbols[..., None] + self.body.symbols.num_embeddings * torch.arange(1, MOVEMENTS, device=table.device)
+        place = others[..., None] * table.shape[1] + manual[:, None, None]
+        fits = table.flatten().gather(0, place.flatten()).view(place.shape).logsumexp(-1)
+        return {MOVEMENT_FITS: fits, MOVED: moved}
 
 
 ROLES = "roles"

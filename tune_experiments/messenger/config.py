@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from rl_envs import make
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED
@@ -58,6 +58,8 @@ class MessengerLearnerConfig(LearnerConfig):
     """Weight of the squared value error in the loss, at least 0."""
     grounding_coef: PositiveFloat = field(default=1.0, metadata={"renamed_from": "grounding_weight"})
     """Weight of the contrastive grounding loss, above 0, in rows that have it."""
+    movement_grounding_coef: NonNegativeFloat = field(default=1.0, metadata={"absent_means": 0.0})
+    """Weight of the movement contrast, at least 0, in the row emma_movement_grounding."""
 
     def at_stage(self, stage: int) -> LearnerConfig:
         """The numbers of one of MESSENGER's stages, from 1."""

@@ -44,6 +44,9 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
         notes.insert(0, f"row {row}: a contrastive grounding loss of weight {weight:g}; the paper has none")
     for row in (row for row in config.methods if row.startswith(MOVING)):
         notes.insert(0, f"row {row}: a sprite's query says whether it comes nearer or goes away; the paper's does not")
+        if config.learner.movement_grounding_coef:
+            weight = config.learner.movement_grounding_coef
+            notes.insert(1, f"row {row}: a movement contrast of weight {weight:g}; the paper has none")
     if config.frames != 3:
         notes.append(f"moments that are seen: {config.frames}, the paper has 3")
     if config.texts == OWN:

@@ -15,6 +15,7 @@ from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.grounding import GroundingLoss
+from rl_models.losses.movement_grounding import MovementGroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
@@ -62,10 +63,15 @@ def plan_of(config: MessengerRunConfig, row: Row, seed: int) -> Curriculum:
 
 
 def _row(config: MessengerRunConfig, method: str, seed: int) -> Row:
-    weight = Schedule.constant(config.learner.grounding_coef)
+    weight, movement_weight = config.learner.grounding_coef, config.learner.movement_grounding_coef
+    losses: tuple[ExtraLoss, ...] = ()
+    if method.endswith(GROUNDED):
+        losses += (GroundingLoss(Schedule.constant(weight)),)
+    if method.startswith(MOVING) and movement_weight:
+        losses += (MovementGroundingLoss(Schedule.constant(movement_weight)),)
     return Row(
         build_policy=functools.partial(build_policy, config, method, seed),
-        extra_losses=(GroundingLoss(weight),) if method.endswith(GROUNDED) else (),
+        extra_losses=losses,
         attention=ATTENTION if method != "game_id" else (),
     )
 

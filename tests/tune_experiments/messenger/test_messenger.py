@@ -51,6 +51,7 @@ def test_every_row_learns_in_every_stage(row, stage):
     told = one_update(plan(SMOKE, row, 0).stages[stage - 1].plan)
     assert np.isfinite(float(told["loss/total"]))
     assert ("loss/grounding" in told) == row.endswith("_grounding")
+    assert ("loss/movement_grounding" in told) == row.startswith("emma_movement")
 
 
 def test_the_grounding_loss_is_its_own_row_and_no_row_of_reference_and_paper():
@@ -239,6 +240,7 @@ def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
     said = deviations(moving, REFERENCE)
     assert "moments that are seen: 4, the paper has 3" in said
     assert any(note.startswith("row emma_movement_grounding: a sprite's query says") for note in said)
+    assert "row emma_movement_grounding: a movement contrast of weight 1; the paper has none" in said
 
 
 @pytest.mark.parametrize(

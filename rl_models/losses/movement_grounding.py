@@ -1,0 +1,76 @@
+"""Movement contrast: how a sprite moves must fit its manual better than the other ways to move, without labels.
+
+The grounding loss (`grounding.py`) compares manuals that differ mostly in names; it teaches words of movement little.
+Here the manual stays, and the movement in a sprite's query is exchanged. s(e, m) is the log-sum-exp over the sentences
+of its own manual of the scores of the query of sprite e's symbol with movement m. The loss is the mean cross-entropy of
+softmax_m s(e, m) and the movement that was seen. Moments in which nothing was seen to move say nothing and are left
+out. This loss is a deviation from EMMA's paper, and results that use it must say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rl_models.batch import Batch
+from rl_models.layers.tracks import SAME
+from rl_models.losses.extra_loss import Statistics
+from rl_models.networks.emma import MOVED, MOVEMENT_FITS
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress, Schedule
+
+
+def movement_contrast(fits: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy, and share of the sprites whose movement fits best; two scalars, 0 and 1 if nothing moved.
+
+    Args:
+        fits: [K, E, 3] float32, s(e, m) of K moments.
+        moved: [K, E] int, seen movements from 1 to 3 (`layers/tracks.py`), 0 for a sprite that is gone.
+    """
+    is_seen = (moved > 0) & ((moved > 0) & (moved != SAME)).any(-1, keepdim=True)
+    chosen = (moved.long() - 1).clamp(min=0)
+    losses = fits.logsumexp(-1) - fits.gather(-1, chosen[..., None])[..., 0]
+    count = is_seen.sum()
+    best = (fits.argmax(-1) == chosen) & is_seen
+    return (losses * is_seen).sum() / count.clamp(min=1), torch.where(count > 0, best.sum() / count.clamp(min=1), 1.0)
+
+
+@dataclass(frozen=True)
+class MovementGroundingLoss:
+    """weight(t) * movement contrast over all steps and agents of a minibatch.
+
+    Attributes:
+        weight: schedule of the loss's weight; while it is 0 nothing is computed.
+    """
+
+    weight: Schedule
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """The weighted loss, a scalar, and statistics.
+
+        Args:
+            output: the policy's output; the extras of `networks/emma.py` [B, T or T + 1, N, ...] are among its extras.
+            batch: `reward` [B, T, N].
+            progress: training done so far, which the schedule reads.
+
+        Raises:
+            ValueError: the queries of the team's network hold no movements.
+        """
+        weight, steps = self.weight.at(progress), batch["reward"].shape[1]
+        if weight == 0:
+            return output.values.new_zeros(()), {"schedule/movement_grounding": 0.0}
+        if MOVED not in output.extras:
+            raise ValueError("the movement contrast needs a team whose queries hold movements: set its weight to 0")
+        fits, moved = (output.extras[name][:, :steps].flatten(0, 2) for name in (MOVEMENT_FITS, MOVED))
+        loss, matched = movement_contrast(fits, moved)
+        statistics: Statistics = {
+            "loss/movement_grounding": loss.detach(),
+            "schedule/movement_grounding": weight,
+            "movement_grounding/matched": matched.detach(),
+        }
+        return weight * loss, statistics
+
+    def to(self, device: torch.device) -> None:
+        """Do nothing, because this loss has no tables."""

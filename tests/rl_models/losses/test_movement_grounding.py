@@ -1,0 +1,91 @@
+"""The movement contrast against hand numbers, a slow loop over sentences, and what it leaves out."""
+
+import math
+
+import pytest
+import torch
+
+from rl_models.layers.tracks import FARTHER, NEARER, SAME, movements
+from rl_models.losses.movement_grounding import MovementGroundingLoss, movement_contrast
+from rl_models.networks.emma import MOVED, MOVEMENT_FITS
+from rl_models.schedule import Progress, Schedule
+from tests.rl_models.networks.small_emma import observations, run, team
+
+
+def loss_of(policy, obs, weight=1.0):
+    batch = {"reward": torch.zeros(*obs["symbols"].shape[:3])}
+    return MovementGroundingLoss(Schedule.constant(weight))(run(policy, obs), batch, Progress())
+
+
+def test_cross_entropy_of_two_sprites_by_hand():
+    """The first sprite's movement fits best, the second's does not."""
+    fits = torch.tensor([[[2.0, 0.0, 0.0], [1.0, 0.0, 3.0]]])
+    loss, matched = movement_contrast(fits, torch.tensor([[NEARER, SAME]]))
+    first = math.log(math.exp(2) + 2) - 2
+    second = math.log(math.exp(1) + 1 + math.exp(3))
+    assert loss.item() == pytest.approx((first + second) / 2, abs=1e-6)
+    assert matched.item() == 0.5
+
+
+def test_movements_without_meaning_cost_the_logarithm_of_three():
+    loss, _ = movement_contrast(torch.zeros(4, 2, 3), torch.tensor([[NEARER, FARTHER]]).expand(4, 2))
+    assert loss.item() == pytest.approx(math.log(3), abs=1e-6)
+
+
+def test_sprites_that_are_gone_do_not_count():
+    fits = torch.randn(1, 3, 3, generator=torch.Generator().manual_seed(0))
+    alone = movement_contrast(fits[:, :1], torch.tensor([[NEARER]]))
+    with_gone = movement_contrast(fits, torch.tensor([[NEARER, 0, 0]]))
+    torch.testing.assert_close(with_gone, alone)
+
+
+def test_a_moment_in_which_nothing_moved_says_nothing():
+    """As all moments of stage 1, and the first moment of every episode."""
+    fits = torch.randn(2, 2, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    loss, matched = movement_contrast(fits, torch.tensor([[SAME, SAME], [0, SAME]]))
+    loss.backward()
+    assert (loss.item(), matched.item()) == (0, 1)
+    assert not fits.grad.any()
+
+
+def test_fits_are_scores_of_the_symbol_with_each_movement_over_its_own_manual():
+    policy, obs = team("movement"), observations(seed=3)
+    network, extras = policy.network, run(policy, obs).extras
+    keys = network.reader(*network.encoder(torch.arange(9))).keys
+    for b, t in [(0, 0), (1, 2)]:
+        frame = {name: value[b, t] for name, value in obs.items()}
+        seen = movements(frame["symbols"], frame["cells"], frame["agent_cells"][..., 0], 10)[0, -1]
+        assert extras[MOVED][b, t, 0].tolist() == seen.tolist()
+        own = keys[frame["manual"][0].long()]
+        for sprite, symbol in enumerate(frame["symbols"][0, -1].tolist()):
+            if not symbol:
+                continue
+            for movement in (NEARER, SAME, FARTHER):
+                query = network.body.symbols.weight[symbol] + network.movements.weight[movement]
+                wanted = (own @ query / math.sqrt(len(query))).logsumexp(0)
+                torch.testing.assert_close(extras[MOVEMENT_FITS][b, t, 0, sprite, movement - 1], wanted)
+
+
+def test_its_gradient_reaches_movements_symbols_and_keys_and_nothing_else():
+    policy = team("movement")
+    policy.zero_grad(set_to_none=True)
+    loss, _ = loss_of(policy, observations(seed=3))
+    loss.backward()
+    reached = {name for name, weight in policy.named_parameters() if weight.grad is not None and weight.grad.any()}
+    assert {"network.movements.weight", "network.body.symbols.weight"} < reached
+    assert {name.split(".")[1] for name in reached} == {"movements", "body", "reader", "encoder"}
+    assert not any("value" in name for name in reached)
+
+
+def test_the_weight_multiplies_the_loss_and_0_computes_nothing():
+    policy, obs = team("movement"), observations(seed=3)
+    whole, statistics = loss_of(policy, obs)
+    half, again = loss_of(policy, obs, weight=0.5)
+    torch.testing.assert_close(half, 0.5 * whole)
+    torch.testing.assert_close(again["loss/movement_grounding"], statistics["loss/movement_grounding"])
+    assert loss_of(policy, obs, weight=0.0) == (0, {"schedule/movement_grounding": 0.0})
+
+
+def test_a_team_whose_queries_hold_no_movements_is_refused():
+    with pytest.raises(ValueError, match="needs a team whose queries hold movements: set its weight to 0"):
+        loss_of(team("paper"), observations())
