@@ -9,17 +9,19 @@
 
 Rows: `game_id` is told each role's entity by number and reads nothing; `emma` reads the manual; `emma_grounding` is
 EMMA with a contrastive loss, not in the paper, that ties sprites to the sentences about them. In
-`emma_movement_grounding` queries also say how a sprite moves, for stage 3, where a message and its decoy have the same
-symbol and the manual tells them apart by their movements alone (`--frames 4` shows more of them than 3). Weights are
-chosen by the win rate in validation games. Columns: training games; `test`, new games in new sentences, where every
-entity has a role that it never has in training; the same with permuted roles, where the manual tells of another game;
-and beside them random play. `test_se` (stage 2) has new games that move as in training. A last table says what games
-are lost to: the enemy, a decoy, the goal without the message, or time.
+`emma_movement_grounding` queries also say how a sprite moves, and a second contrast teaches words of movement: in stage
+3 a message and its decoy have the same symbol, and the manual tells them apart by their movements alone (`--frames 4`
+shows more of them than 3). Weights are chosen by the win rate in validation games. Columns: training games; `test`, new
+games in new sentences, where every entity has a role that it never has in training; the same with permuted roles, where
+the manual tells of another game; and beside them random play. `test_se` (stage 2) has new games that move as in
+training. Two more tables say what games are lost to (the enemy, a decoy, the goal without the message, or time), and
+whether sprites read the sentences about them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +33,7 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
-from tune_experiments.messenger import figures
+from tune_experiments.messenger import figures, reading
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
 from tune_experiments.messenger.deviations import deviations
 from tune_experiments.messenger.evaluation import evaluate
@@ -96,12 +98,13 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return plan(config, method, seed)
 
     def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-        """Games of training, new games, and the same with permuted roles."""
-        return evaluate(config, config.last_stage, policy)
+        """Games of training, new games, and the same with permuted roles; and what is read, by rows that read."""
+        return (evaluate if method == "game_id" else reading.evaluate)(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates, a table a stage; then what games are lost to."""
-        return [*tables(results, self.caption), *endings_table(results, self.caption)]
+        """Win rates, a table a stage; then what games are lost to, and whose sentences sprites read."""
+        beside = (endings_table(results, self.caption), reading.reading_table(results, self.caption))
+        return [*tables(results, self.caption), *itertools.chain(*beside)]
 
     def deviations(self, config: MessengerConfig) -> Sequence[str]:
         """Against the release's constants."""

@@ -40,6 +40,7 @@ class Corpus:
         vocabulary: words and punctuation marks; the id of a word is its index. The first word is the padding.
         words: [D, L] int16 (int32 for more than 32,767 words), word ids of every sentence, padded with 0.
         id_dtype: the smallest type that holds an id.
+        about: [D, 3] int64, entity, role and movement that every sentence tells of.
     """
 
     def __init__(self, documents: Mapping[str, Document], max_per_cell: int | None = None) -> None:
@@ -61,6 +62,7 @@ class Corpus:
         first = (counts.cumsum() - counts).reshape(shape)
         counts = counts.reshape(shape)
         self.sentences = tuple(sentence for cell in cells for sentence in cell)
+        self.about = np.repeat(np.indices(shape)[1:].reshape(3, -1), counts.ravel(), axis=1).T
         self._first = np.concatenate([first, first[..., IMMOVABLE : IMMOVABLE + 1]], axis=-1)
         still = counts[..., IMMOVABLE] + counts[..., UNKNOWN]
         self._counts = np.concatenate([counts, still[..., None]], axis=-1)

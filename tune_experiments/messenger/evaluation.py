@@ -56,10 +56,24 @@ Way = Callable[[World, TeamPolicy], Evaluation]
 
 
 def evaluate(
-    config: MessengerRunConfig, stage: int, policy: TeamPolicy, way: Way = WithRandomMoves
+    config: MessengerRunConfig,
+    stage: int,
+    policy: TeamPolicy,
+    way: Way = WithRandomMoves,
+    way_where_told: Way | None = None,
 ) -> dict[str, Episodes]:
-    """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
-    found = {f"stage_{stage}_{name}": _play(config, stage, policy, name, way) for name in _columns(stage)}
+    """`stage_S_COLUMN` -> episodes of this team, then those of random play.
+
+    Args:
+        config: of the run.
+        stage: of MESSENGER.
+        policy: the team.
+        way: what plays it.
+        way_where_told: what plays it where the manual is that of the game; None for `way`.
+    """
+    told = way_where_told or way
+    ways = {name: way if "permuted" in name else told for name in _columns(stage)}
+    found = {f"stage_{stage}_{name}": _play(config, stage, policy, name, one) for name, one in ways.items()}
     chance = random_play(config, stage, config.test_episodes)
     return found | {f"stage_{stage}_{RANDOM}{name}": dict(episodes) for name, episodes in chance.items()}
 

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from rl_envs.messenger import render
-from rl_envs.messenger.corpus import TEXT_SPLITS
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.endings import ENDINGS
 from rl_envs.messenger.render import Scene
-from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY, MOVEMENTS, ROLES
+from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY
 from rl_envs.messenger.world import Messenger
 from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
 from tune_experiments.play.loading import LoadedPolicy
@@ -74,20 +73,9 @@ def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
     assert policy.last_output is not None
     weights = policy.last_output.extras["attention/manual"][:, 0, 0].cpu().numpy()
     looks = obs["symbols"][:, 0, -1].astype(np.int64) - FIRST_ENTITY
-    about = entities_of_sentences(config)[obs["manual"][:, 0]]
-    return _mean_by_pair(*np.broadcast_arrays(looks[:, :, None], about[:, None], weights))
-
-
-def entities_of_sentences(config: MessengerRunConfig) -> np.ndarray:
-    """[D] int64, number of the entity that each sentence is about."""
     corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
-    found = np.empty(len(corpus.sentences), np.int64)
-    for split in TEXT_SPLITS:
-        for entity in range(len(ENTITIES)):
-            for role in range(len(ROLES)):
-                for kind in range(len(MOVEMENTS)):
-                    found[corpus.cell(split, entity, role, kind)] = entity
-    return found
+    about = corpus.about[obs["manual"][:, 0], 0]
+    return _mean_by_pair(*np.broadcast_arrays(looks[:, :, None], about[:, None], weights))
 
 
 def draw_attention(policy: LoadedPolicy, path: Path) -> Path:

@@ -99,11 +99,21 @@ def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
         caption: title of its tables in results.jsonl.
     """
     title = f"{caption}: what games are lost to"
-    found = [
-        (line, _GAMES.match(line.world)) for line in results if line.table == caption and line.metric in _OF_ENDINGS
-    ]
-    cells = [dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}") for line, match in found if match]
+    cells = of_games(results, caption, title, _OF_ENDINGS)
     if not {cell.metric for cell in cells} & set(ENDINGS):
         return []
     table = make_table(cells, title, _OF_ENDINGS)
     return [dataclasses.replace(table, caption=f"{table.caption} {_ENDINGS_EXPLAINED}")]
+
+
+def of_games(results: Sequence[Result], caption: str, title: str, metrics: Sequence[str]) -> list[Result]:
+    """Cells of a table over training and test games of all stages, with the true manual.
+
+    Args:
+        results: lines of a run.
+        caption: title of its tables in results.jsonl.
+        title: of the table.
+        metrics: what it shows.
+    """
+    shown = [(line, _GAMES.match(line.world)) for line in results if line.table == caption and line.metric in metrics]
+    return [dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}") for line, match in shown if match]

@@ -24,6 +24,7 @@ from rl_models.text.choice import text_encoder
 from rl_models.text.encoder import SentenceEncoder
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
+from tune_experiments.messenger import reading
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerRunConfig, make_world
 from tune_experiments.messenger.evaluation import evaluate, validate
 
@@ -73,6 +74,7 @@ def _row(config: MessengerRunConfig, method: str, seed: int) -> Row:
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=losses,
         attention=ATTENTION if method != "game_id" else (),
+        evaluate=reading.evaluate if method != "game_id" else evaluate,
     )
 
 

@@ -284,3 +284,14 @@ def test_the_published_corpus_serves_every_stage_and_split(split, agents, stage)
         world.reset(0)
         for _ in range(20):
             world.step(np.random.default_rng(0).integers(5, size=(200, agents)))
+
+
+def test_every_sentence_is_known_to_be_about_what_its_cell_says():
+    corpus, _ = corpus_of("own", False, 2)
+    assert len(corpus.about) == len(corpus.sentences)
+    for sentence, (entity, role, _) in zip(corpus.sentences, corpus.about, strict=True):
+        assert set(split_words(sentence)) & set(ENTITY_WORDS[ENTITIES[entity]]), sentence
+        assert set(split_words(sentence)) & set(ROLE_WORDS[ROLES[role]]), sentence
+    for split in TEXT_SPLITS:
+        for place in np.ndindex(len(ENTITIES), len(ROLES), len(MOVEMENTS)):
+            assert (corpus.about[corpus.cell(split, *place)] == place).all()

@@ -8,14 +8,10 @@ import pytest
 from PIL import Image
 
 from rl_envs.messenger import render
-from rl_envs.messenger.corpus import split_words
-from rl_envs.messenger.corpus_file import corpus_of
-from rl_envs.messenger.own_corpus import ENTITY_WORDS
 from rl_envs.messenger.symbols import ENTITIES
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.messenger.figures import (
     draw_attention,
-    entities_of_sentences,
     mean_attention,
     video,
     watch_reading,
@@ -76,13 +72,6 @@ def test_attention_is_averaged_over_who_looks_and_whom_a_sentence_tells_of():
     robot = ENTITIES.index("robot")
     assert not np.isnan(seen[dog, fish])
     assert np.isnan(seen[dog, robot])
-
-
-def test_every_sentence_tells_of_the_entity_whose_words_it_has():
-    corpus, _ = corpus_of("own", False, SMOKE.max_sentences_per_cell)
-    told = entities_of_sentences(SMOKE)
-    for sentence, entity in zip(corpus.sentences, told, strict=True):
-        assert set(split_words(sentence)) & set(ENTITY_WORDS[ENTITIES[entity]]), sentence
 
 
 def test_attention_is_a_picture(tmp_path):

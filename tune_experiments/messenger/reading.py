@@ -1,0 +1,108 @@
+"""Whose sentence a sprite reads: failures of reading, apart from those of control.
+
+While a team plays a single agent's test, a metric for each entity says in which share of the moments of an episode its
+sprite attends most to its own sentence, that about its symbol in its role; a manual calls decoys enemies. A sprite
+counts while it stands alone in its cell, since EMMA's attention is that of a cell. The team is not told any of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.symbols import ENEMY, FIRST_ENTITY, GOAL, MESSAGE, SIDE
+from rl_envs.messenger.world import Messenger
+from rl_models.fragment import Array
+from rl_models.policy import TeamOutput, TeamPolicy
+from tune_experiments.experiment.plan import Episodes
+from tune_experiments.messenger import evaluation
+from tune_experiments.messenger.config import MessengerRunConfig
+from tune_experiments.messenger.evaluation import WithRandomMoves
+from tune_experiments.messenger.tables import of_games
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+
+TOLD_ROLES = {
+    "reads_enemy": ENEMY,
+    "reads_message": MESSAGE,
+    "reads_goal": GOAL,
+    "reads_message_decoy": ENEMY,
+    "reads_goal_decoy": ENEMY,
+}
+"""Metric of each entity, in the world's order -> the role that a manual gives it."""
+_RIGHT, _COUNTED = "_right", "_counted"
+_EXPLAINED = (
+    "Shares of the moments of an episode in which a sprite, alone in its cell, attends most to the sentence about it, "
+    "averaged over test episodes. By chance it is one in three, in stage 3 one in six."
+)
+
+
+class WhatSpritesRead(WithRandomMoves):
+    """As a team is tested, with the metrics of `TOLD_ROLES`."""
+
+    world: Messenger
+
+    def __init__(self, about: Array, world: Messenger, policy: TeamPolicy) -> None:
+        """Prepare to play.
+
+        Args:
+            about: [D, 3] int64, entity, role and movement that each sentence tells of.
+            world: B worlds of one agent, whose manuals tell of the game that is played.
+            policy: a team that reads manuals.
+        """
+        super().__init__(world, policy, self._readings)
+        self._about = about
+
+    def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
+        """As in `Evaluation`; an episode in which a sprite never counts is left out of its metric."""
+        network: Any = self.policy.network
+        network.shows_attention = True
+        try:
+            episodes = super().run(seed, episodes_per_world)
+        finally:
+            network.shows_attention = False
+        right, counted = (episodes.pop(name).T for name in (_RIGHT, _COUNTED))
+        shares = (own[here > 0] / here[here > 0] for own, here in zip(right, counted, strict=True))
+        return episodes | dict(zip(TOLD_ROLES, shares, strict=False))
+
+    def _readings(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Whether each entity's sprite counts, and reads its own sentence, [B, 1, E] bool each."""
+        state = self.world.state
+        attended = output.extras["attention/manual"][:, 0, 0].argmax(-1).cpu().numpy()
+        symbols, cells = (obs[name][:, 0, 0, -1].cpu().numpy() for name in ("symbols", "cells"))
+        row, column = np.moveaxis(state["entity_places"] >> 1, -1, 0)
+        here = (row * SIDE + column)[:, :, None] == cells[:, None]
+        own = here & (state["entity_symbols"][:, :, None] == symbols[:, None])
+        counts = state["entity_here"] & ((here & (symbols > 0)[:, None]).sum(-1) == 1) & own.any(-1)
+        sentence = np.take_along_axis(attended, own.argmax(-1), 1)
+        about = self._about[np.take_along_axis(obs["manual"][:, 0, 0].cpu().numpy().astype(np.int64), sentence, 1)]
+        roles = np.array(list(TOLD_ROLES.values()))[: counts.shape[1]]
+        is_own = (about[..., 0] + FIRST_ENTITY == state["entity_symbols"]) & (about[..., 1] == roles)
+        found = {_COUNTED: counts, _RIGHT: counts & is_own}
+        return {name: torch.from_numpy(value)[:, None] for name, value in found.items()}
+
+
+def evaluate(config: MessengerRunConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
+    """As `evaluation.evaluate`, and whose sentences the sprites read where the manual is that of the game."""
+    corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    return evaluation.evaluate(config, stage, policy, way_where_told=partial(WhatSpritesRead, corpus.about))
+
+
+def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """One table of training and test games of all stages, or none for results without readings.
+
+    Args:
+        results: lines of a run.
+        caption: title of its tables in results.jsonl.
+    """
+    title = f"{caption}: whose sentences sprites read"
+    cells = of_games(results, caption, title, tuple(TOLD_ROLES))
+    made = [make_table(cells, title, tuple(TOLD_ROLES))] if cells else []
+    return [dataclasses.replace(one, caption=f"{one.caption} {_EXPLAINED}") for one in made]
