@@ -35,7 +35,7 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import figures, reading
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
-from tune_experiments.messenger.deviations import deviations
+from tune_experiments.messenger.deviations import deviations, movement_deviations
 from tune_experiments.messenger.evaluation import evaluate
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
@@ -90,7 +90,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 
     def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
-        """What movements in queries add, where both rows are trained."""
+        """What movements in queries and their contrast add, where both rows are trained."""
         return first_trained([(f"{MOVING}{GROUNDED}", "emma_grounding")], config.methods) or self.compared
 
     def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
@@ -108,7 +108,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def deviations(self, config: MessengerConfig) -> Sequence[str]:
         """Against the release's constants."""
-        return deviations(config, REFERENCE)
+        return [*movement_deviations(config), *deviations(config, REFERENCE)]
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, attention, and an episode of each row."""

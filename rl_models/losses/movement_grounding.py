@@ -4,7 +4,8 @@ The grounding loss (`grounding.py`) compares manuals that differ mostly in names
 Here the manual stays, and the movement in a sprite's query is exchanged. s(e, m) is the log-sum-exp over the sentences
 of its own manual of the scores of the query of sprite e's symbol with movement m. The loss is the mean cross-entropy of
 softmax_m s(e, m) and the movement that was seen. Moments in which nothing was seen to move say nothing and are left
-out. This loss is a deviation from EMMA's paper, and results that use it must say so.
+out. In the others a fleeing sprite that stands in a corner counts as one that does not move. This loss is a deviation
+from EMMA's paper, and results that use it must say so.
 """
 
 from __future__ import annotations
@@ -17,29 +18,28 @@ from torch import Tensor
 from rl_models.batch import Batch
 from rl_models.layers.tracks import SAME
 from rl_models.losses.extra_loss import Statistics
-from rl_models.networks.emma import MOVED, MOVEMENT_FITS
+from rl_models.networks.emma import MOVED, MOVEMENT_SCORES
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
 
 
-def movement_contrast(fits: Tensor, moved: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean cross-entropy, and share of the sprites whose movement fits best; two scalars, 0 and 1 if nothing moved.
+def movement_contrast(fits: Tensor, moved: Tensor) -> Tensor:
+    """Mean cross-entropy over the sprites of all moments in which something moved, a scalar; 0 if nothing did.
 
     Args:
         fits: [K, E, 3] float32, s(e, m) of K moments.
         moved: [K, E] int, seen movements from 1 to 3 (`layers/tracks.py`), 0 for a sprite that is gone.
     """
-    is_seen = (moved > 0) & ((moved > 0) & (moved != SAME)).any(-1, keepdim=True)
+    is_here = moved > 0
+    is_seen = is_here & (is_here & (moved != SAME)).any(-1, keepdim=True)
     chosen = (moved.long() - 1).clamp(min=0)
     losses = fits.logsumexp(-1) - fits.gather(-1, chosen[..., None])[..., 0]
-    count = is_seen.sum()
-    best = (fits.argmax(-1) == chosen) & is_seen
-    return (losses * is_seen).sum() / count.clamp(min=1), torch.where(count > 0, best.sum() / count.clamp(min=1), 1.0)
+    return (losses * is_seen).sum() / is_seen.sum().clamp(min=1)
 
 
 @dataclass(frozen=True)
 class MovementGroundingLoss:
-    """weight(t) * movement contrast over all steps and agents of a minibatch.
+    """weight(t) * movement contrast of the sprites in a minibatch, or in a part of one.
 
     Attributes:
         weight: schedule of the loss's weight; while it is 0 nothing is computed.
@@ -63,14 +63,9 @@ class MovementGroundingLoss:
             return output.values.new_zeros(()), {"schedule/movement_grounding": 0.0}
         if MOVED not in output.extras:
             raise ValueError("the movement contrast needs a team whose queries hold movements: set its weight to 0")
-        fits, moved = (output.extras[name][:, :steps].flatten(0, 2) for name in (MOVEMENT_FITS, MOVED))
-        loss, matched = movement_contrast(fits, moved)
-        statistics: Statistics = {
-            "loss/movement_grounding": loss.detach(),
-            "schedule/movement_grounding": weight,
-            "movement_grounding/matched": matched.detach(),
-        }
-        return weight * loss, statistics
+        scores, moved = (output.extras[name][:, :steps].flatten(0, 2) for name in (MOVEMENT_SCORES, MOVED))
+        loss = movement_contrast(scores.logsumexp(-1), moved)
+        return weight * loss, {"loss/movement_grounding": loss.detach(), "schedule/movement_grounding": weight}
 
     def to(self, device: torch.device) -> None:
         """Do nothing, because this loss has no tables."""

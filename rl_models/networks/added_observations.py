@@ -35,7 +35,7 @@ NOISE_DRAW = 2**20
 
 @runtime_checkable
 class DrawsNoise(Protocol):
-    """A network that draws something itself, beside the actions of its agents."""
+    """A network that draws something itself, beside the actions of its agents; its class has this method."""
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Shape of one agent's noise at one step, None for no noise; `obs` is name -> [B, N, ...]."""

@@ -39,10 +39,10 @@ SCORES, SENTENCES, SPRITES = "grounding/scores", "grounding/sentences", "groundi
 sentences of the batch [B, T, N, E, U], the sentences of each manual among them [B, T, N, n], and the numbers of the
 sprites' queries [B, T, N, E], 0 for a sprite that is gone.
 """
-MOVEMENT_FITS, MOVED = "grounding/movement_fits", "grounding/moved"
+MOVEMENT_SCORES, MOVED = "grounding/movement_scores", "grounding/moved"
 """Extras of queries with movements while gradients are enabled: for each sprite of the newest moment and each movement
-the log-sum-exp of the scores of its symbol with that movement over its own manual [B, T, N, E, 3], and how it was seen
-to move [B, T, N, E], 0 for a sprite that is gone.
+the scores of its symbol with that movement with its own manual's sentences [B, T, N, E, 3, n], and how it was seen to
+move [B, T, N, E], 0 for a sprite that is gone.
 """
 
 
@@ -206,12 +206,17 @@ class Emma(EntityNetwork):
         return extras
 
     def _movement_extras(self, table: Tensor, queries: Tensor, manual: Tensor) -> dict[str, Tensor]:
-        """`MOVEMENT_FITS` [K, E, 3] and `MOVED` [K, E] of the newest moment's sprites."""
+        """`MOVEMENT_SCORES` [K, E, 3, n] float32 and `MOVED` [K, E] int64 of the newest moment's sprites.
+
+        Args:
+            table: [4 V, U] float32, scores of all queries and sentences.
+            queries: [K, E] int64, numbers of the sprites' queries.
+            manual: [K, n] int64, the manual's sentences among the U.
+        """
         symbols, moved = queries % self.body.symbols.num_embeddings, queries // self.body.symbols.num_embeddings
         others = symbols[..., None] + self.body.symbols.num_embeddings * torch.arange(1, MOVEMENTS, device=table.device)
         place = others[..., None] * table.shape[1] + manual[:, None, None]
-        fits = table.flatten().gather(0, place.flatten()).view(place.shape).logsumexp(-1)
-        return {MOVEMENT_FITS: fits, MOVED: moved}
+        return {MOVEMENT_SCORES: table.flatten().gather(0, place.flatten()).view(place.shape), MOVED: moved}
 
 
 ROLES = "roles"

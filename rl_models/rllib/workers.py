@@ -34,7 +34,7 @@ class Workers:
     """Number of env steps in a fragment, T."""
     learners: NonNegativeInt = 0
     """Number of learner processes; 0: the trial's own process learns. A loss that contrasts the texts of a batch (the
-    grounding loss and the mention contrast) contrasts those of each learner on its own, so several learners make
+    grounding losses and the mention contrast) contrasts those of each learner on its own, so several learners make
     another update than one."""
     aggregators: NonNegativeInt = field(default=0, metadata={"came_later": True})
     """Number of processes of each learner that join fragments into its batches (IMPALA); 0: it does so itself."""

@@ -58,8 +58,6 @@ class MessengerLearnerConfig(LearnerConfig):
     """Weight of the squared value error in the loss, at least 0."""
     grounding_coef: PositiveFloat = field(default=1.0, metadata={"renamed_from": "grounding_weight"})
     """Weight of the contrastive grounding loss, above 0, in rows that have it."""
-    movement_grounding_coef: NonNegativeFloat = field(default=1.0, metadata={"absent_means": 0.0})
-    """Weight of the movement contrast, at least 0, in the row emma_movement_grounding."""
 
     def at_stage(self, stage: int) -> LearnerConfig:
         """The numbers of one of MESSENGER's stages, from 1."""
@@ -153,6 +151,8 @@ class MessengerConfig(MessengerRunConfig):
 
     learner: MessengerLearnerConfig = field(default_factory=lambda: MessengerLearnerConfig(learning_rate=3e-3))
     """How all rows learn, with one number for each stage in a triple."""
+    movement_grounding_coef: NonNegativeFloat = field(default=1.0, metadata={"came_later": True})
+    """Weight of the movement contrast, at least 0, in the row emma_movement_grounding."""
     methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
     """Rows of the table, each a method that is trained: game_id, emma, emma_grounding, emma_movement_grounding."""
 

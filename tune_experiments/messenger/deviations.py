@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rl_envs.messenger.corpus_file import OWN
 from rl_models.text.choice import BERT, resolve_encoder
-from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerRunConfig
+from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerRunConfig
 from tune_experiments.results.differences import differences
 
 _COMPARED = {
@@ -42,11 +42,6 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
     weight = config.learner.grounding_coef
     for row in (row for row in config.methods if row.endswith(GROUNDED)):
         notes.insert(0, f"row {row}: a contrastive grounding loss of weight {weight:g}; the paper has none")
-    for row in (row for row in config.methods if row.startswith(MOVING)):
-        notes.insert(0, f"row {row}: a sprite's query says whether it comes nearer or goes away; the paper's does not")
-        if config.learner.movement_grounding_coef:
-            weight = config.learner.movement_grounding_coef
-            notes.insert(1, f"row {row}: a movement contrast of weight {weight:g}; the paper has none")
     if config.frames != 3:
         notes.append(f"moments that are seen: {config.frames}, the paper has 3")
     if config.texts == OWN:
@@ -58,6 +53,16 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
     later = {"budget_env_steps", "freezes_attention"} if len(config.stages) == 1 else set()
     found = differences(config, reference, _COMPARED, "the release has")
     return notes + [sentence for path, sentence in found.items() if path not in later]
+
+
+def movement_deviations(config: MessengerConfig) -> list[str]:
+    """What rows whose queries hold movements have that the paper has not."""
+    notes, weight = [], config.movement_grounding_coef
+    for row in (row for row in config.methods if row.startswith(MOVING)):
+        notes.append(f"row {row}: a sprite's query says whether it comes nearer or goes away; the paper's does not")
+        if weight:
+            notes.append(f"row {row}: a movement contrast of weight {weight:g}; the paper has none")
+    return notes
 
 
 def _encoder_in_words(config: MessengerRunConfig) -> str:

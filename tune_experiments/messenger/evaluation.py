@@ -65,11 +65,11 @@ def evaluate(
     """`stage_S_COLUMN` -> episodes of this team, then those of random play.
 
     Args:
-        config: of the run.
-        stage: of MESSENGER.
-        policy: the team.
-        way: what plays it.
-        way_where_told: what plays it where the manual is that of the game; None for `way`.
+        config: configuration of the run.
+        stage: stage of MESSENGER, 1 to 3.
+        policy: the team that is tested.
+        way: how it plays.
+        way_where_told: how it plays where the manual is that of the game; None for `way`.
     """
     told = way_where_told or way
     ways = {name: way if "permuted" in name else told for name in _columns(stage)}

@@ -33,6 +33,7 @@ CURVES = {
     "episode/win_rate": "win rate",
     "policy/entropy": "entropy (nats)",
     "loss/grounding": "contrastive grounding loss",
+    "loss/movement_grounding": "movement contrast",
 }
 BINS = 40
 _FRAME_SECONDS = 1.0

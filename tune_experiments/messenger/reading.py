@@ -40,7 +40,9 @@ TOLD_ROLES = {
 _RIGHT, _COUNTED = "_right", "_counted"
 _EXPLAINED = (
     "Shares of the moments of an episode in which a sprite, alone in its cell, attends most to the sentence about it, "
-    "averaged over test episodes. By chance it is one in three, in stage 3 one in six."
+    "averaged over test episodes. By chance it is one in three, in stage 3 one in six. There a message and its decoy "
+    "look alike until they move: without movements in queries both always attend to the same sentence, and with them "
+    "no sprite is told apart in every moment."
 )
 
 
@@ -63,14 +65,16 @@ class WhatSpritesRead(WithRandomMoves):
     def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
         """As in `Evaluation`; an episode in which a sprite never counts is left out of its metric."""
         network: Any = self.policy.network
-        network.shows_attention = True
+        before, network.shows_attention = network.shows_attention, True
         try:
             episodes = super().run(seed, episodes_per_world)
         finally:
-            network.shows_attention = False
+            network.shows_attention = before
         right, counted = (episodes.pop(name).T for name in (_RIGHT, _COUNTED))
-        shares = (own[here > 0] / here[here > 0] for own, here in zip(right, counted, strict=True))
-        return episodes | dict(zip(TOLD_ROLES, shares, strict=False))
+        names = list(TOLD_ROLES)[: len(counted)]
+        return episodes | {
+            name: own[here > 0] / here[here > 0] for name, own, here in zip(names, right, counted, strict=True)
+        }
 
     def _readings(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Whether each entity's sprite counts, and reads its own sentence, [B, 1, E] bool each."""
@@ -104,5 +108,8 @@ def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
     """
     title = f"{caption}: whose sentences sprites read"
     cells = of_games(results, caption, title, tuple(TOLD_ROLES))
-    made = [make_table(cells, title, tuple(TOLD_ROLES))] if cells else []
-    return [dataclasses.replace(one, caption=f"{one.caption} {_EXPLAINED}") for one in made]
+    if not cells:
+        return []
+    there = {cell.metric for cell in cells}
+    made = make_table(cells, title, [name for name in TOLD_ROLES if name in there])
+    return [dataclasses.replace(made, caption=f"{made.caption} {_EXPLAINED}")]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from rl_envs.messenger.endings import ENDINGS
-from tune_experiments.messenger.config import GROUNDED
+from tune_experiments.messenger.config import GROUNDED, MOVING
 from tune_experiments.messenger.evaluation import COLUMNS, RANDOM
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, first_of_each, make_table
@@ -20,6 +20,10 @@ from tune_experiments.run.final_evaluation import after_stage
 
 NOT_IN_THE_PAPER = (
     f"Rows that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."
+)
+MOVING_NOT_IN_THE_PAPER = (
+    f"In rows that begin with {MOVING} queries also hold how sprites were seen to move, and such rows may have a "
+    "movement contrast; the paper has neither."
 )
 CHOSEN = (
     "Weights are those that won most validation games: a row that learns training games by heart is tested with those "
@@ -63,7 +67,9 @@ def _table(cells: Sequence[Result], chosen: str, paper: PaperNumbers | None) -> 
     there = dict.fromkeys(cell.metric for cell in played)
     columns = [name for name in dict.fromkeys((*COLUMNS, *there)) if name in there]
     table = make_table([*played, *_random(cells)], cells[0].table, columns, paper)
-    notes = [table.caption, chosen, *[NOT_IN_THE_PAPER] * any(cell.method.endswith(GROUNDED) for cell in played)]
+    notes = [table.caption, chosen]
+    notes += [NOT_IN_THE_PAPER] * any(cell.method.endswith(GROUNDED) for cell in played)
+    notes += [MOVING_NOT_IN_THE_PAPER] * any(cell.method.startswith(MOVING) for cell in played)
     return dataclasses.replace(table, caption=" ".join(notes))
 
 
@@ -111,9 +117,9 @@ def of_games(results: Sequence[Result], caption: str, title: str, metrics: Seque
 
     Args:
         results: lines of a run.
-        caption: title of its tables in results.jsonl.
-        title: of the table.
-        metrics: what it shows.
+        caption: title of the run's tables in results.jsonl.
+        title: title of the new table.
+        metrics: names of the metrics that it shows.
     """
     shown = [(line, _GAMES.match(line.world)) for line in results if line.table == caption and line.metric in metrics]
     return [dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}") for line, match in shown if match]

@@ -25,7 +25,7 @@ from rl_models.text.encoder import SentenceEncoder
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
 from tune_experiments.messenger import reading
-from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerRunConfig, make_world
+from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerRunConfig, make_world
 from tune_experiments.messenger.evaluation import evaluate, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
@@ -53,7 +53,7 @@ class Row:
     validate: Callable[[Any, int, TeamPolicy], Episodes] = validate
 
 
-def plan(config: MessengerRunConfig, method: str, seed: int) -> Curriculum:
+def plan(config: MessengerConfig, method: str, seed: int) -> Curriculum:
     """The stages of one row with one seed."""
     return plan_of(config, _row(config, method, seed), seed)
 
@@ -63,13 +63,12 @@ def plan_of(config: MessengerRunConfig, row: Row, seed: int) -> Curriculum:
     return Curriculum(tuple(_stage(config, row, seed, stage) for stage in config.stages))
 
 
-def _row(config: MessengerRunConfig, method: str, seed: int) -> Row:
-    weight, movement_weight = config.learner.grounding_coef, config.learner.movement_grounding_coef
+def _row(config: MessengerConfig, method: str, seed: int) -> Row:
     losses: tuple[ExtraLoss, ...] = ()
     if method.endswith(GROUNDED):
-        losses += (GroundingLoss(Schedule.constant(weight)),)
-    if method.startswith(MOVING) and movement_weight:
-        losses += (MovementGroundingLoss(Schedule.constant(movement_weight)),)
+        losses += (GroundingLoss(Schedule.constant(config.learner.grounding_coef)),)
+    if method.startswith(MOVING) and config.movement_grounding_coef:
+        losses += (MovementGroundingLoss(Schedule.constant(config.movement_grounding_coef)),)
     return Row(
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=losses,

@@ -44,6 +44,9 @@ SHARES = ("success", "win_rate", "win_rate_sampled", "fell", "has_message")
 """Metrics that are 0 or 1 in each episode of one agent. Those of a part of the episodes: `success_of_PART`."""
 PARTS = ("lost_to_", "fights_")
 """Beginnings of names of metrics that say how episodes end: 0 or 1 in each, too, for one agent."""
+READINGS = "reads_"
+"""Beginning of names of metrics that say in which share of an episode's moments something was read; they lie between 0
+and 1, too."""
 PROPORTIONS = ("overlap", "coverage", "taken", "conflicts", "md_spl", "invalid_probability", "tvd")
 """Metrics that lie between 0 and 1 in each episode, and need not be either."""
 _EQUAL = 1e-12
@@ -88,7 +91,7 @@ def is_share(metric: str) -> bool:
 
 def is_proportion(metric: str) -> bool:
     """Whether a metric lies between 0 and 1, so that no interval of it may go beyond."""
-    return is_share(metric) or metric in PROPORTIONS
+    return is_share(metric) or metric in PROPORTIONS or metric.startswith(READINGS)
 
 
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:

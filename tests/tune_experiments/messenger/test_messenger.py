@@ -14,13 +14,14 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
 from tests.rl_models.text.small import save_bert
+from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import MessengerConfig, make_world
 from tune_experiments.messenger.deviations import deviations
 from tune_experiments.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, evaluate, random_play, validate
-from tune_experiments.messenger.tables import NOT_IN_THE_PAPER, endings_table, tables
+from tune_experiments.messenger.tables import MOVING_NOT_IN_THE_PAPER, NOT_IN_THE_PAPER, endings_table, tables
 from tune_experiments.messenger.trials import ATTENTION, plan, training_sentences
 from tune_experiments.results.rows import Result
 
@@ -203,6 +204,9 @@ def test_each_stage_has_a_table_that_says_which_row_the_paper_does_not_have():
         "random play": [0.3, 0.3],
     }
     assert NOT_IN_THE_PAPER in first.caption
+    assert MOVING_NOT_IN_THE_PAPER not in first.caption
+    moving = [dataclasses.replace(one, method="emma_movement_grounding") for one in lines]
+    assert all(MOVING_NOT_IN_THE_PAPER in table.caption for table in tables(moving, "caption"))
     (alone,) = tables([one for one in lines if one.method == "emma" and "stage_1" in one.world], "caption")
     assert NOT_IN_THE_PAPER not in alone.caption
 
@@ -237,10 +241,26 @@ def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
     assert "word vectors" not in paper
     assert "minibatches of a pass: 16 16 16, the release has 1 1 1" in paper
     moving = dataclasses.replace(PRESETS["stages"], methods=("emma_movement_grounding",), frames=4)
-    said = deviations(moving, REFERENCE)
+    said = EXPERIMENT.deviations(moving)
     assert "moments that are seen: 4, the paper has 3" in said
     assert any(note.startswith("row emma_movement_grounding: a sprite's query says") for note in said)
-    assert "row emma_movement_grounding: a movement contrast of weight 1; the paper has none" in said
+    contrast = "row emma_movement_grounding: a movement contrast of weight 1; the paper has none"
+    assert contrast in said
+    assert contrast not in EXPERIMENT.deviations(dataclasses.replace(moving, movement_grounding_coef=0.0))
+
+
+def test_the_movement_contrast_has_a_weight_and_0_leaves_it_out():
+    row = "emma_movement_grounding"
+    halved, without = (dataclasses.replace(SMOKE, movement_grounding_coef=weight) for weight in (0.5, 0.0))
+    losses = plan(halved, row, 0).stages[1].plan.objective.extra_losses
+    assert [loss.weight.at(Progress()) for loss in losses] == [1.0, 0.5]
+    assert len(plan(without, row, 0).stages[1].plan.objective.extra_losses) == 1
+
+
+def test_configurations_from_before_the_movement_contrast_continue():
+    stored = config_to_json(SMOKE)
+    assert "movement_grounding_coef" not in stored
+    assert config_from_json(type(SMOKE), stored, "a file") == SMOKE
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ENEMY, FIRST_ENTITY, GOAL, MESSAGE, SIDE
@@ -45,6 +46,7 @@ def slow_readings(reading, attention, manual):
     return counted[:, None], right[:, None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("stage", "entities"), [(2, 3), (3, 5)])
 def test_readings_are_those_of_a_slow_loop_over_sprites(stage, entities):
     world = make_world(SMOKE, stage, 40, split="test")
@@ -71,6 +73,7 @@ def test_readings_are_those_of_a_slow_loop_over_sprites(stage, entities):
     assert counted.any((0, 1)).all()
 
 
+@pytest.mark.long
 def test_what_is_played_is_the_same_whether_readings_are_counted_or_not():
     policy = build_policy(SMOKE, "emma", 0)
     plain = WithRandomMoves(make_world(SMOKE, 3, 20, split="test"), policy).run(EVALUATION_SEED)
@@ -81,6 +84,28 @@ def test_what_is_played_is_the_same_whether_readings_are_counted_or_not():
     assert not policy.network.shows_attention
     for name in TOLD_ROLES:
         assert ((read[name] >= 0) & (read[name] <= 1)).all()
+
+
+def test_a_team_that_attends_to_one_sentence_reads_it_in_all_moments_of_an_episode():
+    """Attention on the sentence about the enemy: its sprite reads its own one always, and no other sprite does."""
+    world = make_world(SMOKE, 2, 30, split="test")
+    reading = WhatSpritesRead(corpus().about, world, build_policy(SMOKE, "emma", 0))
+    fast = reading._readings
+
+    def at_the_enemy(output, obs):
+        attention = output.extras["attention/manual"]
+        roles = torch.from_numpy(corpus().about[obs["manual"][:, 0, 0].numpy(), 1])
+        attention[:, 0, 0] = (roles == ENEMY).float()[:, None]
+        return fast(output, obs)
+
+    reading._probe = at_the_enemy
+    read = reading.run(3)
+    assert (read["length"] > 1).any()
+    assert {name: set(values) for name, values in read.items() if name in TOLD_ROLES} == {
+        "reads_enemy": {1.0},
+        "reads_message": {0.0},
+        "reads_goal": {0.0},
+    }
 
 
 def test_readings_are_counted_where_the_manual_is_that_of_the_game():
@@ -106,3 +131,15 @@ def test_the_table_shows_each_stages_training_and_test_games():
     assert rows["emma · S3, test"]["reads_message_decoy"] == 0.2
     assert rows["emma · S2, train"]["reads_message_decoy"] is None
     assert reading_table([reads("win_rate", 0.1)], "caption") == []
+    (without,) = reading_table([reads("reads_goal", 0.7, "stage_2_train")], "caption")
+    assert without.metrics == ("reads_goal",)
+
+
+def test_no_interval_of_a_reading_leaves_0_to_1():
+    lines = [
+        Result("x", "caption", "emma", "stage_3_test", "test", seed, "reads_enemy", value, value, value, 10, 7)
+        for seed, value in enumerate((0.99, 0.97, 0.8))
+    ]
+    (table,) = reading_table(lines, "caption")
+    ((_, (cell,)),) = table.rows
+    assert [one.value for one in cell.seeds] == [0.99, 0.97, 0.8]
