@@ -104,13 +104,15 @@ def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
 
     Args:
         scene: the state.
-        caption: one line above the manual, for example the actions.
+        caption: one or two lines above the manual, for example the actions.
         cell_pixels: side of a cell.
 
     Returns:
         [height, width, 3] uint8; the grid is 10 * cell_pixels wide, the manual stands to its right.
     """
-    lines: list[Line] = [(caption, FOREGROUND), ("", FOREGROUND)] if caption else []
+    above = textwrap.wrap(caption, _PANEL_COLUMNS)
+    # Two lines whether both are needed or not, so that the manual stays where it is from frame to frame.
+    lines: list[Line] = [(text, FOREGROUND) for text in [*above, *[""] * (3 - len(above))]] if caption else []
     manual, begins = _lines(scene.manual)
     begins = {len(lines) + number: sentence for number, sentence in begins.items()}
 

@@ -113,3 +113,8 @@ def test_removed_sprites_are_not_drawn():
     before = len(world.scene().sprites)
     step(world, RIGHT)
     assert len(world.scene().sprites) == before - 1 and world.scene().has_message == [True]
+
+
+def test_the_end_of_a_long_caption_is_seen():
+    long = "emma_movement_grounding, the end: lost to message decoy, reward"
+    assert (draw(SCENE, caption=f"{long} -1.0") != draw(SCENE, caption=f"{long} +0.5")).any()
