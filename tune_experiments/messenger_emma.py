@@ -21,7 +21,6 @@ whether sprites read the sentences about them.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,14 +32,14 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
-from tune_experiments.messenger import figures, reading
+from tune_experiments.messenger import figures
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
 from tune_experiments.messenger.deviations import deviations, movement_deviations
-from tune_experiments.messenger.evaluation import evaluate
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
+from tune_experiments.messenger.reading import reading_table
 from tune_experiments.messenger.tables import endings_table, tables
-from tune_experiments.messenger.trials import plan
+from tune_experiments.messenger.trials import evaluation_of, plan
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials
@@ -99,12 +98,12 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Games of training, new games, and the same with permuted roles; and what is read, by rows that read."""
-        return (evaluate if method == "game_id" else reading.evaluate)(config, config.last_stage, policy)
+        return evaluation_of(method)(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then what games are lost to, and whose sentences sprites read."""
-        beside = (endings_table(results, self.caption), reading.reading_table(results, self.caption))
-        return [*tables(results, self.caption), *itertools.chain(*beside)]
+        caption = self.caption
+        return [*tables(results, caption), *endings_table(results, caption), *reading_table(results, caption)]
 
     def deviations(self, config: MessengerConfig) -> Sequence[str]:
         """Against the release's constants."""

@@ -192,6 +192,21 @@ def score_table(queries: Tensor, keys: Tensor) -> Tensor:
     return queries @ keys.T / math.sqrt(keys.shape[-1])
 
 
+def scores_in_manual(table: Tensor, queries: Tensor, manual: Tensor) -> Tensor:
+    """Scores of queries with the sentences of their frame's manual.
+
+    Args:
+        table: [V, U] float32, as `score_table` returns it.
+        queries: [K, T, S] int, which of the V queries.
+        manual: [K, n] int64, the manual's sentences among the U.
+
+    Returns:
+        [K, T, S, n] float32.
+    """
+    place = queries.long()[..., None] * table.shape[1] + manual[:, None, None]
+    return table.flatten().gather(0, place.flatten()).view(place.shape)
+
+
 def attend_to_manual(table: Tensor, symbols: Tensor, shares: Tensor, manual: Tensor) -> Tensor:
     """Attention of sprites over the sentences of their frame's manual.
 
@@ -204,7 +219,5 @@ def attend_to_manual(table: Tensor, symbols: Tensor, shares: Tensor, manual: Ten
     Returns:
         [K, T, S, n] float32, attention of each sprite's cell; it sums to 1, also for sprites that are gone.
     """
-    place = symbols.long()[..., None] * table.shape[1] + manual[:, None, None]
-    scores = table.flatten().gather(0, place.flatten()).view(place.shape)
     # The mean of the queries of a cell gives the mean of their scores.
-    return torch.matmul(shares, scores).softmax(-1)
+    return torch.matmul(shares, scores_in_manual(table, symbols, manual)).softmax(-1)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from rl_models.batch import Batch
 from rl_models.layers.tracks import SAME
@@ -21,6 +22,9 @@ from rl_models.losses.extra_loss import Statistics
 from rl_models.networks.emma import MOVED, MOVEMENT_SCORES
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
+
+_LEFT_OUT = -1
+"""Label of a sprite that does not count."""
 
 
 def movement_contrast(fits: Tensor, moved: Tensor) -> Tensor:
@@ -32,9 +36,9 @@ def movement_contrast(fits: Tensor, moved: Tensor) -> Tensor:
     """
     is_here = moved > 0
     is_seen = is_here & (is_here & (moved != SAME)).any(-1, keepdim=True)
-    chosen = (moved.long() - 1).clamp(min=0)
-    losses = fits.logsumexp(-1) - fits.gather(-1, chosen[..., None])[..., 0]
-    return (losses * is_seen).sum() / is_seen.sum().clamp(min=1)
+    labels = torch.where(is_seen, moved.long() - 1, _LEFT_OUT)
+    total = cross_entropy(fits.flatten(0, 1), labels.flatten(), ignore_index=_LEFT_OUT, reduction="sum")
+    return total / is_seen.sum().clamp(min=1)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rl_models.layers.attention import SentenceReader, attend_to_manual, score_table, shares_of_cells
+from rl_models.layers.attention import SentenceReader, attend_to_manual, score_table, scores_in_manual, shares_of_cells
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.tracks import MOVEMENTS, movements
 from rl_models.networks.emma_body import EmmaBody, EmmaConfig, EmmaSizes, EntityNetwork
@@ -213,10 +213,9 @@ class Emma(EntityNetwork):
             queries: [K, E] int64, numbers of the sprites' queries.
             manual: [K, n] int64, the manual's sentences among the U.
         """
-        symbols, moved = queries % self.body.symbols.num_embeddings, queries // self.body.symbols.num_embeddings
-        others = symbols[..., None] + self.body.symbols.num_embeddings * torch.arange(1, MOVEMENTS, device=table.device)
-        place = others[..., None] * table.shape[1] + manual[:, None, None]
-        return {MOVEMENT_SCORES: table.flatten().gather(0, place.flatten()).view(place.shape), MOVED: moved}
+        count = self.body.symbols.num_embeddings
+        others = (queries % count)[..., None] + count * torch.arange(1, MOVEMENTS, device=table.device)
+        return {MOVEMENT_SCORES: scores_in_manual(table, others, manual), MOVED: queries // count}
 
 
 ROLES = "roles"

@@ -73,8 +73,13 @@ def _row(config: MessengerConfig, method: str, seed: int) -> Row:
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=losses,
         attention=ATTENTION if method != "game_id" else (),
-        evaluate=reading.evaluate if method != "game_id" else evaluate,
+        evaluate=evaluation_of(method),
     )
+
+
+def evaluation_of(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], dict[str, Episodes]]:
+    """How a row's teams are tested, `(config, stage, policy)`: of rows that read also whose sentences they read."""
+    return evaluate if method == "game_id" else reading.evaluate
 
 
 def _stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> Stage:
