@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.grounding import GroundingLoss
@@ -20,7 +19,7 @@ from tune_experiments.endi.messenger_config import EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger import evaluation
-from tune_experiments.messenger.config import GROUNDED
+from tune_experiments.messenger.config import GROUNDED, corpus_of_run
 from tune_experiments.messenger.evaluation import Way, WithRandomMoves
 from tune_experiments.messenger.trials import Row, encoder_of, plan_of, training_sentences
 
@@ -63,7 +62,7 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
 
 def texts_of(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]:
     """All sentences, and those of training: SILG learns words of its own whatever encoder the others have."""
-    corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    corpus, _ = corpus_of_run(config)
     return corpus.sentences, training_sentences(config)
 
 

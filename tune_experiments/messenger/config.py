@@ -14,7 +14,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from rl_envs import make
-from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED
+from rl_envs.messenger.corpus import Corpus
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED, corpus_of
+from rl_envs.messenger.games import Games
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import UnitInterval
@@ -155,6 +157,11 @@ class MessengerConfig(MessengerRunConfig):
     """Weight of the movement contrast, at least 0, in the row emma_movement_grounding."""
     methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
     """Rows of the table, each a method that is trained: game_id, emma, emma_grounding, emma_movement_grounding."""
+
+
+def corpus_of_run(config: MessengerRunConfig) -> tuple[Corpus, Games]:
+    """The sentences of a run, and its games."""
+    return corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
 
 
 def make_world(

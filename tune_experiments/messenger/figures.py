@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from rl_envs.messenger import render
-from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.endings import ENDINGS
 from rl_envs.messenger.render import Scene
 from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY
 from rl_envs.messenger.world import Messenger
-from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, make_world
+from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, corpus_of_run, make_world
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, failed_episode, steps_of_episode
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
@@ -74,7 +73,7 @@ def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
     assert policy.last_output is not None
     weights = policy.last_output.extras["attention/manual"][:, 0, 0].cpu().numpy()
     looks = obs["symbols"][:, 0, -1].astype(np.int64) - FIRST_ENTITY
-    corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    corpus, _ = corpus_of_run(config)
     about = corpus.about[obs["manual"][:, 0], 0]
     return _mean_by_pair(*np.broadcast_arrays(looks[:, :, None], about[:, None], weights))
 

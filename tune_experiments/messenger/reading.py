@@ -16,14 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ENEMY, FIRST_ENTITY, GOAL, MESSAGE, SIDE
 from rl_envs.messenger.world import Messenger
 from rl_models.fragment import Array
 from rl_models.policy import TeamOutput, TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger import evaluation
-from tune_experiments.messenger.config import MessengerRunConfig
+from tune_experiments.messenger.config import MessengerRunConfig, corpus_of_run
 from tune_experiments.messenger.evaluation import WithRandomMoves
 from tune_experiments.messenger.tables import of_games
 from tune_experiments.results.rows import Result
@@ -95,7 +94,7 @@ class WhatSpritesRead(WithRandomMoves):
 
 def evaluate(config: MessengerRunConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
     """As `evaluation.evaluate`, and whose sentences the sprites read where the manual is that of the game."""
-    corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    corpus, _ = corpus_of_run(config)
     return evaluation.evaluate(config, stage, policy, way_where_told=partial(WhatSpritesRead, corpus.about))
 
 

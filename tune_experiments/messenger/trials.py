@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rl_envs.messenger.corpus import STILL
-from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.games import pairs_of_games
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
 from rl_models.algorithms.learner_config import make_objective
@@ -25,7 +24,14 @@ from rl_models.text.encoder import SentenceEncoder
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
 from tune_experiments.messenger import reading
-from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerRunConfig, make_world
+from tune_experiments.messenger.config import (
+    GROUNDED,
+    MOVING,
+    MessengerConfig,
+    MessengerRunConfig,
+    corpus_of_run,
+    make_world,
+)
 from tune_experiments.messenger.evaluation import evaluate, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
@@ -119,7 +125,7 @@ def build_policy(config: MessengerRunConfig, method: str, seed: int) -> TeamPoli
 
 def training_sentences(config: MessengerRunConfig) -> list[str]:
     """Sentences about the games of training, of all kinds that the run's stages show."""
-    corpus, games = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    corpus, games = corpus_of_run(config)
     kinds = (STILL,) if config.stages == (1,) else range(len(MOVEMENTS))
     described = pairs_of_games(games, "train")
     if 3 in config.stages:  # decoys are told as enemies, and a false lead as anything
@@ -130,5 +136,5 @@ def training_sentences(config: MessengerRunConfig) -> list[str]:
 
 def encoder_of(config: MessengerRunConfig) -> SentenceEncoder:
     """What reads the sentences of a run."""
-    corpus, _ = corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    corpus, _ = corpus_of_run(config)
     return text_encoder(config.encoder, corpus.sentences, training_sentences(config))
