@@ -42,7 +42,10 @@ def select_worlds(batch: Batch, worlds: Tensor | slice) -> Batch:
         batch: name -> [B, ...] and `texts/KEY` -> [D, L].
         worlds: a slice of B, or [K] int64 for K of the worlds.
     """
-    return {key: value if key.startswith("texts/") else value[worlds] for key, value in batch.items()}
+    if isinstance(worlds, slice):
+        return {key: value if key.startswith("texts/") else value[worlds] for key, value in batch.items()}
+    # `index_select` copies whole rows: bytes take a tenth of the time of indexing.
+    return {key: value if key.startswith("texts/") else value.index_select(0, worlds) for key, value in batch.items()}
 
 
 def without_last_observation(batch: Batch) -> Batch:

@@ -29,7 +29,7 @@ class MixtureOfMarginals:
     @classmethod
     def from_logits(cls, mixture_logits: Tensor, policy_logits: Tensor) -> MixtureOfMarginals:
         """Build the policy from mixture logits [..., M] and policy logits [..., N, M, A], which are normalised."""
-        return cls(mixture_logits.log_softmax(-1), policy_logits.log_softmax(-1))
+        return cls(mixture_logits.log_softmax(-1), _log_softmax_of_few(policy_logits))
 
     @property
     def num_agents(self) -> int:
@@ -40,6 +40,11 @@ class MixtureOfMarginals:
     def num_actions(self) -> int:
         """A."""
         return self.log_marginals.shape[-1]
+
+    @property
+    def _is_product(self) -> bool:
+        """Whether there is one component, which nobody needs to draw or to sum over."""
+        return self.log_weights.shape[-1] == 1
 
     @property
     def num_uniforms(self) -> int:
@@ -63,7 +68,10 @@ class MixtureOfMarginals:
         Returns:
             joint actions [..., N] int64; drawn component [...] int64.
         """
-        component = inverse_cdf(self.log_weights, uniforms[..., 0])
+        if self._is_product:
+            component = torch.zeros(self.log_weights.shape[:-1], dtype=torch.int64, device=self.log_weights.device)
+        else:
+            component = inverse_cdf(self.log_weights, uniforms[..., 0])
         actions = inverse_cdf(self._of_component(component), uniforms[..., 1:])
         return actions, component
 
@@ -86,7 +94,7 @@ class MixtureOfMarginals:
         chosen = self._chosen(actions)
         if decides is not None:
             chosen = chosen.masked_fill(~decides[..., None], 0.0)
-        return torch.logsumexp(self.log_weights + chosen.sum(-2), dim=-1)
+        return _log_sum(self.log_weights + chosen.sum(-2), -1)
 
     def component_log_prob(self, actions: Tensor, component: Tensor) -> Tensor:
         """Each agent's log alpha_j + log pi^i_j(a_i) for the drawn component j, [..., N] float32.
@@ -97,8 +105,11 @@ class MixtureOfMarginals:
             actions: [..., N] int64, joint actions.
             component: [...] int64, the drawn component.
         """
-        chosen = self._chosen(actions).gather(-1, _as_last(component, self.num_agents)).squeeze(-1)
-        return chosen + self.log_weights.gather(-1, component[..., None])
+        chosen = self._chosen(actions)
+        if self._is_product:
+            return chosen.squeeze(-1) + self.log_weights
+        of_component = chosen.gather(-1, _as_last(component, self.num_agents)).squeeze(-1)
+        return of_component + self.log_weights.gather(-1, component[..., None])
 
     def log_joint_at(self, joint_actions: Tensor) -> Tensor:
         """Log-probabilities of E joint actions a sample, [..., E] float32, at a cost of E * M * N whatever A**N is.
@@ -110,14 +121,14 @@ class MixtureOfMarginals:
         for agent in range(self.num_agents):
             index = joint_actions[..., None, :, agent].expand(*total.shape[:-1], -1)
             total = total + self.log_marginals[..., agent, :, :].gather(-1, index)
-        return torch.logsumexp(total, dim=-2)
+        return _log_sum(total, -2)
 
     def log_joint(self) -> Tensor:
         """Log of the joint tensor Pi, [..., A, ..., A] float32 with N action axes."""
         total = self.log_weights[..., None]
         for agent in range(self.num_agents):
             total = (total[..., None] + self.log_marginals[..., agent, :, None, :]).flatten(-2)
-        return torch.logsumexp(total, dim=-2).unflatten(-1, (self.num_actions,) * self.num_agents)
+        return _log_sum(total, -2).unflatten(-1, (self.num_actions,) * self.num_agents)
 
     def joint(self) -> Tensor:
         """The joint tensor Pi, [..., A, ..., A] float32 with N action axes, probabilities."""
@@ -153,7 +164,7 @@ class MixtureOfMarginals:
 
     def _log_marginals_of_all(self) -> Tensor:
         """[..., N, A], log of sum_j alpha_j pi^i_j."""
-        return torch.logsumexp(self.log_weights[..., None, :, None] + self.log_marginals, dim=-2)
+        return _log_sum(self.log_weights[..., None, :, None] + self.log_marginals, -2)
 
     def _chosen(self, actions: Tensor) -> Tensor:
         """[..., N, M], log pi^i_j(a_i)."""
@@ -162,8 +173,18 @@ class MixtureOfMarginals:
 
     def _of_component(self, component: Tensor) -> Tensor:
         """[..., N, A], log marginals of a component [...] int64."""
+        if self._is_product:
+            return self.log_marginals.squeeze(-2)
         index = component[..., None, None, None].expand(*self.log_marginals.shape[:-2], 1, self.log_marginals.shape[-1])
         return self.log_marginals.gather(-2, index).squeeze(-2)
+
+
+def _log_softmax_of_few(logits: Tensor) -> Tensor:
+    """`log_softmax(-1)` of a few actions, for which torch's kernel on the CPU takes four times as long."""
+    if logits.device.type != "cpu":
+        return logits.log_softmax(-1)
+    below = logits - logits.detach().amax(-1, keepdim=True)
+    return below - below.exp().sum(-1, keepdim=True).log()
 
 
 def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
@@ -175,6 +196,11 @@ def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
     if not isinstance(policy, MixtureOfMarginals):
         raise TypeError(f"a mixture of marginals is needed here, and this policy is a {type(policy).__name__}")
     return policy
+
+
+def _log_sum(logs: Tensor, components: int) -> Tensor:
+    """Log of the sum of exp(logs) over the axis of components; of one component nothing needs to be computed."""
+    return logs.squeeze(components) if logs.shape[components] == 1 else torch.logsumexp(logs, dim=components)
 
 
 def _as_last(component: Tensor, num_agents: int) -> Tensor:

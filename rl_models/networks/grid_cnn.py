@@ -77,8 +77,15 @@ class GridCnn(nn.Module):
 
     def _encode(self, frames: Tensor) -> Tensor:
         """Grids [K, C, H, W] -> features [K, F]."""
-        frames = frames.float().contiguous(memory_format=torch.channels_last)
-        features: Tensor = self.dense(self.convolutions(frames).flatten(1))
+        frames = frames.contiguous(memory_format=torch.channels_last).float()  # cheaper than to reorder floats
+        last = self.convolutions(frames)
+        # The first linear layer's weights are put in the order in which the cells lie in memory: they are fewer.
+        first, *others = self.dense
+        assert isinstance(first, nn.Linear)
+        weight = first.weight.unflatten(1, last.shape[1:]).permute(0, 2, 3, 1).flatten(1)
+        features = nn.functional.linear(last.permute(0, 2, 3, 1).flatten(1), weight, first.bias)
+        for layer in others:
+            features = layer(features)
         return features
 
 

@@ -199,3 +199,18 @@ def test_the_entropy_of_marginals_has_a_finite_gradient_where_an_action_is_illeg
     torch.testing.assert_close(entropy, torch.full((1, 1, 2), 2.0).log())
     entropy.sum().backward()
     assert logits.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("never", [-1e9, -3e4])
+def test_policies_are_normalised_even_where_every_action_is_illegal(never):
+    logits = torch.randn(4, 1, 2, 1, 3, generator=torch.Generator().manual_seed(6))
+    logits[1] = never
+    logits[2, ..., 1:] = never
+    mine, torchs = (logits.clone().requires_grad_() for _ in range(2))
+    policy = MixtureOfMarginals.from_logits(torch.zeros(4, 1, 1), mine)
+    wanted = torchs.log_softmax(-1)
+    torch.testing.assert_close(policy.log_marginals, wanted)
+    weights = torch.arange(float(wanted.numel())).view_as(wanted)
+    (policy.log_marginals * weights).sum().backward()
+    (wanted * weights).sum().backward()
+    torch.testing.assert_close(mine.grad, torchs.grad)
