@@ -92,7 +92,7 @@ class Config(TrainingConfig):
     """Learning of the family with one policy over joint actions."""
     cordial: CordialSettings = CordialSettings()
     """Weight of the CORDIAL loss over training, in the methods with CORDIAL."""
-    learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125))
+    learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125, gamma=0.95))
     """How all methods learn, except for the settings of their families."""
     valid_rooms: tuple[str, ...] = ("valid",)
     """Rooms of validation: splits, streams, rooms or room files; the paper has five rooms."""

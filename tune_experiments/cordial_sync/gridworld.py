@@ -65,6 +65,7 @@ COMPARED = {
     "network.hidden_size": "",
     "marginal.last_convolution": " (as many parameters as SYNC)",
     "learner.joint_ratio": "",
+    "learner.gamma": "",
     "sync.learning_rate": "",
     "marginal.learning_rate": "",
     "marginal.entropy_coef": "",
@@ -162,6 +163,7 @@ class GridworldExperiment(Experiment[Config]):
         domains: dict[str, Any] = {
             "learner.algorithm": tune.grid_search(["ppo", "impala"]),
             "learner.joint_ratio": tune.grid_search([True, False]),
+            "learner.gamma": tune.choice([0.9, 0.95, 0.99]),
             "learner.gae_lambda": tune.choice([0.9, 0.95, 1.0]),
             "learner.num_epochs": tune.choice([1, 2, 4]),
             "learner.value_coef": tune.loguniform(0.05, 0.5),
