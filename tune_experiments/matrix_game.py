@@ -115,7 +115,7 @@ class Config:
     budget_env_steps: PositiveInt = 102_400
     """Number of joint env steps of training."""
     checkpoint_every_env_steps: PositiveInt = 25_600
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
+    """Number of env steps between checkpoints; a crash loses at most this many."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -101,7 +101,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return evaluation_of(method)(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates, a table a stage; then what games are lost to, and whose sentences sprites read."""
+        """Win rates, a table a stage; then what games are lost to, and to whose sentences sprites attend."""
         caption = self.caption
         return [*tables(results, caption), *endings_table(results, caption), *reading_table(results, caption)]
 

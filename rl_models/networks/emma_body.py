@@ -49,8 +49,8 @@ class EmmaConfig:
     hidden_size: PositiveInt = 128
     """Width of both hidden layers of policy and value."""
     averages_sentences: bool = False
-    """Whether what is read is divided by the number of sentences, as the released code does; it makes stages of
-    different scale."""
+    """Whether what is read is divided by the number of sentences, as the released code does; activations then
+    differ in scale between stages."""
     shares_hidden: bool = False
     """Whether policy and value have the same second hidden layer, as in the released code."""
 

@@ -49,7 +49,7 @@ class RunOptions:
 
     preset: Annotated[str, tyro.conf.arg(metavar="NAME")]
     """Preset that all other flags start from: smoke (under two minutes), laptop (minutes), paper (the paper's
-    numbers)."""
+    numbers), authors or reference (constants of the authors' code); the choices of this script are listed above."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     seeds: tuple[int, ...] = (0,)

@@ -45,7 +45,7 @@ class TrainingConfig:
     validate_every_env_steps: PositiveInt = 10_000
     """Number of env steps between validations, the points of the dashed curves."""
     checkpoint_every_env_steps: PositiveInt = 10_000
-    """Number of env steps between checkpoints; at most this much is lost when something dies."""
+    """Number of env steps between checkpoints; a crash loses at most this many."""
 
     def __init_subclass__(cls, **defaults: Any) -> None:
         """Take defaults of inherited fields.

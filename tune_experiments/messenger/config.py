@@ -52,8 +52,8 @@ class MessengerLearnerConfig(LearnerConfig):
     num_minibatches: tuple[int, int, int] = (4, 4, 4)  # type: ignore[assignment]
     """Number of minibatches in a pass, by stage (PPO); the release has 1, of 64 samples."""
     entropy_coef: _ByStage = (0.2, 0.02, 0.03)  # type: ignore[assignment]
-    """Weights of the entropy bonus at the start of a stage, by stage; the release has 0.01. In stage 1 a smaller
-    weight memorises entities and does worse in unseen games."""
+    """Weights of the entropy bonus at the start of a stage, by stage; the release has 0.01. With a smaller
+    weight in stage 1 the policy memorises the training entities and does worse in unseen games."""
     final_entropy_coef: _ByStage = (0.1, 0.005, 0.01)  # type: ignore[assignment]
     """Weights of the entropy bonus at the end of a stage's budget, by stage."""
     value_coef: float = 0.5
@@ -89,16 +89,16 @@ class MessengerRunConfig(
     repair_quotes: bool = False
     """Whether mis-decoded quotation marks of a folder's texts become ASCII ones again."""
     max_sentences_per_cell: PositiveInt | None = None
-    """Largest number of sentences about an entity in a role with a movement, for encoders that take long; None: all."""
+    """Maximum number of sentences for each combination of entity, role and movement, at least 1; it limits the cost of
+    slow encoders; None: all."""
     frames: PositiveInt = 3
-    """Number of moments that the agents see."""
+    """Number of stacked frames in an observation, at least 1; the paper has 3."""
     encoder: TextEncoderConfig = field(default_factory=TextEncoderConfig)
     """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
     network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, channels=16, hidden_size=64))
     """Widths of EMMA and of the Game-ID baseline."""
     freezes_attention: bool = False
-    """Whether what finds the sentences about a sprite (keys and symbols) stays as it is after the first stage, as in
-    the release."""
+    """Whether the embeddings of keys and symbols are frozen after the first stage, as in the authors' code."""
     learner: MessengerLearnerConfig = MessengerLearnerConfig()
     """How all rows learn, with one number for each stage in a triple."""
     first_stage_validate_every_env_steps: PositiveInt = 6_667

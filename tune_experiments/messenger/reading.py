@@ -105,7 +105,7 @@ def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
         results: lines of a run.
         caption: title of its tables in results.jsonl.
     """
-    title = f"{caption}: whose sentences sprites read"
+    title = f"{caption}: attention of sprites to sentences"
     cells = of_games(results, caption, title, tuple(TOLD_ROLES))
     if not cells:
         return []

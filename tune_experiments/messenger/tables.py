@@ -26,8 +26,8 @@ MOVING_NOT_IN_THE_PAPER = (
     "movement contrast; the paper has neither."
 )
 CHOSEN = (
-    "Weights are those that won most validation games: a row that learns training games by heart is tested with those "
-    "from before that (its curves show what came later)."
+    "Weights are those that won most validation games: a row that overfits is tested with weights from before that "
+    "(its curves show what came later)."
 )
 RANDOM_ROW = "random play"
 _WORLD = re.compile(rf"stage_(\d)_({RANDOM})?(\w+)")

@@ -34,7 +34,7 @@ _RULES = {
 _LISTED = (
     " Where seeds give no interval, because they are equal or it would leave the range of the metric, a cell lists "
     "them: `mean: seed, seed, ...`, each with the interval over its episodes (none where all episodes are equal), or "
-    "`each` and one number where all seeds read the same."
+    "`each` and one number where all seeds have the same value."
 )
 _GAP = 2
 """Between two columns of a terminal's table."""

@@ -35,7 +35,9 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
             found.append(_table(mine, f"{caption}: {task}, by order", served))
         if any(line.metric in DISTANCES for line in mine):
             apart = [line for line in mine if line.metric in DISTANCES]
-            found.append(_table(apart, f"{caption}: {task}, prompts against the small model's corpus", DISTANCES))
+            found.append(
+                _table(apart, f"{caption}: {task}, distance of test prompts to the training corpus", DISTANCES)
+            )
         spent = [line for line in mine if line.metric.startswith("chat_")]
         if spent:
             columns = tuple(dict.fromkeys(line.metric for line in spent))

@@ -24,8 +24,8 @@ COUNTING = (
     "paper's count, which leaves undone rounds out."
 )
 PLANNED_BY_RULES = (
-    "Planner: rules, written by hand (tuned worths, exhaustive search over structured state); prompts, manual and "
-    "shots do not reach them."
+    "Planner: rules, written by hand (tuned worths, exhaustive search over structured state); they use no "
+    "prompts, manual or few-shot examples."
 )
 
 

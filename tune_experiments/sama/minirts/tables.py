@@ -55,6 +55,6 @@ def _planned_by(lines: Sequence[Result]) -> str:
         return ""
     questions = f"{min(asked):.0f} to {max(asked):.0f} questions a game."
     if min(by_rule, default=1.0) == 1.0:
-        return f"Planner: rules, written by hand; prompts, manual and shots do not reach them. {questions}"
+        return f"Planner: rules, written by hand; they use no prompts, manual or few-shot examples. {questions}"
     share = f"rules answered at most {100 * max(by_rule):.1f} % of the questions"
     return f"Planner: a language model, except in `{ERRING}`; {share}. {questions}"
