@@ -40,7 +40,7 @@ def select_worlds(batch: Batch, worlds: Tensor | slice) -> Batch:
 
     Args:
         batch: name -> [B, ...] and `texts/KEY` -> [D, L].
-        worlds: a slice of B, or [K] int64 for K of the worlds.
+        worlds: a slice of B, or [K] int64 from 0 on for K of the worlds.
     """
     if isinstance(worlds, slice):
         return {key: value if key.startswith("texts/") else value[worlds] for key, value in batch.items()}

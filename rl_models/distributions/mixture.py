@@ -14,6 +14,10 @@ from torch import Tensor
 from rl_models.distributions.joint_policy import JointPolicy, inverse_cdf, l1_to_product
 
 
+_REGISTER = 16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") else 8
+"""Number of float32 that a vector register of this CPU holds."""
+
+
 @dataclass(frozen=True)
 class MixtureOfMarginals:
     """Joint policy of N agents.
@@ -180,8 +184,8 @@ class MixtureOfMarginals:
 
 
 def _log_softmax_of_few(logits: Tensor) -> Tensor:
-    """`log_softmax(-1)` of a few actions, for which torch's kernel on the CPU takes four times as long."""
-    if logits.device.type != "cpu":
+    """`log_softmax(-1)`. Of fewer actions than a register holds torch's kernel for CPUs takes four times as long."""
+    if logits.device.type != "cpu" or logits.shape[-1] >= _REGISTER:
         return logits.log_softmax(-1)
     below = logits - logits.detach().amax(-1, keepdim=True)
     return below - below.exp().sum(-1, keepdim=True).log()

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from rl_models.layers import grid_convolutions as layers
 from rl_models.layers.grid_convolutions import ChannelEmbedding, embed_and_convolve, grid_convolutions
 
 
@@ -29,3 +30,16 @@ def test_a_cell_is_the_mean_of_its_active_channels():
     cells = embedding(grid)
     assert torch.allclose(cells[0, :, 0, 0], expected)
     assert bool((cells[0, :, 0, 1] == 0).all())
+
+
+@pytest.mark.parametrize("values_at_once", [1, 25, 10**6])
+def test_chunks_hold_as_many_frames_as_their_values_allow_and_lose_none(values_at_once, monkeypatch):
+    monkeypatch.setattr(layers, "_VALUES_AT_ONCE", values_at_once)
+    frames, sizes = torch.arange(7 * 12).view(7, 3, 2, 2), []
+
+    def function(chunk):
+        sizes.append(len(chunk))
+        return 2 * chunk.flatten(1)
+
+    assert torch.equal(layers.apply_in_chunks(function, frames), 2 * frames.flatten(1))
+    assert max(sizes) == {1: 1, 25: 2, 10**6: 7}[values_at_once]

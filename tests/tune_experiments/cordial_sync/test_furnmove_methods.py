@@ -103,6 +103,15 @@ def test_the_paper_preset_has_the_authors_networks(presets, method, count):
     assert parameters(presets["paper"], method) == count
 
 
+def test_the_laptop_discounts_more_than_the_paper_and_says_so():
+    frames = find_experiment("furnmove_visual").presets
+    for presets in (PRESETS, THREE, frames):
+        assert presets["laptop"].learner.gamma == 0.95
+        assert presets["paper"].learner.gamma == 0.99
+    notes = find_experiment("furnmove_methods").deviations(PRESETS["laptop"])
+    assert any("gamma: 0.95, the paper has 0.99" in note for note in notes)
+
+
 @pytest.mark.parametrize("preset", ["authors", "paper"])
 def test_the_authors_constants(preset):
     trial = plan(PRESETS[preset], "sync_13_cordial", 0)
