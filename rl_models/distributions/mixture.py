@@ -13,7 +13,6 @@ from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointPolicy, inverse_cdf, l1_to_product
 
-
 _REGISTER = 16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") else 8
 """Number of float32 that a vector register of this CPU holds."""
 
