@@ -97,7 +97,7 @@ TASKS = {
         0.65,
         10_000,
         furnmove.validate,
-        {"valid_starts_per_room": 100, "budget_env_steps": 200_000},
+        {"valid_starts_per_room": 100, "budget_env_steps": 320_000},
     ),
     "emma_stage_1": Task("messenger_emma", "emma_grounding", "win_rate", 0.80, 10_000, _unseen),
     "cramped_room": Task(
