@@ -5,7 +5,7 @@
     python tune_experiments/endi_three_agents.py --preset paper       # 15 million frames a row: a GPU, days
 
 Three targets and three items. The others' side of the divider takes the nearest other agent of every cell, and each
-agent foretells the actions of two. The paper has a curve and no number: EnDi(dis) above txt2pi.
+agent predicts the actions of two. The paper has a curve and no number: EnDi(dis) above txt2pi.
 """
 
 from __future__ import annotations

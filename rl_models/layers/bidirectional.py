@@ -58,14 +58,14 @@ class Bidirectional(nn.Module):
     def _forward_chunk(self, words: Tensor, lengths: Tensor) -> Tensor:
         width = longest(lengths, words.shape[1])
         trimmed = words[:, :width]
-        mirror = _mirror(lengths, width)
+        backward_order = _backward_order(lengths, width)
         onward, _ = self.onward(trimmed)
-        backward, _ = self.backward_(_reordered(trimmed, mirror))
-        states = torch.cat([onward, _reordered(backward, mirror)], -1)
+        backward, _ = self.backward_(_reordered(trimmed, backward_order))
+        states = torch.cat([onward, _reordered(backward, backward_order)], -1)
         return nn.functional.pad(states, (0, 0, 0, words.shape[1] - width))
 
 
-def _mirror(lengths: Tensor, width: int) -> Tensor:
+def _backward_order(lengths: Tensor, width: int) -> Tensor:
     """[D, L] int64, flat indices that reverse the words of each text and leave the padding in place."""
     position = torch.arange(width, device=lengths.device)
     last = lengths[:, None] - 1

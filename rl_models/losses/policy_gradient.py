@@ -59,7 +59,7 @@ def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, 
 def values_of_decisions(steps: Steps, values: Tensor, follow: Callable[[Tensor], Tensor]) -> tuple[Steps, Tensor]:
     """Replace values between decisions by reward + discount * next value, computed backwards from the next decision.
 
-    The value of a decision that lasts d steps thus is the sum of its d discounted rewards and gamma ** d times the
+    The value of a decision that lasts d steps is the sum of its d discounted rewards and gamma ** d times the
     value after it.
 
     Args:

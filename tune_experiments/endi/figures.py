@@ -17,7 +17,7 @@ CURVES = {
     "division/overlap": "overlap of the agents' masks",
     "division/coverage": "coverage: entities in an agent's mask",
     "division/conflicts": "conflicts: same nearest entity",
-    "division/others_accuracy": "others' actions foretold",
+    "division/others_accuracy": "others' actions predicted",
 }
 BINS = 40
 _FRAME_SECONDS = 0.8

@@ -1,4 +1,4 @@
-"""What population based training needs of RLlib: a restored trial learns with its new rate, not with the donor's."""
+"""What population based training needs of RLlib: a restored trial learns with its new rate, not with the source's."""
 
 import dataclasses
 
@@ -33,14 +33,14 @@ def train_to_next_update(trained):
 
 @pytest.mark.parametrize("kind", [Ppo, Impala])
 def test_a_checkpoint_of_another_rate_does_not_bring_it_along(kind):
-    donor = algorithm(kind, 1e-3)
-    train_to_next_update(donor)
-    tensors, progress = donor.checkpoint()
-    assert rates_of(donor) == [pytest.approx(1e-3)]
-    donor.close()
-    heir = algorithm(kind, 3e-5)
-    heir.restore(tensors, progress)
-    row = train_to_next_update(heir)
+    source = algorithm(kind, 1e-3)
+    train_to_next_update(source)
+    tensors, progress = source.checkpoint()
+    assert rates_of(source) == [pytest.approx(1e-3)]
+    source.close()
+    target = algorithm(kind, 3e-5)
+    target.restore(tensors, progress)
+    row = train_to_next_update(target)
     assert row["schedule/learning_rate"] == pytest.approx(3e-5)
-    assert rates_of(heir) == [pytest.approx(3e-5)]
-    heir.close()
+    assert rates_of(target) == [pytest.approx(3e-5)]
+    target.close()

@@ -81,7 +81,7 @@ class GameServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Refuse whoever does not know the token, or comes by another name."""
+        """Refuse a request without the token, to another host name or from another page."""
         own = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
         if request.host not in own:
             raise web.HTTPForbidden(text="This game answers to 127.0.0.1 alone.")
