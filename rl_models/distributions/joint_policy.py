@@ -143,6 +143,8 @@ def inverse_cdf(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
         log_probabilities: [..., K] float32, of K outcomes.
         uniform: [...] in [0, 1).
     """
+    if log_probabilities.shape[-1] == 1:  # nothing to draw
+        return torch.zeros_like(uniform, dtype=torch.int64)
     # In single precision a uniform number just below 1 rounds up to 1 and picks the last index, whatever its
     # probability. In double precision it stays below the total, to which it is scaled because rounding moves that too.
     cumulative = log_probabilities.double().exp().cumsum(-1)

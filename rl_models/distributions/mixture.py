@@ -46,7 +46,7 @@ class MixtureOfMarginals:
 
     @property
     def _is_product(self) -> bool:
-        """Whether there is one component, which nobody needs to draw or to sum over."""
+        """Whether there is one component, which nobody needs to select or to sum over."""
         return self.log_weights.shape[-1] == 1
 
     @property
@@ -71,10 +71,7 @@ class MixtureOfMarginals:
         Returns:
             joint actions [..., N] int64; drawn component [...] int64.
         """
-        if self._is_product:
-            component = torch.zeros(self.log_weights.shape[:-1], dtype=torch.int64, device=self.log_weights.device)
-        else:
-            component = inverse_cdf(self.log_weights, uniforms[..., 0])
+        component = inverse_cdf(self.log_weights, uniforms[..., 0])
         actions = inverse_cdf(self._of_component(component), uniforms[..., 1:])
         return actions, component
 
@@ -97,7 +94,7 @@ class MixtureOfMarginals:
         chosen = self._chosen(actions)
         if decides is not None:
             chosen = chosen.masked_fill(~decides[..., None], 0.0)
-        return _log_sum(self.log_weights + chosen.sum(-2), -1)
+        return self._log_sum(self.log_weights + chosen.sum(-2), -1)
 
     def component_log_prob(self, actions: Tensor, component: Tensor) -> Tensor:
         """Each agent's log alpha_j + log pi^i_j(a_i) for the drawn component j, [..., N] float32.
@@ -124,14 +121,14 @@ class MixtureOfMarginals:
         for agent in range(self.num_agents):
             index = joint_actions[..., None, :, agent].expand(*total.shape[:-1], -1)
             total = total + self.log_marginals[..., agent, :, :].gather(-1, index)
-        return _log_sum(total, -2)
+        return self._log_sum(total, -2)
 
     def log_joint(self) -> Tensor:
         """Log of the joint tensor Pi, [..., A, ..., A] float32 with N action axes."""
         total = self.log_weights[..., None]
         for agent in range(self.num_agents):
             total = (total[..., None] + self.log_marginals[..., agent, :, None, :]).flatten(-2)
-        return _log_sum(total, -2).unflatten(-1, (self.num_actions,) * self.num_agents)
+        return self._log_sum(total, -2).unflatten(-1, (self.num_actions,) * self.num_agents)
 
     def joint(self) -> Tensor:
         """The joint tensor Pi, [..., A, ..., A] float32 with N action axes, probabilities."""
@@ -167,7 +164,11 @@ class MixtureOfMarginals:
 
     def _log_marginals_of_all(self) -> Tensor:
         """[..., N, A], log of sum_j alpha_j pi^i_j."""
-        return _log_sum(self.log_weights[..., None, :, None] + self.log_marginals, -2)
+        return self._log_sum(self.log_weights[..., None, :, None] + self.log_marginals, -2)
+
+    def _log_sum(self, logs: Tensor, axis: int) -> Tensor:
+        """Log of the sum of exp(logs) over the axis of components."""
+        return logs.squeeze(axis) if self._is_product else torch.logsumexp(logs, dim=axis)
 
     def _chosen(self, actions: Tensor) -> Tensor:
         """[..., N, M], log pi^i_j(a_i)."""
@@ -199,11 +200,6 @@ def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
     if not isinstance(policy, MixtureOfMarginals):
         raise TypeError(f"a mixture of marginals is needed here, and this policy is a {type(policy).__name__}")
     return policy
-
-
-def _log_sum(logs: Tensor, components: int) -> Tensor:
-    """Log of the sum of exp(logs) over the axis of components; of one component nothing needs to be computed."""
-    return logs.squeeze(components) if logs.shape[components] == 1 else torch.logsumexp(logs, dim=components)
 
 
 def _as_last(component: Tensor, num_agents: int) -> Tensor:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.grid_convolutions import apply_in_chunks
+from rl_models.layers.grid_convolutions import apply_in_chunks, whole_input_convolution
 from rl_models.layers.initialisation import glorot_
 from rl_models.policy import Features, State
 
@@ -79,11 +79,10 @@ class GridCnn(nn.Module):
         """Grids [K, C, H, W] -> features [K, F]."""
         frames = frames.contiguous(memory_format=torch.channels_last).float()  # cheaper than to reorder floats
         last = self.convolutions(frames)
-        # The first linear layer's weights are put in the order in which the cells lie in memory: they are fewer.
         first, *others = self.dense
         assert isinstance(first, nn.Linear)
-        weight = first.weight.unflatten(1, last.shape[1:]).permute(0, 2, 3, 1).flatten(1)
-        features = nn.functional.linear(last.permute(0, 2, 3, 1).flatten(1), weight, first.bias)
+        # The linear layer is a convolution over all cells; so its few weights are reordered, and not the many cells.
+        features = whole_input_convolution(last, first.weight.unflatten(1, last.shape[1:]), first.bias)
         for layer in others:
             features = layer(features)
         return features

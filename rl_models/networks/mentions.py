@@ -166,17 +166,18 @@ class Mentions(nn.Module):
         matches, attention = self._mentions(vectors.flatten(0, 1), words)
         one = groups.of_frames[:, :, None]
         of_pairs = one * size + (groups.of_frames % size)[:, None]
-        equal = vectors @ vectors.mT
-        if equal.requires_grad:
+        product = vectors @ vectors.mT
+        if product.requires_grad:
             # Its gradient is a slice of the features', which a batched product would take one group after another.
-            equal.register_hook(Tensor.contiguous)
+            product.register_hook(Tensor.contiguous)
+        equal = product[..., None]
         if self.reads == "vector":
             around = self._around(attention, words)
-            return PairFeatures(equal[..., None].flatten(0, 2), of_pairs, attention, groups.of_frames, around)
+            return PairFeatures(equal.flatten(0, 2), of_pairs, attention, groups.of_frames, around)
         beside = self._beside(attention.unflatten(0, (-1, size)), matches.unflatten(0, (-1, size)))
         same = _by_sentence(attention, sentences).unflatten(0, (-1, size))
         same = same @ _by_sentence(matches, sentences).unflatten(0, (-1, size)).mT
-        features = torch.cat([beside, beside.transpose(1, 2), equal[..., None], ((same + same.mT) / 2)[..., None]], -1)
+        features = torch.cat([beside, beside.transpose(1, 2), equal, ((same + same.mT) / 2)[..., None]], -1)
         return PairFeatures(features.flatten(0, 2), of_pairs, attention, groups.of_frames)
 
     def contrast(self, document: EncodedTexts, things: Tensor, shown: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:

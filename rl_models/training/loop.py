@@ -161,7 +161,8 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
     count = min(objective.gradient_accumulation_steps, sequences)
     if count == 1:
         return [minibatch]
-    return [select_worlds(minibatch, rows) for rows in torch.arange(sequences).tensor_split(count)]
+    rows = torch.arange(sequences, device=minibatch["is_first"].device)
+    return [select_worlds(minibatch, some) for some in rows.tensor_split(count)]
 
 
 class Divergence:
