@@ -57,6 +57,9 @@ WAITS = {
 }
 """Operations after which the host knows something of the device. Indexing by a mask is one, too."""
 
+INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
+"""What `x[index]` becomes: its index may lie on the CPU. `index_select` and others refuse that, as CUDA does."""
+
 
 @dataclass
 class Counts:
@@ -165,11 +168,11 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _check_places(name: str, tensors: list[Tensor], is_there: list[bool]) -> None:
-    """Refuse tensors of both places, as CUDA does; it takes numbers from the CPU, and copies an index from there."""
+    """Refuse tensors of both places, as CUDA does; it takes numbers from the CPU, and copies the index of `x[index]`."""
     for tensor, there in zip(tensors, is_there, strict=True):
         if there or tensor.dim() == 0:
             continue
-        if not name.startswith("index") or tensor.is_floating_point():
+        if name not in INDEXING or tensor.is_floating_point():
             raise RuntimeError(f"{name}: expected all tensors on {DEVICE}, found {tuple(tensor.shape)} on the CPU")
         _counts.copies += 1
 

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import torch
 
+from rl_models.algorithms.ppo import Ppo
+from rl_models.batch import to_batch
 from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from rl_models.training.loop import Learner, parts
 from tests.emulated_device import DEVICE, emulated_device
 
 WORLDS, STEPS, MINIBATCHES = 2, 2, 2
@@ -137,9 +139,28 @@ def test_an_emulated_device_counts_and_refuses_as_cuda_does():
         assert (counts.copies, counts.syncs) == (1, 2)
         assert there.cpu().numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
         assert counts.copies == 2
-        for mixed in (lambda: there + torch.ones(3), lambda: there @ torch.ones(3, 1), there.numpy):
+        row = torch.ones(1, dtype=torch.long)
+        assert there[row].tolist() == [[3, 4, 5]]  # the index of x[index] may lie on the CPU, and is copied
+        assert counts.copies == 3
+        refused = (
+            lambda: there + torch.ones(3),
+            lambda: there @ torch.ones(3, 1),
+            lambda: there.index_select(0, row),
+            there.numpy,
+        )
+        for mixed in refused:
             with pytest.raises(RuntimeError):
                 mixed()
+
+
+def test_a_minibatch_on_an_emulated_device_is_cut_into_parts_there():
+    plan = plan_of("overcooked_selfplay", "selfplay")
+    fragment = loop_of(plan, plan.build_policy())[0].collect()
+    with emulated_device():
+        found = parts(Ppo(gradient_accumulation_steps=2), to_batch(fragment, DEVICE))
+        assert [part["is_first"].device.type for part in found] == [DEVICE.type] * 2
+        cut = [part["reward"].cpu().numpy() for part in found]
+    np.testing.assert_array_equal(np.concatenate(cut), fragment.steps["reward"])
 
 
 @pytest.mark.parametrize("cell", [torch.nn.LSTM, torch.nn.GRU])
