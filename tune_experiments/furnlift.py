@@ -77,7 +77,7 @@ class Furnlift(Experiment[LiftConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's eight metrics."""
-        return [make_table(results, self.caption, METRICS)]
+        return [make_table(results, self.caption, METRICS, says_world=True)]
 
     def main_comparisons(self, config: LiftConfig) -> Sequence[MainComparison]:
         """What messages add, over all test episodes."""

@@ -148,7 +148,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """How well the teams play, then a table a model."""
         played = [result for result in results if result.metric in _PLAYED]
-        table = make_table(played, self.caption, _PLAYED)
+        table = make_table(played, self.caption, _PLAYED, says_world=True)
         # A team that is given was trained elsewhere, so the env steps of this run say nothing.
         table = dataclasses.replace(table, caption=table.caption.partition(" Trained for ")[0])
         return [table, *_model_tables(results, self.caption)]

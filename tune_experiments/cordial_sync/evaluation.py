@@ -132,12 +132,20 @@ def _names_of_the_test(config: Config) -> dict[str, list[str]]:
 
 def _names(room_size: str, words: Sequence[str]) -> list[str]:
     """Names of rooms; a stream stands for all of its rooms, which are in nothing else."""
-    streams = [word for word in words if word.endswith("_stream")]
-    return [*streams, *(room.name for room in rooms_named(room_size, [word for word in words if word not in streams]))]
+    streams = [word for word in words if _is_stream(word)]
+    return [*streams, *(room.name for room in _rooms_named(room_size, [word for word in words if word not in streams]))]
 
 
-def rooms_named(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
-    """The rooms of all these words, in order."""
+def named_rooms(config: Config, words: Sequence[str]) -> tuple[Room, ...]:
+    """The rooms of all these words, in order, without those of streams, which are generated."""
+    return _rooms_named(config.room_size, [word for word in words if not _is_stream(word)])
+
+
+def _is_stream(word: str) -> bool:
+    return word.endswith("_stream")
+
+
+def _rooms_named(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
     return tuple(room for word in words for room in resolve_rooms(word, room_size))
 
 
@@ -170,7 +178,7 @@ def _starts(config: Config, words: tuple[str, ...], per_room: int) -> Starts:
 
 @functools.lru_cache(maxsize=4)
 def _made_starts(room_size: str, num_agents: int, words: tuple[str, ...], per_room: int) -> Starts:
-    return make_starts(rooms_named(room_size, words), num_agents, per_room)
+    return make_starts(_rooms_named(room_size, words), num_agents, per_room)
 
 
 def sizes(world: World) -> dict[str, Any]:

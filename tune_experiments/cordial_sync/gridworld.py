@@ -21,6 +21,7 @@ from tune_experiments.cordial_sync.config import Config, CordialSettings, Family
 from tune_experiments.cordial_sync.evaluation import (
     check_rooms_apart,
     has_inferred_masks,
+    named_rooms,
     test_starts,
     valid_starts,
     world_from,
@@ -115,11 +116,11 @@ class GridworldExperiment(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's six metrics."""
-        return [make_table(results, self.caption, paper=self.paper)]
+        return [make_table(results, self.caption, paper=self.paper, says_world=True)]
 
     def deviations(self, config: Config) -> list[str]:
         """What a configuration shrinks or changes."""
-        paper = self.papers(config)
+        paper = _in_rooms_of(config, self.papers(config))
         notes = [
             _rooms_of(config),
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
@@ -233,11 +234,28 @@ def paper_preset(laptop: Config) -> Config:
     )
 
 
+def _in_rooms_of(config: Config, paper: Config) -> Config:
+    """The paper's settings; who trains on the 20 floors of its training rooms differs from it in no choice of rooms."""
+    if config.train_rooms != "ithor_train":
+        return paper
+    return dataclasses.replace(paper, train_rooms=config.train_rooms, room_size=config.room_size)
+
+
 def _rooms_of(config: Config) -> str:
-    """What the rooms of the test are."""
-    if has_inferred_masks(test_starts(config).rooms):
-        return "rooms have iTHOR's floors and inferred television masks: the paper's numbers are context, not a target"
-    return "rooms are generated, not AI2-THOR's: the paper's numbers are context, not a target"
+    """What the rooms are, where one sentence must hold for all of them."""
+    used = {
+        "training": named_rooms(config, (config.train_rooms,)),
+        "validation": named_rooms(config, config.valid_rooms),
+        "test": test_starts(config).rooms,
+    }
+    inferred = [name for name, rooms in used.items() if has_inferred_masks(rooms)]
+    context = ": the paper's numbers are context, not a target"
+    if len(inferred) == len(used):
+        return f"rooms have iTHOR's floors and inferred television masks{context}"
+    if inferred:
+        masks = "iTHOR's floors and inferred television masks"
+        return f"rooms of {' and '.join(inferred)} have {masks}, the others are generated{context}"
+    return f"rooms are generated, not AI2-THOR's{context}"
 
 
 def _updates(config: Config) -> str:

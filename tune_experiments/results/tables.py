@@ -121,6 +121,7 @@ def make_table(
     metrics: Sequence[str] = FURNITURE_METRICS,
     paper: PaperNumbers | None = None,
     missing: Mapping[str, str] | None = None,
+    says_world: bool = False,
 ) -> PaperTable:
     """Build one table.
 
@@ -130,6 +131,7 @@ def make_table(
         metrics: The columns, in order.
         paper: The paper's numbers.
         missing: Metric -> what a cell without a number says.
+        says_world: Whether the caption names the world where all rows have the same; labels name it where they differ.
 
     Raises:
         UserError: no line belongs to the table.
@@ -147,7 +149,8 @@ def make_table(
         if any(metric in printed for metric in metrics):
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
             rows.append((f"{label}{_PAPER}", cells))
-    return PaperTable(table, tuple(metrics), tuple(rows), _caption(_by_row(mine)), missing or {})
+    caption = _only_world(mine) * says_world + _caption(_by_row(mine))
+    return PaperTable(table, tuple(metrics), tuple(rows), caption, missing or {})
 
 
 def first_of_each(rows: Iterable[Result]) -> list[Result]:
@@ -171,6 +174,12 @@ def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
         parts = [result.method, *([result.world] * (len(worlds) > 1)), *([result.split] * (len(splits) > 1))]
         rows.setdefault(" · ".join(parts), []).append(result)
     return rows
+
+
+def _only_world(results: Sequence[Result]) -> str:
+    """Where the numbers come from, if that is one world, which no label names."""
+    worlds = {result.world for result in results}
+    return f"Measured in {worlds.pop()}. " if len(worlds) == 1 else ""
 
 
 def _number(lines: Sequence[Result]) -> Interval | None:

@@ -8,6 +8,7 @@ from rl_envs.furnmove.start_file import save_starts
 from tune_experiments.cordial_sync import evaluation
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.results.rows import Result
 
 EXPERIMENT = find_experiment("furnmove_sync")
 SMOKE = dataclasses.replace(EXPERIMENT.presets["smoke"], test_starts_per_room=1, max_episode_steps=3)
@@ -35,3 +36,23 @@ def test_a_file_of_starts_on_these_floors_is_named_so_too(tmp_path):
 def test_the_deviations_say_which_rooms_these_are(config, named):
     assert any("inferred television masks" in note for note in EXPERIMENT.deviations(config)) == named
     evaluation.check_rooms_apart(config)
+
+
+def test_training_on_the_papers_rooms_is_no_deviation_in_rooms():
+    notes = " ".join(EXPERIMENT.deviations(ITHOR))
+    assert "train_rooms" not in notes and "room_size" not in notes
+    assert "train_rooms: train_stream, the paper has" in " ".join(EXPERIMENT.deviations(SMOKE))
+
+
+def test_the_deviations_tell_rooms_apart_that_serve_apart():
+    config = dataclasses.replace(SMOKE, train_rooms="ithor_train")
+    said = "rooms of training have iTHOR's floors and inferred television masks, the others are generated"
+    assert any(note.startswith(said) for note in EXPERIMENT.deviations(config))
+
+
+@pytest.mark.parametrize(("config", "world"), [(ITHOR, "ithor_floors_inferred_television_masks"), (SMOKE, "laptop")])
+def test_the_printed_table_names_its_world_although_there_is_one(config, world):
+    name = evaluation.world_name(config)
+    rows = [Result("furnmove_sync", EXPERIMENT.caption, "marginal", name, "test", 0, "success", 0.5, 0.4, 0.6, 9, 9)]
+    (table,) = EXPERIMENT.tables(rows)
+    assert f"Measured in furnmove-{world}." in table.markdown()

@@ -86,10 +86,17 @@ def test_from_frames_and_from_the_map_it_is_the_same_game():
             np.testing.assert_array_equal(seeing.state[name], values)
 
 
-def test_the_laptop_differs_from_the_gridworld_by_what_agents_see():
+def test_the_laptop_differs_from_the_gridworld_by_what_agents_see_by_widths_and_by_budget():
     grid = Config(methods=LAPTOP.methods)
-    same = dataclasses.replace(LAPTOP, observation="view", validate_every_env_steps=grid.validate_every_env_steps)
-    assert same == grid
+    kept = ("budget_env_steps", "validate_every_env_steps", "observation", "marginal")
+    assert dataclasses.replace(LAPTOP, **{name: getattr(grid, name) for name in kept}) == grid
+    assert dataclasses.replace(LAPTOP.marginal, last_convolution=0) == grid.marginal
+    assert LAPTOP.observation == "frame" and LAPTOP.budget_env_steps == 320_000
+
+
+def test_the_laptops_marginal_team_has_as_many_parameters_as_sync():
+    sync, marginal = (parameters(LAPTOP, method) for method in ("sync_13_cordial", "marginal"))
+    assert sync <= marginal < 1.004 * sync
 
 
 def test_a_gridworld_run_from_before_frames_is_read_and_continued():
@@ -117,6 +124,7 @@ def test_tables_say_what_was_seen_and_by_how_many():
 
 def test_deviations_name_frames_and_networks():
     notes = " ".join(EXPERIMENT.deviations(LAPTOP))
+    assert "rooms are generated, not AI2-THOR's" in notes and "the paper has ithor_train (20 rooms)" in notes
     assert "frame_pixels: 42, the paper has 84" in notes and "visual_network.channels" in notes
     assert "network.hidden_size: 128, the paper has 512" in notes and "85,000,000" in notes
 
