@@ -168,7 +168,7 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _check_places(name: str, tensors: list[Tensor], is_there: list[bool]) -> None:
-    """Refuse tensors of both places, as CUDA does; it takes numbers from the CPU, and copies the index of `x[index]`."""
+    """Refuse tensors of both places, as CUDA does; it takes numbers from the CPU and copies the index of `x[index]`."""
     for tensor, there in zip(tensors, is_there, strict=True):
         if there or tensor.dim() == 0:
             continue

@@ -12,8 +12,9 @@ bootstrap over episodes. Beside the trained team stands the same network with it
 be meant, but as functions of what an agent sees they may still tell whether it sees the television.
 
 `--team` takes a run, a trial or a checkpoint of any FurnMove experiment whose agents talk, from the map or from frames.
-A weight has no sign of its own: where the symbols are swapped, all slopes change their signs. A model without finite
-slopes (a message that never changes, outcomes that a line separates) has no numbers in the tables.
+A weight has no sign of its own: where the two symbols of a round are swapped, the slopes of its weights and of the
+product change their signs. A model without finite slopes (a message that never changes, outcomes that a line separates)
+has no numbers in the tables.
 """
 
 from __future__ import annotations
@@ -36,7 +37,18 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from tune_experiments.cordial_sync import evaluation, trials
 from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
-from tune_experiments.cordial_sync.communication import DEVIATIONS, MODELS, ODDS, deviations, play_and_listen, slopes
+from tune_experiments.cordial_sync.communication import (
+    DEVIATIONS,
+    MODELS,
+    MOVES,
+    ODDS,
+    PASSES,
+    SEES,
+    TALK_TURNS,
+    deviations,
+    play_and_listen,
+    slopes,
+)
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.message_figure import draw_messages
 from tune_experiments.cordial_sync.messages import talks
@@ -62,8 +74,18 @@ NOT_IDENTIFIED = "no finite slope"
 _CAPTION = (
     "Slopes are for a weight that rises by one standard deviation. Odds say by what the odds are multiplied where it "
     "rises by 0.1; they are given where a weight ranges over so much. Intervals of 95 %: percentiles of a bootstrap "
-    "over episodes; over several seeds Student's t. McFadden's R2 has none. Swapped symbols change all signs."
+    "over episodes; over several seeds Student's t. McFadden's R2 has none. Which symbol of a round is the first "
+    "is chance: if they are swapped, the slopes of that round and of the product change their signs."
 )
+_CAPTIONS = {
+    SEES: "The slope of talk holds where the reply weight has its mean, and that of reply where talk has. "
+    "talk_1_turns_at_reply_1: the reply weight at which the slope of talk changes its sign, -b_talk / b_product, given "
+    "where the interval of the product excludes 0. ",
+    MOVES: "In the paper both replies' slopes are negative and about ten times those of talk. ",
+}
+_PAPER = {TRAINED: {TALK_TURNS: 0.821, f"{PASSES.name}_reply_2{ODDS}": 2.7}}
+"""All numbers of table 9 that the paper's text prints (appendix A.5)."""
+
 _PLAYED = (*FURNITURE_METRICS, *DEVIATIONS)
 
 
@@ -232,10 +254,14 @@ def _model_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
         own = [metric for metric in known if metric.startswith(prefix) and metric != last]
         metrics = (*sorted(own, key=lambda metric: metric.endswith(ODDS)), last)
         names = tuple(metric.removeprefix(prefix).replace(ODDS, " odds") for metric in metrics)
-        table = make_table(results, caption, metrics)
+        table = make_table(results, caption, metrics, _PAPER)
         title = f"Equation {model.equation}: whether {model.explained}"
         missing = {name: NOT_IDENTIFIED for name in names if not name.endswith("odds")}
-        tables.append(dataclasses.replace(table, title=title, metrics=names, caption=_CAPTION, missing=missing))
+        tables.append(
+            dataclasses.replace(
+                table, title=title, metrics=names, caption=_CAPTIONS.get(model, "") + _CAPTION, missing=missing
+            )
+        )
     return tables
 
 

@@ -40,6 +40,10 @@ DEVIATIONS = tuple(f"{name}_deviation_percent" for name in ROUNDS)
 ODDS = "_odds"
 """Metrics that end so are odds."""
 
+SEES_NAME = "sees"
+TALK_TURNS = f"{SEES_NAME}_talk_1_turns_at_reply_1"
+"""Metric of `talk_turns_at`, given where the interval of the product's slope excludes 0."""
+
 _TENTH = 0.1
 _ROUNDING = 1e-6
 """Smaller deviations of a weight are those of 32 bits."""
@@ -63,7 +67,7 @@ class Model:
     explained: str
 
 
-SEES = Model("sees", 8, "agent 1 sees the television")
+SEES = Model(SEES_NAME, 8, "agent 1 sees the television")
 PASSES = Model("passes", 9, "agent 1 will pass")
 MOVES = Model("moves", 10, "agent 1 will move with the television")
 MODELS = (SEES, PASSES, MOVES)
@@ -130,7 +134,7 @@ def fitted(model: Model, data: Episodes, draws: int) -> Fit:
     """A model of the data, whose slopes are for one standard deviation of a weight.
 
     So a weight that hardly changes, as in a new team, has no huge slope. The product of equation 8 is that of the two
-    deviations.
+    deviations, so each of its other slopes holds where the other weight has its mean (`talk_turns_at`).
 
     Args:
         model: which.
@@ -167,7 +171,7 @@ def deviations(data: Episodes) -> Iterator[Estimate]:
 
 
 def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
-    """What the models say, of those that have finite slopes.
+    """What the models say, of those that have finite slopes. Equation 8 also says where talk changes its meaning.
 
     `NAME_COLUMN` is a slope, for one standard deviation. `NAME_COLUMN_odds` is by what the odds change when a weight
     rises by 0.1, given where it ranges over 0.1. `NAME_mcfadden` has no interval: both ends are its value.
@@ -184,7 +188,19 @@ def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
                 tenth = _TENTH / _weights(data, name).std()
                 odds = (float(np.exp(tenth * number)) for number in (value, low, high))
                 yield (f"{model.name}_{name}{ODDS}", *odds)  # type: ignore[misc]
+        if model is SEES and found.low[-1] * found.high[-1] > 0:
+            turns = talk_turns_at(found, data)
+            yield TALK_TURNS, turns, turns, turns
         yield f"{model.name}_mcfadden", found.mcfadden, found.mcfadden, found.mcfadden
+
+
+def talk_turns_at(found: Fit, data: Episodes) -> float:
+    """The reply weight where the slope of talk changes its sign in equation 8: -b_talk / b_product; .821 in the paper.
+
+    The slope of talk at a reply weight r is b_talk + b_product (r - mean) / deviation, with the slopes of `fitted`.
+    """
+    reply, (talk_slope, _, product) = _weights(data, "reply_1"), found.slopes
+    return float(reply.mean() - reply.std() * talk_slope / product)
 
 
 def _in_deviations(weights: np.ndarray) -> np.ndarray:

@@ -148,6 +148,33 @@ def test_a_reply_that_says_you_pass_has_the_slope_with_which_it_was_made():
     assert metrics["moves_reply_2"][0] == pytest.approx(-slope["reply_2"], rel=1e-6), "who does not pass moves"
 
 
+def seen(rows=20_000, turns_at=0.821):
+    """Data of which equation 8 holds: the slope of talk is positive below a reply of .821, as in the paper."""
+    data = made(rows)
+    talk, reply = data["_talk"][:, 0], data["_reply"][:, 0]
+    line = 10 * turns_at * talk - 10 * talk * reply + 2 * reply - 1
+    data["_sees"][:, 0] = np.random.default_rng(1).random(rows) < 1 / (1 + np.exp(-line))
+    return data
+
+
+def test_equation_8_says_at_which_reply_talk_changes_its_meaning():
+    metrics = {name: value for name, value, *_ in communication.slopes(seen(), 20)}
+    assert metrics[communication.TALK_TURNS] == pytest.approx(0.821, abs=0.05)
+    unsaid = {name for name, *_ in communication.slopes(made(), 20)}
+    assert "sees_talk_1_x_reply_1" in unsaid and communication.TALK_TURNS not in unsaid, "the product says nothing"
+
+
+@pytest.mark.parametrize(
+    ("swapped", "signs"), [(("_talk",), (-1, 1, -1)), (("_reply",), (1, -1, -1)), (("_talk", "_reply"), (-1, -1, 1))]
+)
+def test_swapped_symbols_change_the_signs_of_their_round_and_of_the_product(swapped, signs):
+    other = seen(4_000)
+    for name in swapped:
+        other[name] = 1 - other[name]
+    one, other = fitted(SEES, seen(4_000), draws=2), fitted(SEES, other, draws=2)
+    np.testing.assert_allclose(other.slopes, one.slopes * signs, rtol=1e-6)
+
+
 def test_slopes_are_the_same_however_little_the_weights_change():
     little = made()
     for name in ("_talk", "_reply"):
