@@ -44,13 +44,22 @@ _COMPARED = (
     "max_episode_steps",
     "bootstrap_at_limit",
     "frame_pixels",
+    "min_separation_cells",
+    "agents_visible",
     "network.channels",
     "network.hidden_size",
-    "learner.algorithm",
+    "network.team_features",
+    "marginal.last_convolution",
+    "marginal.learning_rate",
+    "sync.learning_rate",
+    "central.learning_rate",
+    "sync.entropy_coef",
+    "learner.gae_lambda",
+    "cordial_coef",
+    "imitation_after_warm_start",
     "warm_start.budget_env_steps",
     "warm_start.decline_episodes",
     "budget_env_steps",
-    "test_episodes",
 )
 
 
@@ -65,6 +74,7 @@ class Furnlift(Experiment[LiftConfig]):
         "success": "episode/success",
         "imitation": "loss/imitation",
         "failed pickups": "episode/failed_pickups",
+        "missed pickups": "episode/missed_pickups",
     }
 
     def plan(self, config: LiftConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
@@ -87,7 +97,10 @@ class Furnlift(Experiment[LiftConfig]):
         """What a configuration shrinks or changes."""
         return [
             "the authors' rooms and sight are AI2-THOR's: frames, and who sees the television, are our own renderer's",
+            f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
             *differences(config, PAPER, {path: path for path in _COMPARED}).values(),
+            f"test: {config.test_episodes:,} starts that we draw in {config.test_rooms}, not the authors' 1,000",
+            *(["the expert turns between north and west in one step, the authors' in three"] * config.heading_ring),
         ]
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
@@ -107,7 +120,8 @@ class Furnlift(Experiment[LiftConfig]):
         return lifting.world_of(config, config.test_rooms, num_worlds)
 
     def valid_world(self, config: LiftConfig, num_worlds: int) -> World:
-        """Worlds in the rooms of validation."""
+        """Worlds in the rooms of validation, which serve nothing else."""
+        lifting.check_rooms_apart(config)
         return lifting.world_of(config, config.valid_rooms, num_worlds)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,12 +108,25 @@ def check_rooms_apart(config: Config) -> None:
     Raises:
         UserError: it does, or a file of starts cannot be used; the sentence names the room and the flags.
     """
+    check_apart(
+        {
+            "--train-rooms": names_of(config.room_size, (config.train_rooms,)),
+            "--valid-rooms": names_of(config.room_size, config.valid_rooms),
+            **_names_of_the_test(config),
+        }
+    )
+
+
+def check_apart(named: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a room that serves twice.
+
+    Args:
+        named: flag -> names of its rooms.
+
+    Raises:
+        UserError: one does; the sentence names the room and the flags.
+    """
     used: dict[str, str] = {}
-    named = {
-        "--train-rooms": _names(config.room_size, (config.train_rooms,)),
-        "--valid-rooms": _names(config.room_size, config.valid_rooms),
-        **_names_of_the_test(config),
-    }
     for flag, names in named.items():
         for name in names:
             if name in used:
@@ -125,12 +138,12 @@ def check_rooms_apart(config: Config) -> None:
 def _names_of_the_test(config: Config) -> dict[str, list[str]]:
     """Under the flag that decides on them."""
     if not config.test_starts:
-        return {"--test-rooms": _names(config.room_size, config.test_rooms)}
+        return {"--test-rooms": names_of(config.room_size, config.test_rooms)}
     names = [_STREAM_ROOM.sub(r"\1", room.name) for room in test_starts(config).rooms]
     return {"--test-starts": list(dict.fromkeys(names))}
 
 
-def _names(room_size: str, words: Sequence[str]) -> list[str]:
+def names_of(room_size: str, words: Sequence[str]) -> list[str]:
     """Names of rooms; a stream stands for all of its rooms, which are in nothing else."""
     streams = [word for word in words if _is_stream(word)]
     return [*streams, *(room.name for room in _rooms_named(room_size, [word for word in words if word not in streams]))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from rl_envs import World, make
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.furnlift.world import DIFFICULTIES, FurnLift
 from rl_envs.furnmove.ithor import LABEL
+from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import resolve_rooms
 from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.algorithms.learner_config import make_objective
@@ -26,8 +27,14 @@ from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import FamilySettings
-from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set, has_inferred_masks
-from tune_experiments.cordial_sync.lifting_config import LiftConfig, LiftMethod
+from tune_experiments.cordial_sync.evaluation import (
+    EVALUATION_SEED,
+    check_apart,
+    coordination_set,
+    has_inferred_masks,
+    names_of,
+)
+from tune_experiments.cordial_sync.lifting_config import LAPTOP, LiftConfig, LiftMethod
 from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
@@ -48,17 +55,20 @@ def plan(config: LiftConfig, method: LiftMethod, seed: int) -> Curriculum:
     return Curriculum((first, last))
 
 
-def world_of(config: LiftConfig, rooms: str, num_worlds: int = 1, first_world: int = 0, **more: Any) -> World:
+def world_of(
+    config: LiftConfig, rooms: str | Sequence[Room], num_worlds: int = 1, first_world: int = 0, **more: Any
+) -> World:
     """Worlds in some rooms, with frames."""
     return make("furnlift-v0", num_worlds, first_world=first_world, **arguments_of(config, rooms), **more)
 
 
-def arguments_of(config: LiftConfig, rooms: str) -> dict[str, Any]:
+def arguments_of(config: LiftConfig, rooms: str | Sequence[Room]) -> dict[str, Any]:
     """Arguments of the world."""
     return {
         "rooms": rooms,
         "room_size": config.room_size,
         "max_episode_steps": config.max_episode_steps,
+        "min_separation_cells": config.min_separation_cells,
         "agents_visible": config.agents_visible,
         "heading_ring": config.heading_ring,
         "bootstrap_at_limit": config.bootstrap_at_limit,
@@ -192,7 +202,7 @@ def validate(config: LiftConfig, policy: TeamPolicy) -> Episodes:
 
 def evaluate(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers: all test episodes, and those of each class of difficulty."""
-    played = play(world_of(config, config.test_rooms, config.test_episodes), policy)
+    played = _play_test(config, policy)
     name, found = world_name(config), {}
     for number, difficulty in enumerate(DIFFICULTIES):
         rows = played["difficulty"] == number
@@ -203,14 +213,52 @@ def evaluate(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
 
 def evaluate_stage(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The same test after the warm start alone."""
-    name = world_name(config)
-    return {name: evaluate(config, policy)[name]}
+    return {world_name(config): _play_test(config, policy)}
 
 
 def world_name(config: LiftConfig) -> str:
-    """What tables call the test; inferred rooms are named so."""
-    rooms = () if config.test_rooms.endswith("_stream") else resolve_rooms(config.test_rooms, config.room_size)
-    return f"furnlift-{LABEL if has_inferred_masks(rooms) else config.room_size}"
+    """What tables call the test: its rooms, frames, and where the task is not the paper's."""
+    rooms = LABEL if has_inferred_masks(_test_rooms(config)) else config.room_size
+    frames = f"-{config.frame_pixels}_pixel_frames"
+    return f"furnlift-{rooms}{frames}{'-visible_agents' * config.agents_visible}{_separation(config)}"
+
+
+def check_rooms_apart(config: LiftConfig) -> None:
+    """Refuse a room that serves twice.
+
+    Raises:
+        UserError: it does; the sentence names the room and the flags.
+    """
+    named = {
+        "--train-rooms": config.train_rooms,
+        "--valid-rooms": config.valid_rooms,
+        "--test-rooms": config.test_rooms,
+    }
+    check_apart({flag: names_of(config.room_size, (rooms,)) for flag, rooms in named.items()})
+
+
+def _separation(config: LiftConfig) -> str:
+    cells = config.min_separation_cells
+    return "" if cells == LAPTOP.min_separation_cells else f"-{cells}_cells_apart" if cells else "-unconstrained"
+
+
+def _test_rooms(config: LiftConfig) -> Sequence[Room]:
+    """None of a stream's, of which there are thousands."""
+    return () if config.test_rooms.endswith("_stream") else resolve_rooms(config.test_rooms, config.room_size)
+
+
+def _play_test(config: LiftConfig, policy: TeamPolicy) -> Episodes:
+    """The test's episodes, equally many in each named room or one more."""
+    rooms, episodes = _test_rooms(config), config.test_episodes
+    if not rooms:
+        return play(world_of(config, config.test_rooms, episodes), policy)
+    ends = [episodes * number // len(rooms) for number in range(len(rooms) + 1)]
+    played = [
+        play(world_of(config, (room,), end - first, first_world=first), policy)
+        for room, first, end in zip(rooms, ends[:-1], ends[1:], strict=True)
+        if end > first
+    ]
+    return {name: np.concatenate([some[name] for some in played]) for name in played[0]}
 
 
 def play(world: World, policy: TeamPolicy) -> Episodes:

@@ -13,7 +13,6 @@ from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.config import FamilySettings, check_frames
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
 
 LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
@@ -54,6 +53,8 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     """Whether returns bootstrap at the time limit; the authors' code does not."""
     frame_pixels: Literal[42, 84] = 42
     """Side of the agents' camera frames in pixels: 42 or 84, the paper's."""
+    min_separation_cells: NonNegativeInt = field(default=8, metadata={"came_later": True})
+    """Least Manhattan distance of the agents at a pickup, in cells of 0.25 m; 0: they may stand anywhere."""
     agents_visible: bool = False
     """Whether agents see each other in their frames, which the paper calls implicit communication."""
     heading_ring: bool = True
@@ -91,10 +92,6 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
-        named = {"--train-rooms": self.train_rooms, "--valid-rooms": self.valid_rooms, "--test-rooms": self.test_rooms}
-        for flag, rooms in named.items():
-            if [*named.values()].count(rooms) > 1:
-                raise UserError(f"{flag} {rooms} serves twice: let rooms serve training, validation or the test alone")
         check_frames(self.network, self.frame_pixels, "--network.channels")
 
 

@@ -115,7 +115,7 @@ def test_the_test_has_the_papers_metrics_for_all_episodes_and_by_difficulty():
     found = EXPERIMENT.evaluate(SMOKE, "sync", policy)
     (main,) = EXPERIMENT.main_comparisons(SMOKE)
     assert main.world == next(iter(found)), "of all episodes, not of a class"
-    whole = found["furnlift-laptop"]
+    whole = found[lifting.world_name(SMOKE)]
     classes = [episodes for name, episodes in found.items() if name != "furnlift-laptop"]
     assert sum(len(episodes["success"]) for episodes in classes) == len(whole["success"]) == SMOKE.test_episodes
     assert {"md_spl", "final_distance", "invalid_probability", "tvd", "failed_pickups", "missed_pickups"} <= set(whole)
@@ -124,14 +124,41 @@ def test_the_test_has_the_papers_metrics_for_all_episodes_and_by_difficulty():
 @pytest.mark.parametrize("rooms", ["ithor_test", "ithor_FloorPlan226"])
 def test_inferred_masks_are_named_in_the_table(rooms):
     assert "inferred_television_masks" in lifting.world_name(dataclasses.replace(SMOKE, test_rooms=rooms))
-    assert lifting.world_name(SMOKE) == "furnlift-laptop"
+    assert lifting.world_name(SMOKE) == "furnlift-laptop-42_pixel_frames"
 
 
-def test_rooms_that_serve_twice_are_refused():
-    with pytest.raises(UserError, match="--valid-rooms test serves twice"):
-        dataclasses.replace(SMOKE, valid_rooms="test")
+def test_the_table_names_what_is_not_the_papers_task():
+    changed = dataclasses.replace(SMOKE, agents_visible=True, min_separation_cells=0)
+    assert lifting.world_name(changed) == "furnlift-laptop-42_pixel_frames-visible_agents-unconstrained"
+    assert lifting.world_name(dataclasses.replace(SMOKE, min_separation_cells=4)).endswith("-4_cells_apart")
+
+
+@pytest.mark.parametrize(
+    ("rooms", "said"),
+    [
+        ({"valid_rooms": "test"}, "test_room_01 is named by --valid-rooms and --test-rooms"),
+        ({"train_rooms": "ithor_train", "test_rooms": "ithor_FloorPlan201"}, "by --train-rooms and --test-rooms"),
+    ],
+)
+def test_a_room_that_serves_twice_is_refused_before_a_run(rooms, said):
+    with pytest.raises(UserError, match=said):
+        EXPERIMENT.valid_world(dataclasses.replace(SMOKE, **rooms), 1)
+    EXPERIMENT.valid_world(SMOKE, 1)
+
+
+def test_each_test_room_has_as_many_episodes(monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        lifting, "play", lambda world, policy: made.append(world) or {"success": np.ones(world.num_worlds)}
+    )
+    played = lifting.evaluate_stage(dataclasses.replace(SMOKE, test_episodes=12), policy=None)
+    assert [[room.name for room in world.rooms] for world in made] == [[f"test_room_0{n}"] for n in range(1, 6)]
+    assert sorted(world.num_worlds for world in made) == [2, 2, 2, 3, 3]
+    assert [len(values["success"]) for values in played.values()] == [12]
 
 
 def test_deviations_say_what_the_laptop_shrinks():
     notes = " ".join(EXPERIMENT.deviations(EXPERIMENT.presets["laptop"]))
     assert "frame" in notes and "42" in notes and "AI2-THOR" in notes
+    assert "PPO stands in for the paper's A3C" in notes and "sync.learning_rate: 0.0005, the paper has 0.0001" in notes
+    assert "IMPALA stands in for the paper's A3C" in " ".join(EXPERIMENT.deviations(EXPERIMENT.presets["paper"]))
