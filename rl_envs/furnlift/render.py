@@ -10,7 +10,8 @@ import numpy as np
 from rl_envs.core.render import caption_strip
 from rl_envs.core.spec import Array
 from rl_envs.furnlift.sight import BOX_CELLS
-from rl_envs.furnmove.render import AGENT_COLOURS, Canvas
+from rl_envs.furnmove.frame_palette import AGENT_COLOURS
+from rl_envs.furnmove.render import Canvas
 from rl_envs.furnmove.room import Room
 
 
@@ -34,6 +35,6 @@ def draw(room: Room, agent_cells: Array, agent_headings: Array, tv: Array, sees:
     for number, (cell, heading) in enumerate(zip(agent_cells, agent_headings, strict=True)):
         canvas.draw_agent(cell, int(heading), AGENT_COLOURS[number])
     image = np.asarray(canvas.finished())
-    seeing = " and ".join(f"agent {number + 1}" for number in np.flatnonzero(sees))
+    seeing = " and ".join(f"agent_{number}" for number in np.flatnonzero(sees))
     caption = caption_strip(f"television seen by {seeing or 'no agent'}", image.shape[1])
     return np.concatenate([caption, image])

@@ -38,6 +38,7 @@ from rl_envs.furnlift.expert import MAX_PAIRS, Expert
 from rl_envs.furnlift.observation import FLOOR, TELEVISION, Observer, num_channels
 from rl_envs.furnlift.scene import Scenes, draw_start, draws_needed
 from rl_envs.furnlift.sight import BOX_CELLS
+from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
 from rl_envs.furnmove.observation import MARGIN, VIEW
 from rl_envs.furnmove.room import Room
@@ -332,10 +333,8 @@ class FurnLift(World):
         return render.draw(room, cells, headings, tv, self.sees_television()[index])
 
     def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.furnmove import render
-
-        return render.AGENT_COLOURS[: self.num_agents]
+        """The agents' colours in the images of `render`, and of their rings in frames."""
+        return AGENT_COLOURS[: self.num_agents]
 
 
 def difficulty(start_distance: Array) -> Array:

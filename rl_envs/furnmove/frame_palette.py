@@ -25,8 +25,8 @@ FIRST_KIND = FIRST_RING + MAX_RINGS
 
 NUM_CLASSES = FIRST_KIND + 2 * len(KINDS)
 
-_RINGS = ((70, 150, 235), (232, 178, 70), (40, 190, 80), (220, 50, 50), (210, 60, 200), (120, 120, 120))
-"""Blue, yellow, green, red, magenta, grey: the engine's order."""
+AGENT_COLOURS = ((70, 150, 235), (232, 178, 70), (40, 190, 80), (220, 50, 50), (210, 60, 200), (120, 120, 120))
+"""Rings in frames, and agents on maps: blue, yellow, green, red, magenta, grey, which is the engine's order."""
 
 _FIXED = {
     STAND_SIDE: (44, 38, 36),
@@ -50,7 +50,7 @@ def room_palette(name: str) -> NDArray[np.uint8]:
     colours[[CEILING, WALL, FLOOR, OTHER_FLOOR]] = (235, 235, 230), wall, wood, wood * 0.82
     for number, colour in _FIXED.items():
         colours[number] = colour
-    colours[FIRST_RING:FIRST_KIND] = _RINGS
+    colours[FIRST_RING:FIRST_KIND] = AGENT_COLOURS
     for number, kind in enumerate(KINDS.values()):
         colours[FIRST_KIND + 2 * number] = kind.colour
         colours[FIRST_KIND + 2 * number + 1] = 0.7 * np.array(kind.colour) + 0.3 * 255 * np.array((0.9, 0.9, 0.9))

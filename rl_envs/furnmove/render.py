@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, caption_strip
+from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND, STEPS, TV_BODY
 from rl_envs.furnmove.room import FREE, LOW, OUTSIDE, TALL, WALL, Room, drawing_of_masks
 
@@ -32,12 +33,11 @@ CELL_COLOURS: dict[str, Colour] = {
     OUTSIDE: BACKGROUND,
 }
 EDGES: dict[str, Colour] = {LOW: (176, 154, 120), TALL: (94, 71, 51)}
-AGENT_COLOURS: tuple[tuple[int, int, int], ...] = ((37, 99, 214), (219, 62, 50), (205, 95, 165), (120, 90, 20))
 TELEVISION: Colour = (38, 42, 52)
 GOAL: Colour = (26, 150, 98)
 REACH: Colour = (74, 144, 226)
-PATH: Colour = (226, 112, 0)
-_OLD_PATH: Colour = (252, 200, 100)
+PATH: Colour = (126, 50, 160)
+_OLD_PATH: Colour = (214, 188, 230)
 _OVERSAMPLING = 2
 _TEXT_PIXELS = 12
 BORDER_PIXELS = 4

@@ -46,6 +46,7 @@ from rl_envs.furnmove.actions import (
     is_coordinated,
 )
 from rl_envs.furnmove.fixed_starts import Starts
+from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
 from rl_envs.furnmove.maps import CompiledRooms, RoomMaps, can_hold
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
@@ -349,10 +350,8 @@ class FurnMove(World):
         return render.draw(room, *(self.state[name][index] for name in names), path=path)
 
     def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.furnmove import render
-
-        return render.AGENT_COLOURS[: self.num_agents]
+        """The agents' colours in the images of `render`, and of their rings in frames."""
+        return AGENT_COLOURS[: self.num_agents]
 
 
 def check_observations(observations: Sequence[str]) -> None:

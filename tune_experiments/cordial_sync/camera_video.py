@@ -14,8 +14,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED
+from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.frame_renderer import Eyes
-from rl_envs.furnmove.render import AGENT_COLOURS, framed
+from rl_envs.furnmove.render import framed
 from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
 from tune_experiments.play.avi import write_avi
 from tune_experiments.play.loading import LoadedPolicy

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import TV_BODY
-from rl_envs.furnmove.render import AGENT_COLOURS, CELL_COLOURS, GOAL, PATH, draw
+from rl_envs.furnmove.render import CELL_COLOURS, GOAL, PATH, draw
 from rl_envs.furnmove.room import FREE, LOW, TALL, WALL, Room, room_from_drawing
 from rl_envs.furnmove.splits import room_by_name
 
