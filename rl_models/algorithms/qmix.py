@@ -38,6 +38,8 @@ class QmixConfig:
     """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
     update_target_every_updates: int = 200
     """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
+    td_lambda: UnitInterval = field(default=0.0, metadata={"came_later": True})
+    """Share of the next step's target in a target, from 0 (one step ahead, as in QMIX's paper) to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +154,10 @@ class Qmix(QmixConfig):
         reward = self.team_reward(output, batch)
         discounts = self.gamma * (~batch["terminated"]).float()
         following = mixing_of(extras, TARGET, _AFTER)
-        targets = double_q_targets(reward, discounts, online[:, 1:], target[:, 1:], following)
-        # Where an episode was merely stopped, what followed is not in the fragment: the step teaches nothing.
+        # Where an episode was merely stopped, what followed is not in the fragment: the step teaches nothing, and the
+        # one before looks one step ahead.
+        trace = self.td_lambda * (~batch["truncated"][:, 1:]).float()
+        targets = double_q_targets(reward, discounts, online[:, 1:], target[:, 1:], following, trace)
         loss = squared_td_error(joint_values, targets, ~batch["truncated"])
         statistics: Statistics = {
             "loss/td": loss.detach(),

@@ -73,7 +73,7 @@ def values_of_decisions(steps: Steps, values: Tensor, follow: Callable[[Tensor],
     if steps.decides is None:
         return steps, values
     continuing = ~steps.decides
-    change = _accumulate(_errors(steps, values) * continuing, steps.discounts * steps.continues * continuing)
+    change = accumulate(_errors(steps, values) * continuing, steps.discounts * steps.continues * continuing)
     values = values + change
     return replace(steps, next_values=follow(values)), values
 
@@ -89,7 +89,7 @@ def gae(steps: Steps, values: Tensor, gae_lambda: float) -> Tensor:
         gae_lambda: lambda, in [0, 1].
     """
     weight = gae_lambda if steps.decides is None else torch.where(steps.decides, gae_lambda, 1.0)
-    return _accumulate(_errors(steps, values), steps.discounts * steps.continues * weight)
+    return accumulate(_errors(steps, values), steps.discounts * steps.continues * weight)
 
 
 def vtrace(
@@ -113,7 +113,7 @@ def vtrace(
     trace = ratios.clamp(max=clip_c)
     if steps.decides is not None:
         trace = torch.where(steps.decides, trace, 1.0)
-    targets = values + _accumulate(rho * _errors(steps, values), steps.discounts * steps.continues * trace)
+    targets = values + accumulate(rho * _errors(steps, values), steps.discounts * steps.continues * trace)
     after = torch.cat([targets[:, 1:], steps.next_values[:, -1:]], dim=1)
     after = torch.where(steps.continues.bool(), after, steps.next_values)
     return targets, rho * (steps.rewards + steps.discounts * after - values)
@@ -124,7 +124,7 @@ def _errors(steps: Steps, values: Tensor) -> Tensor:
     return steps.rewards + steps.discounts * steps.next_values - values
 
 
-def _accumulate(errors: Tensor, carry: Tensor) -> Tensor:
+def accumulate(errors: Tensor, carry: Tensor) -> Tensor:
     """[B, T, ...], x_t = errors_t + carry_t * x_{t+1}, computed from the last step backwards."""
     out = torch.empty_like(errors)
     total = torch.zeros_like(errors[:, 0])

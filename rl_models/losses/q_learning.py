@@ -1,10 +1,17 @@
-"""Loss of QMIX: Q-learning of a team's joint value (eqs. 5-6) with double Q-learning (van Hasselt et al., 2016)."""
+"""Loss of QMIX: Q-learning of a team's joint value (eqs. 5-6) with double Q-learning (van Hasselt et al., 2016).
+
+Targets may look more than one step ahead, as lambda-returns do (Peng's Q(lambda); Peng and Williams, 1996). QMIX itself
+looks one step ahead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
+
+from rl_models.losses.policy_gradient import accumulate
 
 
 def chosen_values(values: Tensor, actions: Tensor) -> Tensor:
@@ -18,10 +25,12 @@ def double_q_targets(
     online: Tensor,
     target: Tensor,
     mix: Callable[[Tensor], Tensor],
+    trace: Tensor | float = 0.0,
 ) -> Tensor:
-    """Targets of the joint value, [B, T] float32 without gradient: r + gamma * Q_tot'(s', argmax of online values).
+    """Targets of the joint value, [B, T] float32 without gradient: G = r + gamma ((1 - lambda) Q' + lambda G').
 
-    A mixer is monotonic in each agent's value, so each agent's best action is its part of the best joint action.
+    Q' is Q_tot'(s', argmax of online values), and G' the target of the next step. A mixer is monotonic in each agent's
+    value, so each agent's best action is its part of the best joint action.
 
     Args:
         reward: [B, T] float32, reward of the team.
@@ -30,9 +39,12 @@ def double_q_targets(
             they select the actions.
         target: [B, T, N, A] float32, the target network's values at the next observation; they evaluate the actions.
         mix: the target mixer at the next observation, [B, T, N] -> [B, T].
+        trace: lambda, [B, T - 1] or a number; 0 where the next step's target is not known or not wanted.
     """
-    following = mix(chosen_values(target, online.argmax(-1)))
-    return (reward + discounts * following).detach()
+    following = mix(chosen_values(target, online.argmax(-1))).detach()
+    expected = torch.cat([torch.zeros_like(following[:, :1]), following[:, :-1]], dim=1)
+    carry = torch.cat([discounts[:, :-1] * trace, torch.zeros_like(discounts[:, :1])], dim=1)
+    return expected + accumulate(reward + discounts * following - expected, carry)
 
 
 def squared_td_error(joint_values: Tensor, targets: Tensor, counts: Tensor) -> Tensor:

@@ -91,6 +91,18 @@ def test_a_step_at_which_an_episode_was_merely_stopped_teaches_nothing():
     assert loss_of(policy, cut)[0].item() > before
 
 
+def test_a_target_that_looks_ahead_does_not_look_past_a_stopped_episode():
+    batch, policy = drawn()
+    cut = dict(batch)
+    cut["truncated"] = torch.zeros_like(batch["truncated"])
+    cut["truncated"][:, 4] = True
+    before = loss_of(policy, cut, td_lambda=0.8)[0].item()
+    assert before != loss_of(policy, cut)[0].item()
+    cut["reward"] = batch["reward"].clone()
+    cut["reward"][:, 4] = 1000.0
+    assert loss_of(policy, cut, td_lambda=0.8)[0].item() == before, "the step before does not hear of it"
+
+
 def test_gradients_gathered_in_parts_are_those_of_the_whole():
     batch, policy = drawn()
     whole = torch.autograd.grad(loss_of(policy, batch)[0], policy.network.output.weight)[0]
