@@ -25,6 +25,8 @@ PPO_ROWS = ("selfplay", "selfplay_sparse", "fcp", "cole")
 class RoleSettings(QmixLearnerConfig):
     """How the rows of Q-learning learn; the optimiser and epsilon are those of the methods' releases."""
 
+    worlds_per_runner: PositiveInt = field(default=8, metadata={"came_later": True})
+    """Number of worlds that one runner steps at once in these rows; the releases have 1 or 8."""
     gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1; the releases have 0.99."""
     learning_rate: PositiveFloat = 5e-4
@@ -46,7 +48,6 @@ class RoleSettings(QmixLearnerConfig):
 @dataclass(frozen=True, kw_only=True)
 class OvercookedRolesConfig(
     OvercookedConfig,
-    workers=Workers(worlds_per_runner=8, fragment_length=50),
     budget_env_steps=200_000,
     validate_every_env_steps=20_000,
     checkpoint_every_env_steps=50_000,
@@ -69,15 +70,16 @@ class OvercookedRolesConfig(
 
     def workers_of(self, method: str) -> Workers:
         """Worlds and fragments of a Q-learning method: MASER's sub-goals are those of whole episodes."""
-        if method == "maser" and self.roles.whole_episodes:
-            return dataclasses.replace(self.workers, fragment_length=self.max_episode_steps)
-        return self.workers
+        is_whole = method == "maser" and self.roles.whole_episodes
+        length = self.max_episode_steps if is_whole else self.workers.fragment_length
+        return dataclasses.replace(self.workers, worlds_per_runner=self.roles.worlds_per_runner, fragment_length=length)
 
     def learner_of(self, method: str) -> RoleSettings:
         """How a Q-learning method learns: fragments of another length are fewer, so that as many steps are learned."""
-        ratio = self.workers.fragment_length / self.workers_of(method).fragment_length
+        workers = self.workers_of(method)
+        ratio = self.workers.fragment_length / workers.fragment_length
         return dataclasses.replace(
             self.roles,
             batch_size=max(1, round(self.roles.batch_size * ratio)),
-            buffer_size=max(self.workers.worlds, round(self.roles.buffer_size * ratio)),
+            buffer_size=max(workers.worlds, round(self.roles.buffer_size * ratio)),
         )
