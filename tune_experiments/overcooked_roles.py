@@ -71,7 +71,16 @@ SMOKE = dataclasses.replace(
 )
 PAPER = dataclasses.replace(
     LAPTOP,
-    roles=RoleSettings(buffer_size=5000, train_every_env_steps=400, update_target_every_updates=200),
+    roles=RoleSettings(
+        buffer_size=5000,
+        batch_size=32,
+        train_every_env_steps=400,
+        update_target_every_updates=200,
+        td_lambda=0.0,
+        optimiser="rmsprop",
+        learning_rate=5e-4,
+        exploration_env_steps=50_000,
+    ),
     workers=Workers(worlds_per_runner=8, fragment_length=400),
     budget_env_steps=5_000_000,
     validate_every_env_steps=100_000,
@@ -84,6 +93,11 @@ _COMPARED = {
     "roles.buffer_size": "fragments in the replay",
     "roles.train_every_env_steps": "env steps for each minibatch",
     "roles.update_target_every_updates": "updates between updates of the targets",
+    "roles.batch_size": "fragments in a minibatch",
+    "roles.td_lambda": "share of the next step's target in a target",
+    "roles.optimiser": "optimiser",
+    "roles.learning_rate": "learning rate",
+    "roles.exploration_env_steps": "env steps of exploration",
     "max_episode_steps": "env steps of an episode",
     "budget_env_steps": "env steps of training",
 }

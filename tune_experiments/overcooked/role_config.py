@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import PositiveFloat, PositiveInt
 
-from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
 from rl_models.algorithms.qmix import QmixLearnerConfig
 from rl_models.rllib.workers import Workers
 from rl_models.teams.role_team import RoleTeamConfig
@@ -23,22 +23,28 @@ PPO_ROWS = ("selfplay", "selfplay_sparse", "fcp", "cole")
 
 @dataclass(frozen=True, kw_only=True)
 class RoleSettings(QmixLearnerConfig):
-    """How the rows of Q-learning learn; the optimiser and epsilon are those of the methods' releases."""
+    """How the rows of Q-learning learn, chosen by validation of QMIX in cramped_room."""
 
     worlds_per_runner: PositiveInt = field(default=8, metadata={"came_later": True})
     """Number of worlds that one runner steps at once in these rows; the releases have 1 or 8."""
     gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1; the releases have 0.99."""
-    learning_rate: PositiveFloat = 5e-4
+    learning_rate: PositiveFloat = 1e-3
     """Learning rate at the start, above 0; the releases have 0.0005 throughout."""
     buffer_size: PositiveInt = 2000
     """Number of fragments of one world that the replay keeps; the releases keep 5000 episodes."""
-    batch_size: PositiveInt = 32
+    batch_size: PositiveInt = 16
     """Number of fragments in a minibatch; the releases have 32 episodes."""
-    train_every_env_steps: PositiveInt = 100
+    train_every_env_steps: PositiveInt = 50
     """Number of env steps that are played for each minibatch; the releases play an episode or eight."""
-    update_target_every_updates: PositiveInt = 100
+    update_target_every_updates: PositiveInt = 20
     """Number of optimiser steps between updates of the targets; the releases have 200 episodes."""
+    td_lambda: UnitInterval = field(default=0.8, metadata={"came_later": True})
+    """Share of the next step's target in a target, from 0 to 1; the releases look one step ahead: 0."""
+    optimiser: OptimiserName = "adam"
+    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; the releases have rmsprop."""
+    exploration_env_steps: PositiveInt = 60_000
+    """Number of env steps in which the probability of a random action falls from 1; the releases have 50,000."""
     whole_episodes: bool = True
     """Whether MASER learns from whole episodes, with as many env steps in a minibatch; if not, from fragments."""
     team: RoleTeamConfig = field(default_factory=RoleTeamConfig)
@@ -54,7 +60,7 @@ class OvercookedRolesConfig(
 ):
     """One run of role methods in one kitchen."""
 
-    methods: tuple[str, ...] = Q_ROWS
+    methods: tuple[str, ...] = (*Q_ROWS, "selfplay")
     """Rows of the table, each a method that is trained: qmix, roma, ldsa and maser, the same with _sparse, which are
     paid for served soups alone, and selfplay, selfplay_sparse, fcp and cole."""
     roles: RoleSettings = field(default_factory=RoleSettings)
