@@ -236,7 +236,7 @@ def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -
         ("television", TELEVISION),
         ("its way (old: pale)", PATH),
         ("stand (goal)", GOAL),
-        ("in reach of it", (205, 222, 240)),
+        ("cells to hold it from", (205, 222, 240)),
     ]
     entries += [("low furniture", CELL_COLOURS[LOW]), ("tall furniture", CELL_COLOURS[TALL])]
     font = ImageFont.load_default(text_pixels)

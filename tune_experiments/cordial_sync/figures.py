@@ -114,6 +114,7 @@ CURVES = {
 BINS = 40
 """A laptop's run finishes some 3,000 episodes: 75 a point keep the noise of its success below 0.06."""
 ACTION_CLASSES = {"NAV": range(4), "MWO": range(4, 8), "RO": range(8, 9), "MO": range(9, 13)}
+_CLASSES_IN_WORDS = "NAV: move alone; MWO: move with the television; RO: rotate it; MO: move it alone"
 HUES = {
     "no_communication": ("#9A9A9A", "#303030", "X"),
     "marginal": ("#F08C4B", "#B84300", "s"),
@@ -156,7 +157,9 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
     policies = {method: joint for method, seeds in trials.items() if (joint := _mean_joint(seeds)) is not None}
     if policies:
         num_agents = read_config(out)[1]["num_agents"]
-        remark = f"the first two of {num_agents} agents, whatever the others do" if num_agents > 2 else ""
+        remark = _CLASSES_IN_WORDS
+        if num_agents > 2:
+            remark += f". The first two of {num_agents} agents, whatever the others do"
         path = out / "plots/joint_policy.png"
         yield plots.joint_policy(policies, ACTION_NAMES, ACTION_CLASSES, path, remark)
 

@@ -61,7 +61,7 @@ class TalkSpectator(Spectator):
 
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
         """What each agent has just said in both rounds; nothing where agents do not talk."""
-        agents = [f"{agent}: {{:.2f}} of the first symbol" for agent in world.agents]
+        agents = [f"{agent}: weight of the first symbol {{:.2f}}" for agent in world.agents]
         return tuple(
             Note(name, "\n".join(text.format(value) for text, value in zip(agents, weights[index], strict=True)))
             for name, weights in self._heard.items()

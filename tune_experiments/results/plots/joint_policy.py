@@ -124,5 +124,5 @@ def _name_actions(panel: Axes, names: Sequence[str], is_first: bool, is_lowest: 
     for axis, is_named, angle in ((panel.xaxis, is_lowest, 90), (panel.yaxis, is_first, 0)):
         shown = names if is_named else []
         axis.set_ticks(range(len(shown)), shown, rotation=angle)
-    panel.set_xlabel("agent 2" if is_lowest else "", fontsize=9)
-    panel.set_ylabel("agent 1" if is_first else "", fontsize=9)
+    panel.set_xlabel("agent_1" if is_lowest else "", fontsize=9)
+    panel.set_ylabel("agent_0" if is_first else "", fontsize=9)
