@@ -9,7 +9,8 @@
 Rows `qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
 chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also paid for
 onions in pots, useful dishes and soups taken; those that end in `_sparse` are paid for served soups alone, as in SAMA.
-They play by best actions in tests. `selfplay`, `selfplay_sparse`, `fcp` and `cole` are those of
+They play by best actions in tests; a kitchen has no chance, so all episodes of a team are then one, and the column
+`reward_sampled` is with 5 % of random actions. `selfplay`, `selfplay_sparse`, `fcp` and `cole` are those of
 `overcooked_selfplay.py` with this budget; they are tested by sampled actions. Numbers are of whole episodes of 400 env
 steps without shaping; a soup is 20. The question of SAMA's figures is whether role methods are poor beside self-play.
 """
@@ -31,13 +32,15 @@ from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.cole import ColeSettings
-from tune_experiments.overcooked.evaluation import evaluate as evaluate_sampled
 from tune_experiments.overcooked.overcooked_experiment import COLE_NOTES, OvercookedExperiment
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
-from tune_experiments.overcooked.role_trials import evaluate, plan
+from tune_experiments.overcooked.role_trials import SAMPLED, evaluate, evaluate_sampled, plan
+from tune_experiments.overcooked.tables import COLUMNS, tables
 from tune_experiments.overcooked.trials import COLE
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
 
 LAPTOP = OvercookedRolesConfig()
 SMOKE = dataclasses.replace(
@@ -128,6 +131,10 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
     def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Whole episodes without shaping: best actions of Q-learners, sampled ones of others."""
         return evaluate(config, policy) if method in Q_ROWS else evaluate_sampled(config, policy)
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table a kitchen."""
+        return tables(results, self.caption, (*COLUMNS, SAMPLED))
 
     def main_comparisons(self, config: OvercookedRolesConfig) -> Sequence[MainComparison]:
         """Self-play at equal env steps beside the first row of Q-learning: SAMA's figures show such rows as poor."""

@@ -23,10 +23,13 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.overcooked.config import make_world
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, RANDOM, episodes_of
+from tune_experiments.overcooked.evaluation import evaluate as evaluate_ppo
 from tune_experiments.overcooked.role_config import Q_ROWS, SPARSE, OvercookedRolesConfig
 from tune_experiments.overcooked.trials import Row, plan_of
 from tune_experiments.overcooked.trials import plan as plan_ppo
 
+SAMPLED = "reward_sampled"
+"""Metric: reward of an episode whose actions are sampled."""
 _PLANES = "lossless"
 
 
@@ -68,13 +71,29 @@ def objective_of(config: OvercookedRolesConfig, *, method: RoleMethod) -> Object
 
 def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy) -> Episodes:
     """Episodes with best actions, and each agent's mean role or most probable sub-task; metrics as `episodes_of`."""
-    played = Evaluation(make_world(config, episodes), policy, is_greedy=True, draws_noise=False).run(EVALUATION_SEED)
-    reward = played.pop("return")[:, 0]  # the same for both
-    return played | {"reward": reward}
+    return _play(config, episodes, policy, is_greedy=True)
 
 
 def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The table's numbers of a method of Q-learning, and those of uniform actions."""
+    """The table's numbers of a method of Q-learning, and those of uniform actions.
+
+    A kitchen begins alike and has no chance, so all episodes of best actions are one. `reward_sampled` is of episodes
+    with the last epsilon of training, as self-play is tested by sampled actions.
+    """
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
     random = episodes_of(make_world(config, config.test_episodes), uniform)
-    return {config.task: play(config, config.test_episodes, policy), f"{RANDOM}{config.task}": random}
+    sampled = _play(config, config.test_episodes, policy, is_greedy=False)["reward"]
+    played = play(config, config.test_episodes, policy) | {SAMPLED: sampled}
+    return {config.task: played, f"{RANDOM}{config.task}": random | {SAMPLED: random["reward"]}}
+
+
+def evaluate_sampled(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+    """The same numbers of a row that is tested by sampled actions alone."""
+    return {world: played | {SAMPLED: played["reward"]} for world, played in evaluate_ppo(config, policy).items()}
+
+
+def _play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, is_greedy: bool) -> Episodes:
+    world = make_world(config, episodes)
+    played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=False).run(EVALUATION_SEED)
+    reward = played.pop("return")[:, 0]  # the same for both
+    return played | {"reward": reward}

@@ -22,16 +22,16 @@ PUBLISHED = {
 """Reward of the game's own self-play agents (5 seeds, 6.6 to 7.8 million env steps), read off a chart to about 5."""
 
 
-def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
+def tables(results: Sequence[Result], caption: str, columns: Sequence[str] = COLUMNS) -> list[PaperTable]:
     """One table for each kitchen that was tested."""
     kitchens = dict.fromkeys(line.world.removeprefix(RANDOM) for line in results)
-    return [_table(results, kitchen, caption) for kitchen in kitchens]
+    return [_table(results, kitchen, caption, columns) for kitchen in kitchens]
 
 
-def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
+def _table(results: Sequence[Result], kitchen: str, caption: str, columns: Sequence[str]) -> PaperTable:
     title = f"{caption}: {kitchen}"
     played = [dataclasses.replace(line, table=title, method=_row(line)) for line in results if line.world == kitchen]
-    table = make_table([*played, *_random(results, kitchen, title)], title, COLUMNS)
+    table = make_table([*played, *_random(results, kitchen, title)], title, columns)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
     return dataclasses.replace(table, caption=table.caption + note)

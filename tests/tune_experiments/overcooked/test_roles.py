@@ -94,6 +94,15 @@ def test_tests_are_played_by_best_actions_without_noise():
     assert set(random) == {"cramped_room", "random play in cramped_room"}
 
 
+def test_tests_also_sample_actions_in_the_rows_of_q_learning_as_in_those_of_ppo():
+    policy = EXPERIMENT.plan(SMOKE, "qmix", 0).build_policy()  # its epsilon is still 1
+    found = EXPERIMENT.evaluate(dataclasses.replace(SMOKE, test_episodes=40), "qmix", policy)
+    rewards = {world: played["reward_sampled"].tolist() for world, played in found.items()}
+    assert all(len(values) == 40 for values in rewards.values())
+    beside = EXPERIMENT.evaluate(SMOKE, "selfplay", EXPERIMENT.plan(SMOKE, "selfplay", 0).build_policy())
+    assert all(played["reward_sampled"] is played["reward"] for played in beside.values())
+
+
 def test_published_constants_are_those_of_the_releases():
     roles = PAPER.roles
     assert (roles.optimiser, roles.learning_rate, roles.gamma, roles.max_grad_norm) == ("rmsprop", 5e-4, 0.99, 10.0)
