@@ -144,7 +144,8 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
     panel.spines[["top", "right"]].set_visible(False)
     panel.set_title(kitchen)
     figure.legend(loc="outside right upper", frameon=False, fontsize=9)
-    figure.supxlabel("one line a seed; episodes of SAMA count the env steps of undone rounds", fontsize=8, color=REMARK)
+    remark = "one line a seed; Q-learning plays best actions, others sampled ones; SAMA's env steps count undone rounds"
+    figure.supxlabel(remark, fontsize=8, color=REMARK)
     return save(figure, path)
 
 

@@ -13,7 +13,7 @@ COLUMNS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", 
 COUNTING = (
     "`win_rate` counts games won within the limit of decisions, those of undone rounds included, and a draw is no win; "
     "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A fight that is lost in an undone "
-    "round is undone, too."
+    "round is undone, too. Planners see what the team sees (fair sight) unless a row says otherwise."
 )
 ERRING = "weak rules"
 """What tests of rules that err on purpose begin with, whoever plans otherwise."""
