@@ -31,6 +31,9 @@ class RoleSettings(QmixLearnerConfig):
     """Discount of an env step, from 0 to 1; the releases have 0.99."""
     learning_rate: PositiveFloat = 1e-3
     """Learning rate at the start, above 0; the releases have 0.0005 throughout."""
+    final_learning_rate_share: UnitInterval = 0.1
+    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget; the releases
+    have 1."""
     buffer_size: PositiveInt = 2000
     """Number of fragments of one world that the replay keeps; the releases keep 5000 episodes."""
     batch_size: PositiveInt = 16
