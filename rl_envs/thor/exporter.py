@@ -18,8 +18,8 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_envs.furnmove.geometry import CELL_METRES
+from rl_envs.furnmove.ithor import EXPORTED_PREFIX, between, first_cell, inferred_tv_cells
 from rl_envs.furnmove.ithor import PREFIX as ITHOR_PREFIX
-from rl_envs.furnmove.ithor import between, first_cell, inferred_tv_cells
 from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import LOW, TALL, Furniture, Mask, Room, characters, drawing_of_masks
 from rl_envs.furnmove.room_checks import MAX_HEIGHT_METRES, RoomError, validate_room
@@ -27,7 +27,6 @@ from rl_envs.furnmove.room_file import save_room
 from rl_envs.furnmove.splits import room_by_name
 from rl_envs.thor.simulator import Lattice, Metadata, Simulator, ThorError
 
-PREFIX = "thor_"
 AGENT_RADIUS_METRES = 0.2
 _MARGIN = 1
 """Cells around the outermost reachable ones."""
@@ -86,7 +85,7 @@ def export_room(simulator: Simulator, scene: str) -> Room:
     drawing[inside & ~floor] = LOW
     drawing[tall & (drawing == LOW)] = TALL
     rows = tuple("".join(row) for row in drawing.tolist())
-    room = Room(PREFIX + scene, floor, tv_cells, rows, _pieces(things, drawing))
+    room = Room(EXPORTED_PREFIX + scene, floor, tv_cells, rows, _pieces(things, drawing))
     validate_room(room)
     return room
 
@@ -139,7 +138,7 @@ def share_of_known_floor(room: Room, lattice: Lattice) -> float | None:
         room: an exported room.
         lattice: of its scene.
     """
-    name = ITHOR_PREFIX + room.name.removeprefix(PREFIX)
+    name = ITHOR_PREFIX + room.name.removeprefix(EXPORTED_PREFIX)
     try:
         known = np.argwhere(room_by_name(name).agent_cells)
     except RoomError:
@@ -160,7 +159,7 @@ def _main(arguments: Sequence[str] | None = None) -> int:
     try:
         simulator = Simulator(1, 84)
         for scene in given.scenes:
-            path = given.out / f"{PREFIX}{scene}.json"
+            path = given.out / f"{EXPORTED_PREFIX}{scene}.json"
             given.out.mkdir(parents=True, exist_ok=True)
             room = export_room(simulator, scene)
             save_room(room, path)

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from rl_envs.core.spec import Array
 from rl_envs.furnmove.frame_palette import TV_LOW_METRES
 from rl_envs.furnmove.geometry import ROTATIONS
+from rl_envs.furnmove.ithor import EXPORTED_PREFIX, first_cell
 from rl_envs.furnmove.ithor import PREFIX as ITHOR_PREFIX
-from rl_envs.furnmove.ithor import first_cell
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.world import FurnMove
-from rl_envs.thor.exporter import PREFIX as EXPORTED_PREFIX
 from rl_envs.thor.exporter import lattice_of
 from rl_envs.thor.simulator import HORIZON_DEGREES, QUARTER_DEGREES, Controller, Lattice, Simulator, ThorError
 
