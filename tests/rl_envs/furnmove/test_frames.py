@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rl_envs import make
+from rl_envs.furnlift.sight import closed_cells, seeing_states
 from rl_envs.furnmove import frame_palette as palette
 from rl_envs.furnmove.frame_renderer import FRAME_PIXELS, FrameRenderer, classes_of
 from rl_envs.furnmove.furnishing import EYE_METRES
@@ -218,10 +219,42 @@ def test_furnlift_shows_its_television_on_the_floor_and_no_other_agent():
     world = make("furnlift-v0", 1, rooms=[HALL], **BOTH)
     agents = {"agent_cells": np.array([[[14, 10], [13, 10]]]), "agent_headings": np.array([[NORTH, NORTH]])}
     frame = world.restore(agents | {"room": np.zeros(1, int), "tv": np.array([[9, 10, 0]])})["frame"]
-    drawn = classes_of(world._renderer.draw(np.arange(1), agents["agent_cells"], agents["agent_headings"], None))
+    poses = agents["agent_cells"], agents["agent_headings"], world.state["tv"]
+    drawn = classes_of(world._renderer.draw(np.arange(1), *poses, tv_base=0.0))
     assert frame.shape == (1, 2, 84, 84, 3)
+    np.testing.assert_array_equal(frame, world._renderer.frames(np.arange(1), *poses, tv_base=0.0))
     assert (drawn == palette.TELEVISION).any((2, 3)).all()
     assert not ((drawn >= palette.AGENT_BODY) & (drawn < palette.FIRST_KIND)).any()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pixels", FRAME_PIXELS)
+def test_furnlift_draws_the_box_that_its_sight_and_closed_cells_use(pixels):
+    world, random, equal, total = make("furnlift-v0", 24, rooms="train", **BOTH), np.random.default_rng(0), 0, 0
+    world.reset(0)
+    for index, tv in enumerate(world.state["tv"]):
+        room = world.rooms[int(world.state["room"][index])]
+        seeing = seeing_states(room, tv) & (room.agent_cells & ~closed_cells(room.agent_cells.shape, tv))[..., None]
+        row, column, heading = random.choice(np.argwhere(seeing))
+        cells, headings = np.array([(row, column)]), np.array([heading])
+        renderer = FrameRenderer(1, room.height, room.width, pixels)
+        renderer.load(0, room)
+        ours = classes_of(renderer.draw(np.arange(1), cells[None], headings[None], tv[None], tv_base=0.0))[0, 0]
+        slow = slow_classes(room, None, cells, headings, 0, tv, pixels, tv_base=0.0)
+        either = (ours == palette.TELEVISION) | (slow == palette.TELEVISION)
+        equal, total = equal + (ours == slow)[either].sum(), total + either.sum()
+    assert total > 24 * 0.04 * pixels**2 and equal / total >= 0.98, (equal, total)
+
+
+def test_who_stands_over_the_television_sees_its_top_below():
+    renderer = FrameRenderer(1, 21, 21, 84)
+    renderer.load(0, HALL)
+    over = np.array([[(10, 10)]]), np.array([[NORTH]]), np.array([(10, 10, 1)])
+    drawn = classes_of(renderer.draw(np.arange(1), *over, tv_base=0.0))[0, 0]
+    ahead = 0.535  # metres to the end of the box
+    edge = 42 * (1 - np.tan(np.radians(30) - np.arctan((EYE_METRES - 0.75) / ahead)))
+    rows = np.flatnonzero(drawn[:, 42] == palette.TELEVISION)
+    assert rows.max() == 83 and abs(rows.min() - edge) <= 1
 
 
 @pytest.mark.parametrize(
