@@ -46,7 +46,7 @@ def fine_cells(room, stand):
 
 
 def slow_classes(room, stand, cells, headings, agent, tv, pixels, tv_base=1.3):
-    """Classes of one agent's frame, [P, P] (the floor's two colours are one class)."""
+    """Classes of one agent's frame, [P, P]."""
     south, east, slope = rays(pixels, headings[agent])
     seen, distance = static_scene(fine_cells(room, stand), cells[agent], south, east, slope)
     if tv is not None:
@@ -86,7 +86,8 @@ def static_scene(scene, cell, south, east, slope):
     }
     first = np.logical_or.reduce(list(meets.values())).argmax(1)
     at = np.arange(len(slope)), first
-    kinds = {"side": side[code[at]], "top": top[code[at]], "floor": palette.FLOOR, "ceiling": palette.CEILING}
+    floor = floor_pattern(cell, south, east, slope)
+    kinds = {"side": side[code[at]], "top": top[code[at]], "floor": floor, "ceiling": palette.CEILING}
     seen = np.select(
         [meets[name][at] for name in kinds], [np.broadcast_to(kind, len(slope)) for kind in kinds.values()]
     )
@@ -98,6 +99,15 @@ def static_scene(scene, cell, south, east, slope):
             "ceiling": np.full(len(slope), np.inf),
         }
     return seen, np.select([meets[name][at] for name in kinds], [reached[name] for name in kinds])
+
+
+def floor_pattern(cell, south, east, slope):
+    """Class of the floor where each ray would meet it: a chessboard of 0.5 m, from the corner of cell (0, 0)."""
+    with np.errstate(divide="ignore"):
+        reached = np.where(slope < 0, -EYE_METRES / slope, 0)
+    row = np.floor((cell[0] * 0.25 + 0.125 + reached * south) / 0.5)
+    column = np.floor((cell[1] * 0.25 + 0.125 + reached * east) / 0.5)
+    return np.where((row + column) % 2 == 0, palette.FLOOR, palette.OTHER_FLOOR)
 
 
 def box_entry(away, half, base, south, east, slope):
