@@ -66,9 +66,8 @@ class FrameRenderer:
         """
         if pixels not in FRAME_PIXELS:
             raise ValueError(f"frame_pixels must be one of {', '.join(map(str, FRAME_PIXELS))}, got {pixels}")
-        from rl_envs.furnmove import frame_kernel as kernel  # Numba is loaded only here
-
-        self._kernel, self._pixels, self._agents_visible = kernel, pixels, agents_visible
+        _kernel()  # refuses here where Numba is not installed
+        self._pixels, self._agents_visible = pixels, agents_visible
         rows, self._row_length = (FINE * (cells + 2 * RING_CELLS) for cells in (height, width))
         self._codes = np.full((num_worlds, rows, self._row_length), WALL_CODE, np.uint8)
         self._looks = np.zeros((num_worlds, 256, 3), np.float32)
@@ -129,7 +128,7 @@ class FrameRenderer:
         """
         lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty_like(lines)
-        self._kernel.placed(lines, self._places, out)
+        _kernel().placed(lines, self._places, out)
         return out.reshape(*headings.shape, self._pixels, self._pixels)
 
     def frames(
@@ -138,7 +137,7 @@ class FrameRenderer:
         """Frames in colour, [K, N, P, P, 3] uint8; arguments as in `draw`."""
         lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty((*lines.shape, 3), np.uint8)
-        self._kernel.coloured(lines, self._places, self._palettes[rows], out)
+        _kernel().coloured(lines, self._places, self._palettes[rows], out)
         return out.reshape(*headings.shape, self._pixels, self._pixels, 3)
 
     def _lines(self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float) -> NDArray[np.uint8]:
@@ -148,7 +147,7 @@ class FrameRenderer:
         codes, looks = self._codes.reshape(len(self._codes), -1), self._looks
         if len(rows) != len(codes):
             codes, looks = codes[rows], looks[rows]
-        self._kernel.draw(
+        _kernel().draw(
             codes,
             self._row_length,
             looks,
@@ -162,6 +161,13 @@ class FrameRenderer:
             out,
         )
         return out
+
+
+def _kernel() -> Any:
+    """The compiled loops. Numba is loaded only here; renderers do not keep the module, because worlds are pickled."""
+    from rl_envs.furnmove import frame_kernel
+
+    return frame_kernel
 
 
 def classes_of(drawn: Array) -> NDArray[np.uint8]:

@@ -190,23 +190,29 @@ def test_frames_do_not_depend_on_the_batch(pixels):
     np.testing.assert_array_equal(whole._observe(np.array([4, 1]))["frame"], frames[[4, 1]])
 
 
-def test_the_same_actions_give_the_same_states_with_and_without_pictures():
-    random, seen = np.random.default_rng(0), {}
-    worlds = {
-        keys: make("furnmove-v0", 8, rooms="train_stream", room_size="laptop", max_episode_steps=20, observations=keys)
-        for keys in (("view",), ("frame",), ("view", "frame"))
-    }
-    for keys, world in worlds.items():
-        seen[keys] = world.reset(1)
-    for _ in range(60):
-        actions = random.integers(13, size=(8, 2))
-        for keys, world in worlds.items():
-            seen[keys], *_ = world.step(actions)
+@pytest.mark.parametrize(("world_id", "more"), [("furnmove-v0", {}), ("furnlift-v0", {"shows_expert": True})])
+def test_the_same_actions_give_the_same_game_with_and_without_pictures(world_id, more):
+    random, ended = np.random.default_rng(0), np.zeros(2, int)
+    small = {"rooms": "train_stream", "room_size": "laptop", "max_episode_steps": 20, "frame_pixels": 42} | more
+    forms = (("view",), ("frame",), ("view", "frame"))
+    plain, *others = (make(world_id, 8, observations=keys, **small) for keys in forms)
+    seen = [world.reset(1) for world in (plain, *others)]
+    for _ in range(40):
+        actions = random.integers(plain.action_spec, size=(8, 2))
+        if "expert" in seen[0]:  # random play alone never lifts the television
+            actions = np.where(random.random((8, 1)) < 0.8, np.maximum(seen[0]["expert"], 0), actions)
+        results = [world.step(actions) for world in (plain, *others)]
+        seen = [result[0] for result in results]
+        for world, result in zip(others, results[1:], strict=True):
+            for ours, theirs in zip(result[1:4], results[0][1:4], strict=True):  # rewards and ends
+                np.testing.assert_array_equal(ours, theirs)
             for key, values in world.state.items():
-                np.testing.assert_array_equal(values, worlds[("view",)].state[key], err_msg=key)
-        np.testing.assert_array_equal(seen[("view",)]["view"], seen[("view", "frame")]["view"])
-        np.testing.assert_array_equal(seen[("frame",)]["frame"], seen[("view", "frame")]["frame"])
-    assert set(seen[("view",)]) == {"view", "coordination"} and set(seen[("frame",)]) == {"frame", "coordination"}
+                np.testing.assert_array_equal(values, plain.state[key], err_msg=key)
+        ended += [results[0][2].sum(), results[0][3].sum()]
+        np.testing.assert_array_equal(seen[0]["view"], seen[2]["view"])
+        np.testing.assert_array_equal(seen[1]["frame"], seen[2]["frame"])
+    assert ended[0 if "expert" in seen[0] else 1] >= 8, "lifted, or stopped at the limit"
+    assert set(seen[1]) == set(seen[0]) - {"view"} | {"frame"}
 
 
 def test_what_is_not_asked_for_is_not_computed(monkeypatch):
