@@ -5,7 +5,7 @@ Television_1, an agent is a cylinder with a ring in its colour, the stand has a 
 
 A pixel's class says what it shows: floor, wall, a side or a top of a kind of furniture, television, stand, or a part of
 an agent. A frame is drawn as bytes: 4 * class + shade, where shade 0 is the nearest. Each room has its own light and
-its own colours of walls and floor, drawn from its name, so test rooms look different from training rooms.
+its own colours of walls and floor, drawn from its name (`room_palette`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ _SHADE_LIGHT = (1.0, 0.88, 0.76, 0.66)
 
 def room_palette(name: str) -> NDArray[np.uint8]:
     """Colours of a room, [256, 3] uint8: byte of a frame -> red, green, blue.
+
+    Rooms of all splits draw from one range, so test rooms do not differ from training rooms in the kind of their light
+    and colours, as the paper's do: 23 of 25 values of iTHOR's test rooms lie within the range of its training rooms.
 
     Args:
         name: name of the room, from which its light, walls and floor are drawn.

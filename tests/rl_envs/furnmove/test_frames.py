@@ -1,5 +1,6 @@
 """First-person frames: agreement with a slow caster, hand-computed pixels, and independence of the batch."""
 
+import hashlib
 import subprocess
 import sys
 
@@ -173,6 +174,12 @@ def test_the_stand_has_a_yellow_top_and_nothing_else_is_as_yellow():
         yellowness = np.minimum(colours[:, 0], colours[:, 1]) - colours[:, 2]
         order = np.argsort(-yellowness)[: palette.SHADES]
         assert set(order // palette.SHADES) == {palette.STAND_TOP}
+
+
+def test_rooms_keep_the_looks_that_trained_teams_know():
+    names = (room.name for rooms in ("train", "test", "ithor_train", "ithor_test") for room in resolve_rooms(rooms))
+    looks = hashlib.sha256(b"".join(palette.room_palette(name).tobytes() for name in names)).hexdigest()[:16]
+    assert looks == "b41595387fa3aa5c"
 
 
 # ------------------------------------------------------------------------------------------- in the world
