@@ -29,7 +29,7 @@ def draw(room: Room, agent_cells: Array, agent_headings: Array, tv: Array, sees:
     Returns:
         [height, width, 3] uint8.
     """
-    canvas = Canvas(room.drawing, cell_pixels)
+    canvas = Canvas(room, cell_pixels)
     canvas.draw_room()
     canvas.draw_box(BOX_CELLS[tv[2]] + tv[:2], tv)
     for number, (cell, heading) in enumerate(zip(agent_cells, agent_headings, strict=True)):

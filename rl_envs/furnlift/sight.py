@@ -15,13 +15,11 @@ from functools import cache
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.furnmove.frame_palette import TV_LOW_METRES
+from rl_envs.furnmove.frame_palette import TELEVISION_METRES
 from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, RING_CELLS, fine_heights
 from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
+from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import Mask, Room
-
-BOX_METRES = (1.07, 0.41, 0.75)
-"""Width, depth and height of the television."""
 
 AGENT_RADIUS_METRES = 0.2
 VISIBILITY_METRES = 1.25
@@ -95,11 +93,11 @@ def sees_lifted(cells: Array, headings: Array, tv: Array) -> Array:
 @cache
 def _lifted_table() -> Mask:
     """[2, S, S, 4] bool, by rotation, row and column away from the television, and heading."""
-    offsets = [_view_table(rotation, TV_LOW_METRES)[0] for rotation in range(2)]
+    offsets = [_view_table(rotation, CARRY_METRES)[0] for rotation in range(2)]
     reach = max(int(abs(some).max()) for some in offsets)
     table = np.zeros((2, 2 * reach + 1, 2 * reach + 1, ROTATIONS), np.bool_)
     for rotation, some in enumerate(offsets):
-        in_view = _view_table(rotation, TV_LOW_METRES)[1]
+        in_view = _view_table(rotation, CARRY_METRES)[1]
         table[rotation, some[:, 0] + reach, some[:, 1] + reach] = in_view.any(-1)
     return table
 
@@ -111,7 +109,7 @@ def _offsets(shape: tuple[int, int], tv: Array) -> Array:
 
 def _half_box(rotation: int) -> Array:
     """Half of the box along rows and columns, [2] float64, metres."""
-    width, depth, _ = BOX_METRES
+    width, depth, _ = TELEVISION_METRES
     return np.array([depth, width] if rotation % 2 == 0 else [width, depth]) / 2
 
 
@@ -129,12 +127,12 @@ def _view_table(rotation: int, base_metres: float = 0.0) -> tuple[Array, Array, 
         [K, 4, 27] bool, for each heading whether a point of the box is in the camera's view;
         [27, 3] float64, those points: metres to the south and east of the centre, and above the floor.
     """
-    reach = int((VISIBILITY_METRES + max(BOX_METRES)) / CELL_METRES) + 1
+    reach = int((VISIBILITY_METRES + max(TELEVISION_METRES)) / CELL_METRES) + 1
     offsets = rectangle(range(-reach, reach + 1), range(-reach, reach + 1))
     offsets = offsets[_distance_to_box(offsets * CELL_METRES, rotation) <= VISIBILITY_METRES + 1e-9]
     half = _half_box(rotation)
     share = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
-    points = np.concatenate([share[:, :2] * half, base_metres + (share[:, 2:] + 1) / 2 * BOX_METRES[2]], axis=1)
+    points = np.concatenate([share[:, :2] * half, base_metres + (share[:, 2:] + 1) / 2 * TELEVISION_METRES[2]], axis=1)
     away = points[None, :, :2] - offsets[:, None] * CELL_METRES
     ahead = np.einsum("kpd,hd->khp", away, STEPS)
     right = np.einsum("kpd,hd->khp", away, np.roll(STEPS, -1, axis=0))

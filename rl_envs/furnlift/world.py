@@ -279,7 +279,7 @@ class FurnLift(World):
         self._seeing[world] = False
         self._seeing[inside] = scene.seeing
         if self._renderer is not None:
-            self._show_television(world)
+            self._renderer.load(world, self.rooms[index])
         if self._shows_expert:
             self._experts[world] = Expert(is_open, scene.pairs, self._heading_ring)
             if "usable_pairs" not in given:
@@ -289,14 +289,6 @@ class FurnLift(World):
         from rl_envs.furnmove.frame_renderer import FrameRenderer  # only frames need Numba
 
         return FrameRenderer(self.num_worlds, self._height, self._width, self._frame_pixels, agents_visible)
-
-    def _show_television(self, world: int) -> None:
-        """Put the room with its television into the frames of one world."""
-        from rl_envs.furnmove.frame_renderer import TELEVISION_LOOKS
-
-        assert self._renderer is not None
-        room = self.rooms[int(self.state["room"][world])]
-        self._renderer.load(world, room, self.state["tv"][world], TELEVISION_LOOKS)
 
     def _distances(self, rows: Array) -> Array:
         """[K, 2] int, Manhattan distance of each agent to the television's centre, in cells."""
@@ -309,7 +301,7 @@ class FurnLift(World):
             maps = self._maps.reshape(self.num_worlds, -1)
             seen["view"] = self._observer.observe(maps if len(rows) == self.num_worlds else maps[rows], cells, headings)
         if self._renderer is not None:
-            seen["frame"] = self._renderer.frames(rows, cells, headings, None)
+            seen["frame"] = self._renderer.frames(rows, cells, headings, self.state["tv"][rows], tv_base=0.0)
         seen["coordination"] = np.zeros(headings.shape, np.uint8)
         return seen | ({"expert": self.state["expert"][rows].copy()} if self._shows_expert else {})
 

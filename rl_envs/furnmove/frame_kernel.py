@@ -34,10 +34,7 @@ from rl_envs.furnmove.frame_palette import (
     SHADE_METRES,
     SHADES,
     TELEVISION,
-    TV_HALF_DEPTH,
-    TV_HALF_WIDTH,
-    TV_HIGH_METRES,
-    TV_LOW_METRES,
+    TELEVISION_METRES,
 )
 from rl_envs.furnmove.furnishing import EYE_METRES, WALL_CODE
 from rl_envs.furnmove.geometry import CELL_METRES
@@ -56,6 +53,7 @@ _LAST_SHADE = SHADES - 1
 _CEILING_BYTE = CEILING * SHADES
 _PER_SHADE = np.float32(1 / SHADE_METRES)
 _CHECKS, _EVEN = np.float32(1 / CHECK_METRES), np.float32(256)
+_TV_HALF_WIDTH, _TV_HALF_DEPTH, _TV_HEIGHT = TELEVISION_METRES[0] / 2, TELEVISION_METRES[1] / 2, TELEVISION_METRES[2]
 
 
 @compiled
@@ -116,25 +114,28 @@ def fill(
 
 
 @compiled
-def entry_of_box(away: Pair, half: Pair, ray: Pair) -> tuple[float, bool]:
-    """Distance at which a ray enters a rectangle, and whether across a line of constant row; infinite if it does not.
+def through_box(away: Pair, half: Pair, ray: Pair) -> tuple[float, float, bool]:
+    """Distances at which a ray enters and leaves a rectangle, and whether it enters across a line of constant row.
 
     Args:
         away: (south, east) float, centre of the rectangle relative to the camera, metres.
         half: (south, east) float, its half sides, metres.
         ray: (south, east) float, unit vector.
+
+    Returns:
+        both infinite if the ray misses it; the first is 0 if the camera is above or below it.
     """
     enter, leave, across_row = 0.0, np.inf, False
     for axis in range(2):
         if abs(ray[axis]) < 1e-9:
             if abs(away[axis]) > half[axis]:
-                return np.inf, False
+                return np.inf, np.inf, False
             continue
         one, other = (away[axis] - half[axis]) / ray[axis], (away[axis] + half[axis]) / ray[axis]
         if min(one, other) > enter:
             enter, across_row = min(one, other), axis == 0
         leave = min(leave, max(one, other))
-    return (enter, across_row) if 0 < enter < leave else (np.inf, False)
+    return (enter, leave, across_row) if enter < leave else (np.inf, np.inf, False)
 
 
 @compiled
@@ -160,22 +161,37 @@ def first_above(slopes: Array, low: float, start: int, end: int) -> int:
 
 
 @compiled
-def paint_television(away: Pair, rotation: int, tables: Tables, heading: int, out: Array, depth: Array) -> None:
-    """Paint the lifted television, whose centre is `away` (south, east) metres from the camera, over a frame."""
+def paint_television(
+    away: Pair, rotation: int, base: float, tables: Tables, heading: int, out: Array, depth: Array
+) -> None:
+    """Paint the television over a frame: the sides that face the camera, and the top where it is lower than the eye.
+
+    Args:
+        away: (south, east) float, its centre relative to the camera, metres.
+        rotation: quarter turns.
+        base: height of its base above the floor, metres.
+        tables: tables of the camera, as in `draw`.
+        heading: quarter turns from north.
+        out: [P * P] uint8, bytes of the frame, by column.
+        depth: [P * P] float32, by column.
+    """
     slopes, _, _, first, directions = tables[:5]
-    half = (TV_HALF_DEPTH, TV_HALF_WIDTH) if rotation % 2 == 0 else (TV_HALF_WIDTH, TV_HALF_DEPTH)
+    half = (_TV_HALF_DEPTH, _TV_HALF_WIDTH) if rotation % 2 == 0 else (_TV_HALF_WIDTH, _TV_HALF_DEPTH)
+    below, above = base - EYE_METRES, base + _TV_HEIGHT - EYE_METRES
     for column in range(len(first) - 1):
-        ray = directions[heading, column, 0], directions[heading, column, 1]
-        near, across_row = entry_of_box(away, half, ray)
-        if near == np.inf:
+        ray, end = (directions[heading, column, 0], directions[heading, column, 1]), first[column + 1]
+        near, far, across_row = through_box(away, half, ray)
+        if near == np.inf or near == 0 <= above:
             continue
-        low, high = (TV_LOW_METRES - EYE_METRES) / near, (TV_HIGH_METRES - EYE_METRES) / near
+        low, high, behind = below / near, above / near, above / far
         byte = shaded(TELEVISION, near, int(not across_row))
-        for pixel in range(first_above(slopes, low, first[column], first[column + 1]), first[column + 1]):
-            if slopes[pixel] >= high:
+        for pixel in range(first_above(slopes, low, first[column], end), end):
+            slope = slopes[pixel]
+            if slope >= high and (above >= 0 or slope >= behind):
                 break
-            if near < depth[pixel]:
-                out[pixel], depth[pixel] = byte, near
+            distance = near if slope < high else above / slope
+            if distance < depth[pixel]:
+                out[pixel], depth[pixel] = (byte if slope < high else shaded(TELEVISION, distance, 0)), distance
 
 
 @compiled
@@ -208,6 +224,7 @@ def draw(
     headings: Array,
     tv: Array,
     has_tv: bool,
+    tv_base: float,
     agents_visible: bool,
     tables: Tables,
     out: Array,
@@ -220,8 +237,9 @@ def draw(
         looks: [B, 256, 3] float32, height, class of sides and class of top of each code.
         cells: [B, N, 2] int64, cells of the agents.
         headings: [B, N] int8, their headings.
-        tv: [B, 3] int64, row, column and rotation of the lifted television.
+        tv: [B, 3] int64, row, column and rotation of the television.
         has_tv: whether there is one.
+        tv_base: height of its base above the floor, metres.
         agents_visible: whether agents see each other.
         tables: slopes, floor_metres, floor_shades, first, directions, offsets, distances and crosses_ahead of the
             camera (`Camera`); the offsets [4, K, S] int32 are those of its steps in flattened fine cells.
@@ -239,7 +257,7 @@ def draw(
             fill(room, base, look, tables, heading, eye, image, depth)
             if has_tv:
                 away = (tv[world, 0] - row) * metres, (tv[world, 1] - column) * metres
-                paint_television(away, rotation, tables, heading, image, depth)
+                paint_television(away, rotation, tv_base, tables, heading, image, depth)
             for other in range(cells.shape[1] if agents_visible else 0):
                 if other != agent:
                     away = (cells[world, other, 0] - row) * metres, (cells[world, other, 1] - column) * metres

@@ -23,25 +23,29 @@ from rl_envs.furnmove.frame_palette import (
     STAND_METRES,
     STAND_SIDE,
     STAND_TOP,
-    TELEVISION,
-    TELEVISION_METRES,
     WALL,
     room_palette,
 )
-from rl_envs.furnmove.furnishing import FINE, FIRST_PIECE, RING_CELLS, WALL_CODE, WALL_METRES, furnishing_of
+from rl_envs.furnmove.furnishing import (
+    FINE,
+    FINE_METRES,
+    FIRST_PIECE,
+    RING_CELLS,
+    WALL_CODE,
+    WALL_METRES,
+    furnishing_of,
+)
 from rl_envs.furnmove.geometry import CELL_METRES
+from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import bounds
 
-GOAL_CODE = 2
+STAND_CODE = 2
 FRAME_PIXELS = (42, 84)
 """Frame sizes: 84 is the paper's."""
 
-STAND_LOOKS = (STAND_METRES, STAND_SIDE, STAND_TOP)
-TELEVISION_LOOKS = (TELEVISION_METRES, TELEVISION, TELEVISION)
-"""Height, class of the sides and class of the top: of the stand, and of a television on the floor."""
-
-_GOAL_HALF = np.array([2, 4])
+_STAND_HALF = (np.array(STAND_METRES[1::-1]) / FINE_METRES / 2).astype(np.int64)
+"""Half of the stand along rows and columns, [2] fine cells."""
 
 
 class FrameRenderer:
@@ -62,9 +66,8 @@ class FrameRenderer:
         """
         if pixels not in FRAME_PIXELS:
             raise ValueError(f"frame_pixels must be one of {', '.join(map(str, FRAME_PIXELS))}, got {pixels}")
-        from rl_envs.furnmove import frame_kernel as kernel  # Numba is loaded only here
-
-        self._kernel, self._pixels, self._agents_visible = kernel, pixels, agents_visible
+        _kernel()  # refuses here where Numba is not installed
+        self._pixels, self._agents_visible = pixels, agents_visible
         rows, self._row_length = (FINE * (cells + 2 * RING_CELLS) for cells in (height, width))
         self._codes = np.full((num_worlds, rows, self._row_length), WALL_CODE, np.uint8)
         self._looks = np.zeros((num_worlds, 256, 3), np.float32)
@@ -84,62 +87,67 @@ class FrameRenderer:
             found.crosses_ahead,
         )
 
-    def load(self, world: int, room: Room, goal: Array, goal_looks: tuple[float, int, int] = STAND_LOOKS) -> None:
+    def load(self, world: int, room: Room, stand: Array | None = None) -> None:
         """Put a room into one world.
 
         Args:
             world: index of the world.
             room: its room.
-            goal: [3] int, row, column and rotation of what stands on the floor, 0.5 m x 1 m.
-            goal_looks: its height in metres, class of its sides and class of its top.
+            stand: [3] int, row, column and rotation of the stand; None for none.
         """
         furnishing = furnishing_of(room)
         rows, columns = furnishing.codes.shape
         self._codes[world] = WALL_CODE
         self._codes[world, :rows, :columns] = furnishing.codes
-        centre = FINE * (goal[:2] + RING_CELLS) + 1
-        half = _GOAL_HALF if goal[2] % 2 == 0 else _GOAL_HALF[::-1]
-        first, last = centre - half, centre + half
-        self._codes[world, first[0] : last[0], first[1] : last[1]] = GOAL_CODE
+        if stand is not None:
+            centre = FINE * (stand[:2] + RING_CELLS) + 1
+            half = _STAND_HALF if stand[2] % 2 == 0 else _STAND_HALF[::-1]
+            first, last = centre - half, centre + half
+            self._codes[world, first[0] : last[0], first[1] : last[1]] = STAND_CODE
         looks = self._looks[world]
         looks[:, 0] = furnishing.heights
-        looks[WALL_CODE], looks[GOAL_CODE] = (WALL_METRES, WALL, WALL), goal_looks
+        looks[WALL_CODE], looks[STAND_CODE] = (WALL_METRES, WALL, WALL), (STAND_METRES[2], STAND_SIDE, STAND_TOP)
         looks[FIRST_PIECE:, 1] = FIRST_KIND + 2 * furnishing.kinds[FIRST_PIECE:].astype(np.float32)
         looks[FIRST_PIECE:, 2] = looks[FIRST_PIECE:, 1] + 1
         self._palettes[world] = room_palette(room.name)
 
-    def draw(self, rows: Array, cells: Array, headings: Array, tv: Array | None) -> NDArray[np.uint8]:
+    def draw(
+        self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float = CARRY_METRES
+    ) -> NDArray[np.uint8]:
         """Frames as bytes, 4 * class + shade (`frame_palette.py`).
 
         Args:
             rows: [K] int, worlds.
             cells: [K, N, 2] int, cells of the agents.
             headings: [K, N] int, their headings.
-            tv: [K, 3] int, row, column, rotation of the lifted television; None for none.
+            tv: [K, 3] int, row, column, rotation of the television; None for none.
+            tv_base: height of its base above the floor, metres: lifted, unless told otherwise.
 
         Returns:
             [K, N, P, P] uint8.
         """
-        lines = self._lines(rows, cells, headings, tv)
+        lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty_like(lines)
-        self._kernel.placed(lines, self._places, out)
+        _kernel().placed(lines, self._places, out)
         return out.reshape(*headings.shape, self._pixels, self._pixels)
 
-    def frames(self, rows: Array, cells: Array, headings: Array, tv: Array | None) -> NDArray[np.uint8]:
+    def frames(
+        self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float = CARRY_METRES
+    ) -> NDArray[np.uint8]:
         """Frames in colour, [K, N, P, P, 3] uint8; arguments as in `draw`."""
-        lines = self._lines(rows, cells, headings, tv)
+        lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty((*lines.shape, 3), np.uint8)
-        self._kernel.coloured(lines, self._places, self._palettes[rows], out)
+        _kernel().coloured(lines, self._places, self._palettes[rows], out)
         return out.reshape(*headings.shape, self._pixels, self._pixels, 3)
 
-    def _lines(self, rows: Array, cells: Array, headings: Array, tv: Array | None) -> NDArray[np.uint8]:
+    def _lines(self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float) -> NDArray[np.uint8]:
         """Bytes of the frames by column, [K, N, P * P] uint8."""
         out = np.empty((*headings.shape, self._pixels**2), np.uint8)
         poses = np.zeros((len(rows), 3), np.int64) if tv is None else np.ascontiguousarray(tv, np.int64)
         codes, looks = self._codes.reshape(len(self._codes), -1), self._looks
         if len(rows) != len(codes):
             codes, looks = codes[rows], looks[rows]
-        self._kernel.draw(
+        _kernel().draw(
             codes,
             self._row_length,
             looks,
@@ -147,11 +155,19 @@ class FrameRenderer:
             np.ascontiguousarray(headings, np.int8),
             poses,
             tv is not None,
+            float(tv_base),
             self._agents_visible,
             self._tables,
             out,
         )
         return out
+
+
+def _kernel() -> Any:
+    """The compiled loops. Numba is loaded only here; renderers do not keep the module, because worlds are pickled."""
+    from rl_envs.furnmove import frame_kernel
+
+    return frame_kernel
 
 
 def classes_of(drawn: Array) -> NDArray[np.uint8]:
@@ -178,7 +194,7 @@ class Eyes:
         """What each agent sees now, [N, P, P, 3] uint8."""
         state = {name: values[[self._index]] for name, values in self._world.state.items()}
         is_lifted = "stand" in state
-        goal, looks = (state["stand"], STAND_LOOKS) if is_lifted else (state["tv"], TELEVISION_LOOKS)
-        self._renderer.load(0, self._world.rooms[int(state["room"][0])], goal[0], looks)
-        poses = state["agent_cells"], state["agent_headings"]
-        return self._renderer.frames(np.zeros(1, np.int64), *poses, state["tv"] if is_lifted else None)[0]
+        room, stand = self._world.rooms[int(state["room"][0])], state["stand"][0] if is_lifted else None
+        self._renderer.load(0, room, stand)
+        poses = state["agent_cells"], state["agent_headings"], state["tv"]
+        return self._renderer.frames(np.zeros(1, np.int64), *poses, CARRY_METRES if is_lifted else 0.0)[0]

@@ -2,9 +2,10 @@
 
 Rooms say where the centre of an agent may be (A Cordial Sync, Jain et al., ECCV 2020, section 5), so their furniture
 and walls are wider than the real ones by the radius of an agent. So one fine cell is shaved off at each edge. Cells of
-furniture that no listed piece covers are joined to pieces, whose kind follows from the room's name.
+furniture that no listed piece covers are joined to pieces, whose kind follows from the room's name. Where a room's
+cells for the television are inferred, such cells outside of the enclosed floor are wall: nothing is known there.
 
-This file must not know about agents, televisions, pictures or episodes.
+This file must not know about agents, pictures or episodes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_envs.furnmove.geometry import STEPS
+from rl_envs.furnmove.ithor import between, has_inferred_tv_cells
 from rl_envs.furnmove.kinds import KINDS, LOW_KINDS, TALL_KINDS
 from rl_envs.furnmove.room import FREE, LOW, TALL, WALL, Mask, Room, characters
 
@@ -54,16 +56,29 @@ class Furnishing:
 
 def furnishing_of(room: Room) -> Furnishing:
     """Fine cells, heights and kinds of a room."""
-    cells = np.pad(characters(room.drawing), RING_CELLS, constant_values=WALL)
+    shown = shown_characters(room)
+    cells = np.pad(shown, RING_CELLS, constant_values=WALL)
     heights, kinds = np.zeros(256, np.float32), np.zeros(256, np.uint8)
     heights[WALL_CODE] = WALL_METRES
     codes = np.where(cells == FREE, NOTHING, WALL_CODE)
     inner = codes[RING_CELLS:-RING_CELLS, RING_CELLS:-RING_CELLS]
-    for code, (kind, height, where) in enumerate(_pieces(room), start=FIRST_PIECE):
+    for code, (kind, height, where) in enumerate(_pieces(room, shown), start=FIRST_PIECE):
         code = min(code, LAST_PIECE)
         inner[where] = code
         heights[code], kinds[code] = height, _KIND_NAMES.index(kind)
     return Furnishing(np.where(shaved(cells != FREE), enlarged(codes), NOTHING).astype(np.uint8), heights, kinds)
+
+
+def shown_characters(room: Room) -> NDArray[np.str_]:
+    """The drawing as frames and maps show it, [H, W] single characters.
+
+    A drawing must have low furniture wherever only the television may be. Where its cells are inferred (`ithor.py`),
+    that is a strip along every wall, so cells outside of the enclosed floor are shown as wall, but for listed pieces.
+    """
+    cells = characters(room.drawing)
+    if has_inferred_tv_cells(room):
+        cells[np.isin(cells, (LOW, TALL)) & ~_is_listed(room) & ~between(room.agent_cells)] = WALL
+    return cells
 
 
 def fine_heights(room: Room) -> NDArray[np.float32]:
@@ -88,22 +103,28 @@ def shaved(solid: Mask) -> Mask:
     return kept
 
 
-def _pieces(room: Room) -> list[tuple[str, float, tuple[Any, ...]]]:
+def _pieces(room: Room, shown: NDArray[np.str_]) -> list[tuple[str, float, tuple[Any, ...]]]:
     """Kind, height in metres and cells (an index of arrays [H, W]) of each piece, listed ones first."""
     pieces: list[tuple[str, float, tuple[Any, ...]]] = [(p.kind, p.height, p.cells) for p in room.furniture]
-    for part, is_tall in _unlisted(room):
+    for part, is_tall in _unlisted(room, shown):
         kind = _drawn_kind(room.name, part, is_tall)
         pieces.append((kind, KINDS[kind].height, tuple(part.T)))
     return pieces
 
 
-def _unlisted(room: Room) -> list[tuple[NDArray[np.int64], bool]]:
-    """Connected parts of low and of tall cells that no piece covers: [K, 2] cells of each, and whether it is tall."""
-    parts, is_listed = [], np.zeros(room.agent_cells.shape, np.bool_)
+def _is_listed(room: Room) -> Mask:
+    """Cells that a listed piece covers, [H, W] bool."""
+    covered = np.zeros(room.agent_cells.shape, np.bool_)
     for piece in room.furniture:
-        is_listed[piece.cells] = True
+        covered[piece.cells] = True
+    return covered
+
+
+def _unlisted(room: Room, shown: NDArray[np.str_]) -> list[tuple[NDArray[np.int64], bool]]:
+    """Connected parts of low and of tall cells that no piece covers: [K, 2] cells of each, and whether it is tall."""
+    parts, is_listed = [], _is_listed(room)
     for character in (LOW, TALL):
-        left = {tuple(cell) for cell in np.argwhere((characters(room.drawing) == character) & ~is_listed).tolist()}
+        left = {tuple(cell) for cell in np.argwhere((shown == character) & ~is_listed).tolist()}
         while left:
             part = _part_of(min(left), left)
             left -= part

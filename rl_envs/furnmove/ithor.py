@@ -21,7 +21,9 @@ import numpy as np
 from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where_fits, clockwise, rectangle
 from rl_envs.furnmove.room import FREE, LOW, Mask, Room, characters, drawing_of_masks
 
-PREFIX = "ithor_"
+PREFIX, EXPORTED_PREFIX = "ithor_", "thor_"
+"""How the names of rooms begin: of this file's, and of those that `rl_envs.thor.exporter` writes."""
+
 SPLITS = ("train", "valid", "test")
 LABEL = "ithor_floors_inferred_television_masks"
 """What tables call results on these rooms."""
@@ -42,6 +44,14 @@ def ithor_rooms(split: str) -> tuple[Room, ...]:
 def is_ithor(room: Room) -> bool:
     """Whether this is one of the rooms of this file, also after it was read from a file of starts."""
     return room.name.startswith(PREFIX) and any(room == known for known, _ in _all_rooms())
+
+
+def has_inferred_tv_cells(room: Room) -> bool:
+    """Whether the television's cells were inferred by the rule of this file: in iTHOR's and in exported rooms.
+
+    Tables must say so. Such cells say nothing about furniture outside of the enclosed floor.
+    """
+    return is_ithor(room) or room.name.startswith(EXPORTED_PREFIX)
 
 
 def first_cell(room: str) -> tuple[float, float]:
@@ -73,7 +83,8 @@ def room_of_floor(name: str, floor: list[str]) -> Room:
         floor: H strings of W characters, `.` where an agent may be.
 
     Returns:
-        a room of (H + 2) x (W + 2) cells. Enclosed cells are drawn as low furniture, the others as wall.
+        a room of (H + 2) x (W + 2) cells. Low furniture is what is enclosed, and what only the television may use; the
+        latter is shown as wall where it is not enclosed (`furnishing.py`).
     """
     agent_cells = np.pad(characters(floor) == FREE, _MARGIN)
     enclosed = between(agent_cells)

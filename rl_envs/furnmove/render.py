@@ -8,7 +8,7 @@ This file must not know about rules, rewards, observations or the history of an 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,8 +17,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, caption_strip
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
+from rl_envs.furnmove.furnishing import shown_characters
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND, STEPS, TV_BODY
-from rl_envs.furnmove.room import FREE, LOW, OUTSIDE, TALL, WALL, Room, drawing_of_masks
+from rl_envs.furnmove.room import FREE, LOW, OUTSIDE, TALL, WALL, Room, characters, drawing_of_masks
 
 Colour: TypeAlias = tuple[int, ...]
 Cells: TypeAlias = Iterable[tuple[int, int]]
@@ -74,7 +75,7 @@ def draw(
     """
     agents, headings = np.asarray(agent_cells, int).reshape(-1, 2), np.asarray(agent_headings, int).reshape(-1)
     tv, stand = np.asarray(tv, int), np.asarray(stand, int)
-    canvas = Canvas(room.drawing or drawing_of_masks(room.agent_cells, room.tv_cells), cell_pixels)
+    canvas = Canvas(room, cell_pixels)
     canvas.draw_room()
     canvas.draw_goal(stand)
     canvas.draw_television(tv)
@@ -92,10 +93,11 @@ def draw(
 class Canvas:
     """An image of a room under construction, with half a cell of wall around it."""
 
-    def __init__(self, drawing: Sequence[str], cell_pixels: int) -> None:
-        self.drawing = drawing
+    def __init__(self, room: Room, cell_pixels: int) -> None:
+        masks = room.agent_cells, room.tv_cells
+        self.drawing = (shown_characters(room) if room.drawing else characters(drawing_of_masks(*masks))).tolist()
         self.cell = cell_pixels * _OVERSAMPLING
-        self.height, self.width = len(drawing), len(drawing[0])
+        self.height, self.width = room.height, room.width
         self.image = Image.new("RGB", ((self.width + 1) * self.cell, (self.height + 1) * self.cell), CELL_COLOURS[WALL])
         self.pen = ImageDraw.Draw(self.image, "RGBA")
 

@@ -55,14 +55,21 @@ def load_room(path: str | os.PathLike[str]) -> Room:
     return room
 
 
-def save_room(room: Room, path: str | os.PathLike[str]) -> None:
+def save_room(room: Room, path: str | os.PathLike[str], note: str = "") -> None:
     """Write a room, which `load_room` reads back unchanged; a crash leaves the old file or the new one.
+
+    Args:
+        room: the room.
+        path: the file.
+        note: anything for people, such as where the room is from; `load_room` does not keep it.
 
     Raises:
         RoomError: the room is not playable, or the file cannot be written.
     """
     validate_room(room)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": room.name, "floor": ringed(room.drawing)}
+    if note:
+        document["note"] = note
     if not np.array_equal(room.tv_cells, tv_cells_by_rule(room.drawing)):
         document["television"] = [_mask_drawing(mask) for mask in room.tv_cells]
     if room.furniture:

@@ -2,9 +2,10 @@
 
     python -m rl_envs.thor.exporter --scenes FloorPlan201 FloorPlan229 --out rooms
 
-The floor is what `GetReachablePositions` says. Furniture is every object on the floor of a known kind, by its box
-grown by an agent's radius. Where the lifted television may be is not asked for by a stock action: it is inferred by the
-rule of `furnmove/ithor.py`, without cells where its bar would meet something higher than 1.3 m.
+The floor is what `GetReachablePositions` says. Furniture is every object on the floor that is tall or of a known kind,
+by its box grown by an agent's radius. Where the lifted television may be is not asked for by a stock action: it is
+inferred by the rule of `furnmove/ithor.py`, without cells where its bar would meet an object of any type that reaches
+into its height, from 1.3 to 2.05 m. The engine's commit stands in the file's note.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from rl_envs.core.spec import Array
+from rl_envs.furnmove.frame_palette import TELEVISION_METRES
 from rl_envs.furnmove.geometry import CELL_METRES
+from rl_envs.furnmove.ithor import EXPORTED_PREFIX, between, first_cell, inferred_tv_cells
 from rl_envs.furnmove.ithor import PREFIX as ITHOR_PREFIX
-from rl_envs.furnmove.ithor import between, first_cell, inferred_tv_cells
 from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import LOW, TALL, Furniture, Mask, Room, characters, drawing_of_masks
 from rl_envs.furnmove.room_checks import MAX_HEIGHT_METRES, RoomError, validate_room
@@ -27,7 +30,6 @@ from rl_envs.furnmove.room_file import save_room
 from rl_envs.furnmove.splits import room_by_name
 from rl_envs.thor.simulator import Lattice, Metadata, Simulator, ThorError
 
-PREFIX = "thor_"
 AGENT_RADIUS_METRES = 0.2
 _MARGIN = 1
 """Cells around the outermost reachable ones."""
@@ -52,6 +54,11 @@ KINDS = {
 }
 """Type of an object -> kind of furniture."""
 
+OTHER_TALL_KIND = "shelf"
+"""Kind of what stands on the floor, reaches above 1.3 m and is of no type in `KINDS`, such as a fridge."""
+
+_CARRIED = "Television"
+_TELEVISION_TOP_METRES = CARRY_METRES + TELEVISION_METRES[2]
 _ON_FLOOR_METRES = 0.3
 """An object whose box begins higher than this above the floor stands or hangs on something else."""
 
@@ -74,19 +81,15 @@ def export_room(simulator: Simulator, scene: str) -> Room:
     cells = lattice.cells(places[:, 0], places[:, 2])
     floor = np.zeros(cells.max(0) + 1 + _MARGIN, bool)
     floor[cells[:, 0], cells[:, 1]] = True
-    things = _on_floor(simulator.objects(), lattice, floor.shape)
-    inside = between(floor)
-    tall = np.zeros_like(floor)
-    for _, height, covered in things:
-        if height >= CARRY_METRES:
-            tall |= covered
-    tall &= ~floor
-    tv_cells = inferred_tv_cells(inside, tall)
+    boxes = _boxes(simulator.objects(), lattice, floor.shape)
+    things, inside = _on_floor(boxes), between(floor)
+    in_the_way = [box.covered for box in boxes if box.top >= CARRY_METRES and box.base < _TELEVISION_TOP_METRES]
+    tv_cells = inferred_tv_cells(inside, _union(in_the_way, floor))
     drawing = characters(drawing_of_masks(floor, tv_cells))
     drawing[inside & ~floor] = LOW
-    drawing[tall & (drawing == LOW)] = TALL
+    drawing[_union([covered for _, height, covered in things if height >= CARRY_METRES], floor)] = TALL
     rows = tuple("".join(row) for row in drawing.tolist())
-    room = Room(PREFIX + scene, floor, tv_cells, rows, _pieces(things, drawing))
+    room = Room(EXPORTED_PREFIX + scene, floor, tv_cells, rows, _pieces(things, drawing))
     validate_room(room)
     return room
 
@@ -96,23 +99,53 @@ def lattice_of(places: Array) -> Lattice:
     return Lattice(float(places[:, 0].min()) - _MARGIN * CELL_METRES, float(places[:, 2].max()) + _MARGIN * CELL_METRES)
 
 
-Thing = tuple[str, float, Mask]
-"""Kind, height in metres, and the cells in which an agent's centre would touch it."""
+class _Box(NamedTuple):
+    """An object: its type, from where to where it reaches above the floor, and where an agent's centre would touch it.
+
+    Attributes:
+        object_type: type in the engine.
+        base, top: metres.
+        covered: [H, W] bool, cells.
+    """
+
+    object_type: str
+    base: float
+    top: float
+    covered: Mask
 
 
-def _on_floor(objects: Sequence[Metadata], lattice: Lattice, shape: tuple[int, ...]) -> list[Thing]:
-    """Furniture of known kinds, the highest first."""
+def _boxes(objects: Sequence[Metadata], lattice: Lattice, shape: tuple[int, ...]) -> list[_Box]:
+    """All objects but televisions: the scene's own is the one that is carried."""
     rows, columns = np.indices(shape)
     x, z = lattice.west + CELL_METRES * columns, lattice.north - CELL_METRES * rows
     found = []
     for thing in objects:
-        kind, box = KINDS.get(thing["objectType"]), thing["axisAlignedBoundingBox"]
-        centre, size = box["center"], box["size"]
-        if kind is None or centre["y"] - size["y"] / 2 > _ON_FLOOR_METRES:
+        if thing["objectType"] == _CARRIED:
             continue
+        centre, size = (thing["axisAlignedBoundingBox"][name] for name in ("center", "size"))
         near = abs(x - centre["x"]) < size["x"] / 2 + AGENT_RADIUS_METRES
         near &= abs(z - centre["z"]) < size["z"] / 2 + AGENT_RADIUS_METRES
-        found.append((kind, round(float(centre["y"] + size["y"] / 2), 3), near))
+        base, top = (round(float(centre["y"] + half * size["y"]), 3) for half in (-0.5, 0.5))
+        found.append(_Box(thing["objectType"], base, top, near))
+    return found
+
+
+def _union(masks: Sequence[Mask], floor: Mask) -> Mask:
+    """Cells of any of the masks that are no floor: [H, W] bool each -> [H, W] bool."""
+    return np.logical_or.reduce([np.zeros_like(floor), *masks]) & ~floor
+
+
+Thing = tuple[str, float, Mask]
+"""Kind, height in metres, and the cells in which an agent's centre would touch it."""
+
+
+def _on_floor(boxes: Sequence[_Box]) -> list[Thing]:
+    """Furniture of known kinds and tall furniture of any, the highest first."""
+    found = []
+    for box in boxes:
+        kind = KINDS.get(box.object_type, OTHER_TALL_KIND if box.top >= CARRY_METRES else None)
+        if kind is not None and box.base <= _ON_FLOOR_METRES:
+            found.append((kind, box.top, box.covered))
     return sorted(found, key=lambda one: -one[1])
 
 
@@ -139,7 +172,7 @@ def share_of_known_floor(room: Room, lattice: Lattice) -> float | None:
         room: an exported room.
         lattice: of its scene.
     """
-    name = ITHOR_PREFIX + room.name.removeprefix(PREFIX)
+    name = ITHOR_PREFIX + room.name.removeprefix(EXPORTED_PREFIX)
     try:
         known = np.argwhere(room_by_name(name).agent_cells)
     except RoomError:
@@ -151,6 +184,16 @@ def share_of_known_floor(room: Room, lattice: Lattice) -> float | None:
     return float(room.agent_cells[ours[:, 0], ours[:, 1]].sum() / len(known))
 
 
+def _write_room(simulator: Simulator, scene: str, folder: Path) -> None:
+    """Export one scene into a file of the folder, and say so."""
+    path = folder / f"{EXPORTED_PREFIX}{scene}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    room = export_room(simulator, scene)
+    save_room(room, path, f"Scene {scene} of AI2-THOR, engine commit {simulator.commit}; inferred television cells.")
+    share = share_of_known_floor(room, lattice_of(simulator.reachable()))
+    print(f"wrote {path}" + (f", with {share:.0%} of ALFRED's floor cells" if share is not None else ""))
+
+
 def _main(arguments: Sequence[str] | None = None) -> int:
     """Export scenes into room files."""
     parser = argparse.ArgumentParser(prog="python -m rl_envs.thor.exporter", description="Export rooms from AI2-THOR.")
@@ -159,13 +202,11 @@ def _main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         simulator = Simulator(1, 84)
-        for scene in given.scenes:
-            path = given.out / f"{PREFIX}{scene}.json"
-            given.out.mkdir(parents=True, exist_ok=True)
-            room = export_room(simulator, scene)
-            save_room(room, path)
-            share = share_of_known_floor(room, lattice_of(simulator.reachable()))
-            print(f"wrote {path}" + (f", with {share:.0%} of ALFRED's floor cells" if share is not None else ""))
+        try:
+            for scene in given.scenes:
+                _write_room(simulator, scene, given.out)
+        finally:
+            simulator.stop()
     except (ThorError, RoomError) as error:
         print(f"exporter: {error}", file=sys.stderr)
         return 2

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_envs.core.spec import Array
-from rl_envs.furnmove.frame_palette import TV_LOW_METRES
 from rl_envs.furnmove.geometry import ROTATIONS
+from rl_envs.furnmove.ithor import EXPORTED_PREFIX, first_cell
 from rl_envs.furnmove.ithor import PREFIX as ITHOR_PREFIX
-from rl_envs.furnmove.ithor import first_cell
+from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.world import FurnMove
-from rl_envs.thor.exporter import PREFIX as EXPORTED_PREFIX
 from rl_envs.thor.exporter import lattice_of
 from rl_envs.thor.simulator import HORIZON_DEGREES, QUARTER_DEGREES, Controller, Lattice, Simulator, ThorError
 
@@ -100,7 +99,7 @@ class UnityRenderer:
 
     def frames(self, _rows: Array, cells: Array, headings: Array, tv: Array) -> NDArray[np.uint8]:
         """Show a state: cells [1, N, 2], headings [1, N] and television [1, 3] int -> frames [1, N, P, P, 3] uint8."""
-        self._put(self._television, tv[0], TV_LOW_METRES)
+        self._put(self._television, tv[0], CARRY_METRES)
         for agent, (cell, heading) in enumerate(zip(cells[0], headings[0], strict=True)):
             x, z = self._lattice.metres(cell)
             self.simulator.call(

@@ -126,6 +126,11 @@ class Simulator:
         """Metadata of all objects."""
         return list(self._controller.last_event.metadata["objects"])
 
+    @property
+    def commit(self) -> str:
+        """Commit of the engine's build; `unknown` for a build of one's own, which does not say it."""
+        return str(getattr(getattr(self._controller, "_build", None), "commit_id", None) or "unknown")
+
     def stop(self) -> None:
         """End the engine's process."""
         self._controller.stop()

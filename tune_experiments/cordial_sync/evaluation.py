@@ -15,12 +15,11 @@ import numpy as np
 import torch
 
 from rl_envs import World, make
-from rl_envs.furnmove.ithor import LABEL, is_ithor
+from rl_envs.furnmove.ithor import LABEL, has_inferred_tv_cells
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
 from rl_envs.furnmove.starts import StartError, Starts, make_starts
-from rl_envs.thor.exporter import PREFIX as EXPORTED
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationProbe, CoordinationSet, CordialForm
 from rl_models.policy import TeamPolicy
@@ -52,7 +51,7 @@ def world_name(config: Config) -> str:
 
 def has_inferred_masks(rooms: Sequence[Room]) -> bool:
     """Whether some rooms are iTHOR's or exported, whose cells for the television are inferred; tables must say so."""
-    return any(is_ithor(room) or room.name.startswith(EXPORTED) for room in rooms)
+    return any(has_inferred_tv_cells(room) for room in rooms)
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:

@@ -8,6 +8,7 @@ from rl_envs.testing.wrappers import check_wrappers
 FORMS = [
     {"room_size": "laptop", "max_episode_steps": 12},
     {"room_size": "laptop", "max_episode_steps": 12, "shows_expert": True, "agents_visible": True},
+    {"room_size": "laptop", "max_episode_steps": 12, "observations": ("view", "frame"), "frame_pixels": 42},
 ]
 
 

@@ -37,7 +37,7 @@ def fine_cells(room, stand):
         rows, columns = (stand[:2, None] + STAND[stand[2]].T)[:2]
         inner = codes[2:-2, 2:-2]
         inner[2 * rows.min() + 1 : 2 * rows.max() + 1, 2 * columns.min() + 1 : 2 * columns.max() + 1] = STAND_CODE
-    heights[STAND_CODE], heights[WALL_CODE] = shapes.STAND_METRES, WALL_METRES
+    heights[STAND_CODE], heights[WALL_CODE] = shapes.STAND_METRES[2], WALL_METRES
     side = palette.FIRST_KIND + 2 * found.kinds.astype(int)
     top = side + 1
     side[WALL_CODE] = top[WALL_CODE] = palette.WALL
@@ -45,14 +45,14 @@ def fine_cells(room, stand):
     return codes, heights, side, top
 
 
-def slow_classes(room, stand, cells, headings, agent, tv, pixels):
-    """Classes of one agent's frame, [P, P] (the floor's two colours are one class)."""
+def slow_classes(room, stand, cells, headings, agent, tv, pixels, tv_base=1.3):
+    """Classes of one agent's frame, [P, P]."""
     south, east, slope = rays(pixels, headings[agent])
     seen, distance = static_scene(fine_cells(room, stand), cells[agent], south, east, slope)
     if tv is not None:
         away = (np.array(tv[:2]) - cells[agent]) * 0.25
         half = (0.205, 0.535) if tv[2] % 2 == 0 else (0.535, 0.205)
-        hit = box_entry(away, half, south, east, slope)
+        hit = box_entry(away, half, tv_base, south, east, slope)
         seen, distance = np.where(hit < distance, palette.TELEVISION, seen), np.minimum(hit, distance)
     for other in range(len(cells)):
         if other != agent:
@@ -86,7 +86,8 @@ def static_scene(scene, cell, south, east, slope):
     }
     first = np.logical_or.reduce(list(meets.values())).argmax(1)
     at = np.arange(len(slope)), first
-    kinds = {"side": side[code[at]], "top": top[code[at]], "floor": palette.FLOOR, "ceiling": palette.CEILING}
+    floor = floor_pattern(cell, south, east, slope)
+    kinds = {"side": side[code[at]], "top": top[code[at]], "floor": floor, "ceiling": palette.CEILING}
     seen = np.select(
         [meets[name][at] for name in kinds], [np.broadcast_to(kind, len(slope)) for kind in kinds.values()]
     )
@@ -100,10 +101,19 @@ def static_scene(scene, cell, south, east, slope):
     return seen, np.select([meets[name][at] for name in kinds], [reached[name] for name in kinds])
 
 
-def box_entry(away, half, south, east, slope):
-    """Horizontal distance at which a ray meets the lifted television, a box in three dimensions; else infinite."""
+def floor_pattern(cell, south, east, slope):
+    """Class of the floor where each ray would meet it: a chessboard of 0.5 m, from the corner of cell (0, 0)."""
+    with np.errstate(divide="ignore"):
+        reached = np.where(slope < 0, -EYE_METRES / slope, 0)
+    row = np.floor((cell[0] * 0.25 + 0.125 + reached * south) / 0.5)
+    column = np.floor((cell[1] * 0.25 + 0.125 + reached * east) / 0.5)
+    return np.where((row + column) % 2 == 0, palette.FLOOR, palette.OTHER_FLOOR)
+
+
+def box_entry(away, half, base, south, east, slope):
+    """Horizontal distance at which a ray meets the television, a box in three dimensions; else infinite."""
     low, high = np.zeros(len(slope)), np.full(len(slope), np.inf)
-    centre = (*away, 1.675 - EYE_METRES)
+    centre = (*away, base + 0.375 - EYE_METRES)
     with np.errstate(divide="ignore", invalid="ignore"):
         for middle, reach, ray in zip(centre, (*half, 0.375), (south, east, slope), strict=True):
             ends = np.sort([(middle - reach) / ray, (middle + reach) / ray], axis=0)

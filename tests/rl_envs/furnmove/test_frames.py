@@ -1,5 +1,6 @@
 """First-person frames: agreement with a slow caster, hand-computed pixels, and independence of the batch."""
 
+import hashlib
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from rl_envs import make
+from rl_envs.furnlift.sight import closed_cells, seeing_states
 from rl_envs.furnmove import frame_palette as palette
 from rl_envs.furnmove.frame_renderer import FRAME_PIXELS, FrameRenderer, classes_of
 from rl_envs.furnmove.furnishing import EYE_METRES
@@ -36,33 +38,43 @@ def random_states(rooms, num_agents, count, seed):
     return states
 
 
-def fast_classes(states, pixels):
-    """[B, N, P, P], the floor's two colours as one."""
+def drawn_classes(states, pixels):
+    """[B, N, P, P], by the renderer."""
     rooms = [state[0] for state in states]
     renderer = FrameRenderer(len(states), max(r.height for r in rooms), max(r.width for r in rooms), pixels)
     for world, (room, stand, *_) in enumerate(states):
         renderer.load(world, room, stand)
     cells, headings, tv = (np.stack([state[part] for state in states]) for part in (2, 3, 4))
-    found = classes_of(renderer.draw(np.arange(len(states)), cells, headings, tv))
-    return np.where(found == palette.OTHER_FLOOR, palette.FLOOR, found)
+    return classes_of(renderer.draw(np.arange(len(states)), cells, headings, tv))
+
+
+def one_floor(classes):
+    """The same classes with the floor's two colours as one."""
+    return np.where(classes == palette.OTHER_FLOOR, palette.FLOOR, classes)
 
 
 def compare(states, pixels):
-    """Share of equal pixels of each frame, and of the pixels in which either caster sees a television or an agent."""
-    shares, moving = [], {"television": [0, 0], "agents": [0, 0]}
-    for (room, stand, agents, headings, tv), ours in zip(states, fast_classes(states, pixels), strict=True):
+    """Share of equal pixels of each frame, the floor's two colours as one class, and of the pixels of each part.
+
+    The parts: where either caster sees a television or an agent, and where both see floor, whose colours then count.
+    """
+    shares, parts = [], {"television": [0, 0], "agents": [0, 0], "floor": [0, 0]}
+    for (room, stand, agents, headings, tv), ours in zip(states, drawn_classes(states, pixels), strict=True):
         for agent, image in enumerate(ours):
             slow = slow_classes(room, stand, agents, headings, agent, tv, pixels)
-            same = slow == image
+            same = one_floor(slow) == one_floor(image)
             shares.append(same.mean())
+            floor = same & (one_floor(slow) == palette.FLOOR)
+            parts["floor"][0] += (slow == image)[floor].sum()
+            parts["floor"][1] += floor.sum()
             for name, low, high in (
                 ("television", palette.TELEVISION, palette.AGENT_BODY),
                 ("agents", palette.AGENT_BODY, palette.FIRST_KIND),
             ):
                 either = ((slow >= low) & (slow < high)) | ((image >= low) & (image < high))
-                moving[name][0] += same[either].sum()
-                moving[name][1] += either.sum()
-    return np.array(shares), {name: equal / total for name, (equal, total) in moving.items()}
+                parts[name][0] += same[either].sum()
+                parts[name][1] += either.sum()
+    return np.array(shares), {name: equal / total for name, (equal, total) in parts.items()}
 
 
 SETS = [("train", "full", 2, 84), ("train", "laptop", 2, 42), ("test", "full", 3, 42), ("ithor_test", "full", 2, 84)]
@@ -70,10 +82,11 @@ SETS = [("train", "full", 2, 84), ("train", "laptop", 2, 42), ("test", "full", 3
 
 def check_agreement(split, size, agents, pixels, count):
     rooms = resolve_rooms(split, size)
-    shares, moving = compare(random_states(rooms, agents, count, seed=pixels), pixels)
+    shares, parts = compare(random_states(rooms, agents, count, seed=pixels), pixels)
     assert len(shares) == count * agents
     assert shares.mean() >= 0.98 and shares.min() >= 0.96, (shares.mean(), shares.min())
-    assert moving["television"] >= 0.98 and moving["agents"] >= 0.96, moving
+    assert parts["television"] >= 0.98 and parts["agents"] >= 0.96, parts
+    assert parts["floor"] >= 0.98, "the floor's pattern differs: " + str(parts)
 
 
 @pytest.mark.long
@@ -92,7 +105,9 @@ def test_classes_agree_in_a_thousand_frames(split, size, agents, pixels):
 
 
 def seen_in(room, agents, headings, tv=FAR_TV, stand=FAR_STAND, pixels=84):
-    return fast_classes([(room, np.array(stand), np.array(agents), np.array(headings), np.array(tv))], pixels)[0]
+    return one_floor(
+        drawn_classes([(room, np.array(stand), np.array(agents), np.array(headings), np.array(tv))], pixels)[0]
+    )
 
 
 HALL = room_from_drawing("hall", ["." * 21] * 21)
@@ -161,6 +176,12 @@ def test_the_stand_has_a_yellow_top_and_nothing_else_is_as_yellow():
         assert set(order // palette.SHADES) == {palette.STAND_TOP}
 
 
+def test_rooms_keep_the_looks_that_trained_teams_know():
+    names = (room.name for rooms in ("train", "test", "ithor_train", "ithor_test") for room in resolve_rooms(rooms))
+    looks = hashlib.sha256(b"".join(palette.room_palette(name).tobytes() for name in names)).hexdigest()[:16]
+    assert looks == "b41595387fa3aa5c"
+
+
 # ------------------------------------------------------------------------------------------- in the world
 
 
@@ -176,23 +197,29 @@ def test_frames_do_not_depend_on_the_batch(pixels):
     np.testing.assert_array_equal(whole._observe(np.array([4, 1]))["frame"], frames[[4, 1]])
 
 
-def test_the_same_actions_give_the_same_states_with_and_without_pictures():
-    random, seen = np.random.default_rng(0), {}
-    worlds = {
-        keys: make("furnmove-v0", 8, rooms="train_stream", room_size="laptop", max_episode_steps=20, observations=keys)
-        for keys in (("view",), ("frame",), ("view", "frame"))
-    }
-    for keys, world in worlds.items():
-        seen[keys] = world.reset(1)
-    for _ in range(60):
-        actions = random.integers(13, size=(8, 2))
-        for keys, world in worlds.items():
-            seen[keys], *_ = world.step(actions)
+@pytest.mark.parametrize(("world_id", "more"), [("furnmove-v0", {}), ("furnlift-v0", {"shows_expert": True})])
+def test_the_same_actions_give_the_same_game_with_and_without_pictures(world_id, more):
+    random, ended = np.random.default_rng(0), np.zeros(2, int)
+    small = {"rooms": "train_stream", "room_size": "laptop", "max_episode_steps": 20, "frame_pixels": 42} | more
+    forms = (("view",), ("frame",), ("view", "frame"))
+    plain, *others = (make(world_id, 8, observations=keys, **small) for keys in forms)
+    seen = [world.reset(1) for world in (plain, *others)]
+    for _ in range(40):
+        actions = random.integers(plain.action_spec, size=(8, 2))
+        if "expert" in seen[0]:  # random play alone never lifts the television
+            actions = np.where(random.random((8, 1)) < 0.8, np.maximum(seen[0]["expert"], 0), actions)
+        results = [world.step(actions) for world in (plain, *others)]
+        seen = [result[0] for result in results]
+        for world, result in zip(others, results[1:], strict=True):
+            for ours, theirs in zip(result[1:4], results[0][1:4], strict=True):  # rewards and ends
+                np.testing.assert_array_equal(ours, theirs)
             for key, values in world.state.items():
-                np.testing.assert_array_equal(values, worlds[("view",)].state[key], err_msg=key)
-        np.testing.assert_array_equal(seen[("view",)]["view"], seen[("view", "frame")]["view"])
-        np.testing.assert_array_equal(seen[("frame",)]["frame"], seen[("view", "frame")]["frame"])
-    assert set(seen[("view",)]) == {"view", "coordination"} and set(seen[("frame",)]) == {"frame", "coordination"}
+                np.testing.assert_array_equal(values, plain.state[key], err_msg=key)
+        ended += [results[0][2].sum(), results[0][3].sum()]
+        np.testing.assert_array_equal(seen[0]["view"], seen[2]["view"])
+        np.testing.assert_array_equal(seen[1]["frame"], seen[2]["frame"])
+    assert ended[0 if "expert" in seen[0] else 1] >= 8, "lifted, or stopped at the limit"
+    assert set(seen[1]) == set(seen[0]) - {"view"} | {"frame"}
 
 
 def test_what_is_not_asked_for_is_not_computed(monkeypatch):
@@ -218,10 +245,42 @@ def test_furnlift_shows_its_television_on_the_floor_and_no_other_agent():
     world = make("furnlift-v0", 1, rooms=[HALL], **BOTH)
     agents = {"agent_cells": np.array([[[14, 10], [13, 10]]]), "agent_headings": np.array([[NORTH, NORTH]])}
     frame = world.restore(agents | {"room": np.zeros(1, int), "tv": np.array([[9, 10, 0]])})["frame"]
-    drawn = classes_of(world._renderer.draw(np.arange(1), agents["agent_cells"], agents["agent_headings"], None))
+    poses = agents["agent_cells"], agents["agent_headings"], world.state["tv"]
+    drawn = classes_of(world._renderer.draw(np.arange(1), *poses, tv_base=0.0))
     assert frame.shape == (1, 2, 84, 84, 3)
+    np.testing.assert_array_equal(frame, world._renderer.frames(np.arange(1), *poses, tv_base=0.0))
     assert (drawn == palette.TELEVISION).any((2, 3)).all()
     assert not ((drawn >= palette.AGENT_BODY) & (drawn < palette.FIRST_KIND)).any()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pixels", FRAME_PIXELS)
+def test_furnlift_draws_the_box_that_its_sight_and_closed_cells_use(pixels):
+    world, random, equal, total = make("furnlift-v0", 24, rooms="train", **BOTH), np.random.default_rng(0), 0, 0
+    world.reset(0)
+    for index, tv in enumerate(world.state["tv"]):
+        room = world.rooms[int(world.state["room"][index])]
+        seeing = seeing_states(room, tv) & (room.agent_cells & ~closed_cells(room.agent_cells.shape, tv))[..., None]
+        row, column, heading = random.choice(np.argwhere(seeing))
+        cells, headings = np.array([(row, column)]), np.array([heading])
+        renderer = FrameRenderer(1, room.height, room.width, pixels)
+        renderer.load(0, room)
+        ours = classes_of(renderer.draw(np.arange(1), cells[None], headings[None], tv[None], tv_base=0.0))[0, 0]
+        slow = slow_classes(room, None, cells, headings, 0, tv, pixels, tv_base=0.0)
+        either = (ours == palette.TELEVISION) | (slow == palette.TELEVISION)
+        equal, total = equal + (ours == slow)[either].sum(), total + either.sum()
+    assert total > 24 * 0.04 * pixels**2 and equal / total >= 0.98, (equal, total)
+
+
+def test_who_stands_over_the_television_sees_its_top_below():
+    renderer = FrameRenderer(1, 21, 21, 84)
+    renderer.load(0, HALL)
+    over = np.array([[(10, 10)]]), np.array([[NORTH]]), np.array([(10, 10, 1)])
+    drawn = classes_of(renderer.draw(np.arange(1), *over, tv_base=0.0))[0, 0]
+    ahead = 0.535  # metres to the end of the box
+    edge = 42 * (1 - np.tan(np.radians(30) - np.arctan((EYE_METRES - 0.75) / ahead)))
+    rows = np.flatnonzero(drawn[:, 42] == palette.TELEVISION)
+    assert rows.max() == 83 and abs(rows.min() - edge) <= 1
 
 
 @pytest.mark.parametrize(

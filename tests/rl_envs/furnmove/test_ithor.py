@@ -8,7 +8,11 @@ import pytest
 
 from rl_envs import make
 from rl_envs.furnmove import ithor
+from rl_envs.furnmove.furnishing import FINE, RING_CELLS, WALL_CODE, WALL_METRES, furnishing_of, shown_characters
+from rl_envs.furnmove.render import CELL_COLOURS, Canvas
+from rl_envs.furnmove.room import LOW, WALL, Furniture, Room, characters
 from rl_envs.furnmove.room_checks import RoomError, validate_room
+from rl_envs.furnmove.room_file import load_room, save_room
 from rl_envs.furnmove.splits import ITHOR_ROOMS, resolve_rooms, room_by_name
 
 FLOORS = json.loads(Path(ithor.__file__).with_name("ithor_living_room_floors.json").read_text())
@@ -58,6 +62,48 @@ def test_the_rule_on_a_drawing_done_by_hand():
     along, across = ["..xxxxxx..", ".xxxxxxxx.", "..xxxxxx.."], ["..........", ".xxxxxxxx.", ".........."]
     for mask, wanted in zip(room.tv_cells, (along, across) * 2, strict=True):
         assert ["".join("x" if cell else "." for cell in row) for row in mask] == wanted
+
+
+def test_cells_beyond_the_enclosed_floor_are_shown_as_wall_and_keep_their_rules():
+    for room in (room for split in ITHOR_ROOMS for room in resolve_rooms(split)):
+        beyond, drawn = ~ithor.between(room.agent_cells), characters(room.drawing)
+        assert (shown_characters(room)[beyond] == WALL).all()
+        np.testing.assert_array_equal(shown_characters(room)[~beyond], drawn[~beyond])
+        assert (drawn[beyond & room.tv_cells.any(0)] == LOW).all()
+        found = furnishing_of(room)
+        codes = found.codes[RING_CELLS * FINE : -RING_CELLS * FINE, RING_CELLS * FINE : -RING_CELLS * FINE]
+        of_beyond = codes[beyond.repeat(FINE, axis=0).repeat(FINE, axis=1)]
+        assert set(of_beyond.tolist()) <= {0, WALL_CODE}, "what is shaved off is free, all else is wall"
+        assert found.heights[WALL_CODE] == WALL_METRES
+
+
+def test_a_corridor_has_walls_and_one_piece_of_furniture_on_the_map_too():
+    room = ithor.room_of_floor("thor_corridor", ["...##..."])
+    assert ["".join(row) for row in shown_characters(room)] == ["##########", "#...oo...#", "##########"]
+    canvas = Canvas(room, 8)
+    canvas.draw_room()
+    image = np.asarray(canvas.finished())
+    assert tuple(image[8, 40]) == CELL_COLOURS[WALL] and tuple(image[16, 40]) == CELL_COLOURS[LOW]
+
+
+def test_a_listed_piece_beyond_the_enclosed_floor_stays_furniture():
+    bare = ithor.room_of_floor("thor_corridor", ["...##..."])
+    room = Room(bare.name, bare.agent_cells, bare.tv_cells, bare.drawing, (Furniture("sofa", 0, 2, 1, 3, 0.92),))
+    assert "".join(shown_characters(room)[0]) == "##ooo#####"
+
+
+def test_walls_are_shown_as_such_after_a_room_was_saved(tmp_path):
+    room = room_by_name("ithor_FloorPlan201")
+    save_room(room, tmp_path / "room.json")
+    loaded = load_room(tmp_path / "room.json")
+    assert loaded == room
+    np.testing.assert_array_equal(furnishing_of(loaded).codes, furnishing_of(room).codes)
+
+
+@pytest.mark.parametrize("name", ["train", "test", "floorplan229"])
+def test_rooms_whose_television_cells_are_known_are_shown_as_they_are_drawn(name):
+    for room in resolve_rooms(name):
+        np.testing.assert_array_equal(shown_characters(room), characters(room.drawing))
 
 
 def test_worlds_play_in_these_rooms():

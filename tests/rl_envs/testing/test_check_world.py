@@ -17,7 +17,10 @@ ARGUMENTS = {
         {"game": "coordination", "num_agents": 3, "num_actions": 4},
         {"game": "coordination", "coordination": [[0, 1], [1, 0]]},
     ],
-    "furnmove-v0": [{"num_agents": n, "room_size": "laptop", "max_episode_steps": 40} for n in (1, 2, 3, 4)],
+    "furnmove-v0": [
+        *({"num_agents": n, "room_size": "laptop", "max_episode_steps": 40} for n in (1, 2, 3, 4)),
+        {"room_size": "laptop", "max_episode_steps": 12, "observations": ("view", "frame"), "frame_pixels": 42},
+    ],
     "rtfm-v0": [
         {"max_episode_steps": 40},
         {"group": True, "dyna": True, "nl": True, "split": "eval", "max_episode_steps": 40},

@@ -39,10 +39,11 @@ def thing(kind, x, z, size, base=0.0):
 class FakeController:
     """One scene with ALFRED's floor; frames are as grey as the number of the agent says."""
 
-    def __init__(self, objects=(), agents=2, pixels=42, unknown=(), refused=None, silent=()):
+    def __init__(self, objects=(), agents=2, pixels=42, unknown=(), refused=None, silent=(), commit=None):
         self.objects, self.agents, self.pixels = list(objects), agents, pixels
         self.unknown, self.refused, self.silent = set(unknown), dict(refused or {}), set(silent)
         self.calls, self.stopped = [], False
+        self._build = SimpleNamespace(**({"commit_id": commit} if commit else {}))
         self.last_event = None
 
     def reset(self, scene, **settings):

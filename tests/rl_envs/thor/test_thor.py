@@ -2,13 +2,16 @@
 
 import builtins
 import copy
+import json
 
 import numpy as np
 import pytest
 
 from rl_envs import make
+from rl_envs.furnmove.furnishing import shown_characters
 from rl_envs.furnmove.room_file import load_room, save_room
 from rl_envs.furnmove.splits import room_by_name
+from rl_envs.thor import exporter, simulator
 from rl_envs.thor.exporter import export_room, lattice_of, share_of_known_floor
 from rl_envs.thor.furnmove import ThorFurnMove, scene_of
 from rl_envs.thor.simulator import Lattice, Simulator, ThorError
@@ -166,6 +169,77 @@ def test_furniture_has_kind_and_height_and_tall_furniture_stops_the_television(k
     (piece,) = room.furniture
     assert piece.height == height and piece.row <= row < piece.row + piece.rows
     assert room.tv_cells[:, row, column].any() == (letter == "o")
+
+
+@pytest.mark.parametrize(
+    ("kind", "height", "base", "blocks", "letter", "pieces"),
+    [
+        ("Fridge", 1.8, 0.0, True, "X", [("shelf", 1.8)]),
+        ("Cabinet", 2.0, 0.0, True, "X", [("shelf", 2.0)]),
+        ("Bookshelf", 2.0, 0.1, True, "X", [("shelf", 2.1)]),
+        ("Painting", 0.6, 1.2, True, "o", []),
+        ("Bed", 0.6, 0.0, False, "o", []),
+        ("CeilingLamp", 0.3, 2.1, False, "o", []),
+        ("Television", 0.8, 0.7, False, "o", []),
+    ],
+)
+def test_every_object_in_the_height_of_the_television_blocks_it(kind, height, base, blocks, letter, pieces):
+    x, z = centre_of_a_gap(SCENE)
+    empty, engine = exported()
+    room, _ = exported(thing(kind, x, z, (0.3, height, 0.3), base))
+    row, column = lattice_of(engine.reachable()).cells(np.array([x]), np.array([z]))[0]
+    assert room.drawing[row][column] == letter
+    assert [(piece.kind, piece.height) for piece in room.furniture] == pieces
+    assert not (room.tv_cells & ~empty.tv_cells).any()
+    assert (room.tv_cells[:, row, column].any(), (empty.tv_cells & ~room.tv_cells).any()) == (not blocks, blocks)
+    np.testing.assert_array_equal(room.agent_cells, empty.agent_cells)
+
+
+def test_a_tall_piece_beyond_the_enclosed_floor_is_shown_with_its_height():
+    """A fridge in the room's north-west corner, where neither its rows nor its columns have floor on both sides."""
+    bare, engine = exported()
+    west, north = lattice_of(engine.reachable()).metres((0, 0))
+    room, _ = exported(thing("Fridge", west, north, (0.6, 1.8, 0.1)))
+    (piece,) = room.furniture
+    assert (piece.kind, piece.height, piece.row, piece.column) == ("shelf", 1.8, 0, 0)
+    shown = shown_characters(room)
+    assert (shown[piece.cells] == "X").all()
+    shown[piece.cells] = "#"
+    np.testing.assert_array_equal(shown, shown_characters(bare))
+
+
+def export_with(engine, monkeypatch, *arguments):
+    """What the command returns and that it started this engine."""
+    monkeypatch.setattr(simulator, "_started", lambda agents, pixels: engine)
+    return exporter._main(arguments)
+
+
+@pytest.mark.parametrize(("scenes", "status"), [([SCENE], 0), ([SCENE, "FloorPlan999"], 2)])
+def test_the_engine_is_stopped_after_an_export_and_after_a_fault(scenes, status, tmp_path, monkeypatch):
+    engine = FakeController(agents=1)
+    assert export_with(engine, monkeypatch, "--scenes", *scenes, "--out", str(tmp_path)) == status
+    assert engine.stopped
+
+
+def test_the_engine_is_stopped_when_an_export_is_interrupted(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    engine = FakeController(agents=1)
+    monkeypatch.setattr(exporter, "export_room", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        export_with(engine, monkeypatch, "--scenes", SCENE, "--out", str(tmp_path))
+    assert engine.stopped
+
+
+@pytest.mark.parametrize(
+    ("commit", "said"), [("9549791ce2e7f472", "engine commit 9549791ce2e7f472"), (None, "unknown")]
+)
+def test_the_file_of_an_exported_room_says_the_commit_of_the_engine(commit, said, tmp_path, monkeypatch):
+    export_with(FakeController(agents=1, commit=commit), monkeypatch, "--scenes", SCENE, "--out", str(tmp_path))
+    path = tmp_path / f"thor_{SCENE}.json"
+    assert said in json.loads(path.read_text())["note"]
+    assert load_room(path).name == f"thor_{SCENE}"
 
 
 def test_what_hangs_on_a_wall_or_has_no_known_kind_is_no_furniture():
