@@ -42,7 +42,7 @@ class RoleSettings(QmixLearnerConfig):
     """Number of env steps that are played for each minibatch; the releases play an episode or eight."""
     update_target_every_updates: PositiveInt = 20
     """Number of optimiser steps between updates of the targets; the releases have 200 episodes."""
-    td_lambda: UnitInterval = field(default=0.8, metadata={"came_later": True})
+    td_lambda: UnitInterval = field(default=0.8, metadata={"absent_means": 0.0})
     """Share of the next step's target in a target, from 0 to 1; the releases look one step ahead: 0."""
     optimiser: OptimiserName = "adam"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; the releases have rmsprop."""

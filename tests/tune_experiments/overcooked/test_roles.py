@@ -12,6 +12,7 @@ from rl_models.batch import forward, to_batch
 from rl_models.networks.added_observations import NOISE
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -130,3 +131,9 @@ def test_rows_of_ppo_stand_beside_those_of_q_learning():
 def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
     with pytest.raises((UserError, ValueError), match=sentence):
         with_overrides(SMOKE, changes)
+
+
+def test_a_run_from_before_targets_looked_ahead_is_read_as_one_of_one_step_targets():
+    old = config_to_json(dataclasses.replace(LAPTOP, roles=dataclasses.replace(LAPTOP.roles, td_lambda=0.0)))
+    assert "td_lambda" not in old["roles"] and config_to_json(LAPTOP)["roles"]["td_lambda"] == 0.8
+    assert config_from_json(type(LAPTOP), old).roles.td_lambda == 0.0
