@@ -306,13 +306,14 @@ def table(command: Table, console: Console) -> None:
 def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
-    if not (path / "results.jsonl").exists():
+    results = path / "results.jsonl"
+    if not results.exists() or not result_file.read(results):
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
     if command.save is None:
         show_results(experiment, config, path, console)
     else:
         sessions = read_json(path / MANIFEST_FILE)["sessions"]
-        saved_results.save(experiment, config, result_file.read(path / "results.jsonl"), sessions, command.save)
+        saved_results.save(experiment, config, result_file.read(results), sessions, command.save)
         console.print(f"wrote {command.save}", highlight=False)
 
 
