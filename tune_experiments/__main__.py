@@ -12,6 +12,7 @@ only with --allow MODULE, for opening it runs that module's code.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import sys
 from collections.abc import Callable, Sequence
@@ -348,7 +349,7 @@ def _read(words: Sequence[str]) -> Command:
             dict(zip(COMMANDS, (Evaluate, Play, Show, Render, Export, Pack, Doctor, Table, Compare), strict=True)),
             args=words,
             prog="python -m tune_experiments",
-            description=__doc__,
+            description=f"{__doc__}\nExperiments: {', '.join(known_experiments())}.",
         )
 
 
@@ -364,8 +365,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command and do it, or run the experiment that the first word names."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] not in (*COMMANDS, "-h", "--help"):
-        if ":" not in words[0] and words[0] not in known_experiments():
-            raise UserError(f"unknown command {words[0]!r}; {USAGE}")
+        known = known_experiments()
+        if ":" not in words[0] and words[0] not in known:
+            near = difflib.get_close_matches(words[0], [*COMMANDS, *known], n=1)
+            advice = f"did you mean {near[0]}?" if near else f"{USAGE} (--help lists the experiments)"
+            raise UserError(f"unknown command {words[0]!r}; {advice}")
         return run_experiment(find_experiment(words[0]), words[1:])
     command = _read(words)
     _check_paths(command)
