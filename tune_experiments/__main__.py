@@ -344,6 +344,10 @@ def compare(command: Compare, console: Console) -> None:
 
 def _read(words: Sequence[str]) -> Command:
     """The command with its arguments; whatever tyro refuses is one sentence."""
+    if not words:
+        raise UserError(f"{USAGE} (--help lists the experiments)")
+    if len(words) == 1 and words[0] in COMMANDS and words[0] not in ("table", "compare"):
+        raise UserError(f"{words[0]} needs a PATH: a run, a trial or a checkpoint ({words[0]} --help lists its flags)")
     with one_sentence(words, f"{USAGE} (COMMAND --help lists its flags)"):
         return tyro.extras.subcommand_cli_from_dict(
             dict(zip(COMMANDS, (Evaluate, Play, Show, Render, Export, Pack, Doctor, Table, Compare), strict=True)),

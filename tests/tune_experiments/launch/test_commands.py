@@ -19,6 +19,17 @@ def test_an_unknown_word_is_told_with_the_nearest_command_or_experiment(word, sa
     assert capsys.readouterr().err.startswith(f"error: {said}")
 
 
+@pytest.mark.parametrize("command", ["evaluate", "play", "show", "render", "export", "pack", "doctor"])
+def test_a_command_without_a_path_asks_for_one(command, capsys):
+    assert main([command]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {command} needs a PATH: a run, a trial or a checkpoint")
+
+
+def test_no_word_at_all_is_told_what_to_write(capsys):
+    assert main([]) == 2
+    assert capsys.readouterr().err.startswith("error: write python -m tune_experiments EXPERIMENT [flags], or ")
+
+
 def test_help_lists_the_experiments(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
