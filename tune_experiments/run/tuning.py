@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -168,8 +168,7 @@ def run_trials(
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
-    failures = {result.config["request"]["name"]: _reason(result) for result in results}
-    return {name: reason for name, reason in failures.items() if reason is not None}
+    return _failures(results)
 
 
 @contextlib.contextmanager
@@ -219,6 +218,13 @@ def _folder_name(trial: Any) -> str:
     until = request.get("until")
     name: str = request["name"]
     return name if until is None else f"{name}_until_{until}"
+
+
+def _failures(results: Iterable[Any]) -> dict[str, str]:
+    """Trial name -> why it failed; a trial that never reported has no configuration, and its folder has its name."""
+    names = [result.config["request"]["name"] if result.config else Path(result.path).name for result in results]
+    reasons = map(_reason, results)
+    return {name: reason for name, reason in zip(names, reasons, strict=True) if reason is not None}
 
 
 def _reason(result: Any) -> str | None:

@@ -2,12 +2,13 @@
 
 import contextlib
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from tune_experiments.launch import launch as launching
 from tune_experiments.matrix_game import EXPERIMENT
-from tune_experiments.run.tuning import ends_gently
+from tune_experiments.run.tuning import _failures, ends_gently
 
 STOPS = [signal.SIGINT]
 
@@ -32,6 +33,12 @@ def test_where_tune_does_not_run_yet_the_first_signal_ends_all(number):
     with pytest.raises(KeyboardInterrupt), ends_gently(said.append):
         signal.raise_signal(number)
     assert said == ["stopping; the newest checkpoints are kept"]
+
+
+def test_a_trial_that_has_not_reported_yet_is_told_by_the_name_of_its_folder():
+    stopped, died = ({"config": None, "metrics": {}, "path": f"/tune/{name}"} for name in ("stopped", "died"))
+    results = [SimpleNamespace(**stopped, error=None), SimpleNamespace(**died, error=RuntimeError("no actor"))]
+    assert _failures(results) == {"died": "no actor"}
 
 
 def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(tmp_path, monkeypatch, capsys):
