@@ -175,6 +175,8 @@ def run_trials(
 def ends_gently(say: Callable[[str], None]) -> Iterator[None]:
     """Within it the first Control-C lets Tune end its trials, which takes seconds, and the second one ends at once.
 
+    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects.
+
     Args:
         say: gets a sentence at the first one.
 
@@ -193,7 +195,7 @@ def ends_gently(say: Callable[[str], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # which alone hears signals
         yield
         return
-    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGINT: stop}
+    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGINT: stop, signal.SIGTERM: stop}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
