@@ -12,6 +12,7 @@ only with --allow MODULE, for opening it runs that module's code.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import sys
 from collections.abc import Callable, Sequence
@@ -306,13 +307,14 @@ def table(command: Table, console: Console) -> None:
 def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
-    if not (path / "results.jsonl").exists():
+    results = path / "results.jsonl"
+    if not results.exists() or not result_file.read(results):
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
     if command.save is None:
         show_results(experiment, config, path, console)
     else:
         sessions = read_json(path / MANIFEST_FILE)["sessions"]
-        saved_results.save(experiment, config, result_file.read(path / "results.jsonl"), sessions, command.save)
+        saved_results.save(experiment, config, result_file.read(results), sessions, command.save)
         console.print(f"wrote {command.save}", highlight=False)
 
 
@@ -342,12 +344,16 @@ def compare(command: Compare, console: Console) -> None:
 
 def _read(words: Sequence[str]) -> Command:
     """The command with its arguments; whatever tyro refuses is one sentence."""
+    if not words:
+        raise UserError(f"{USAGE} (--help lists the experiments)")
+    if len(words) == 1 and words[0] in COMMANDS and words[0] not in ("table", "compare"):
+        raise UserError(f"{words[0]} needs a PATH: a run, a trial or a checkpoint ({words[0]} --help lists its flags)")
     with one_sentence(words, f"{USAGE} (COMMAND --help lists its flags)"):
         return tyro.extras.subcommand_cli_from_dict(
             dict(zip(COMMANDS, (Evaluate, Play, Show, Render, Export, Pack, Doctor, Table, Compare), strict=True)),
             args=words,
             prog="python -m tune_experiments",
-            description=__doc__,
+            description=f"{__doc__}\nExperiments: {', '.join(known_experiments())}.",
         )
 
 
@@ -363,8 +369,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command and do it, or run the experiment that the first word names."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] not in (*COMMANDS, "-h", "--help"):
-        if ":" not in words[0] and words[0] not in known_experiments():
-            raise UserError(f"unknown command {words[0]!r}; {USAGE}")
+        known = known_experiments()
+        if ":" not in words[0] and words[0] not in known:
+            near = difflib.get_close_matches(words[0], [*COMMANDS, *known], n=1)
+            advice = f"did you mean {near[0]}?" if near else f"{USAGE} (--help lists the experiments)"
+            raise UserError(f"unknown command {words[0]!r}; {advice}")
         return run_experiment(find_experiment(words[0]), words[1:])
     command = _read(words)
     _check_paths(command)

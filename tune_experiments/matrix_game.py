@@ -40,6 +40,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
+from rl_envs.matrix_game.world import ACTION_NAMES
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, UnitInterval
 from rl_models.device import device_of
@@ -63,7 +64,6 @@ from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.results.trial_log import logs_of
 
 GAME = "rock_paper_scissors"
-ACTIONS = ("rock", "paper", "scissors")
 METRICS = ("value_against_adversary", "invalid_probability", "tvd")
 OPTIMUM = {"sync": 0.0, "marginal": 5 - 4 * math.sqrt(2)}
 """`value_against_adversary` of the best policy of each kind; the paper rounds the second to -.657."""
@@ -148,7 +148,7 @@ def plan(config: Config, method: str, seed: int) -> TrialPlan:
     entropy_coef = Schedule.linear(settings.entropy_coef, 0.0, config.entropy_share * budget)
     return TrialPlan(
         make_world=functools.partial(make, "matrix_game-v0", game=GAME),
-        build_policy=functools.partial(constant_team, settings.components, 2, len(ACTIONS), seed),
+        build_policy=functools.partial(constant_team, settings.components, 2, len(ACTION_NAMES), seed),
         objective=Impala(gamma=1.0, entropy_coef=entropy_coef),
         optimiser=OptimiserSettings(
             learning_rate=_annealed(config, config.learning_rate, config.final_learning_rate),
@@ -191,7 +191,9 @@ def draw(out: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
     if policies:
         path = out / "plots/joint_policy.png"
         written.append(
-            plots.joint_policy(policies, ACTIONS, {name[0].upper(): [i] for i, name in enumerate(ACTIONS)}, path)
+            plots.joint_policy(
+                policies, ACTION_NAMES, {name[0].upper(): [i] for i, name in enumerate(ACTION_NAMES)}, path
+            )
         )
     return written
 

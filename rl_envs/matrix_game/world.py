@@ -7,7 +7,7 @@ that knows their joint policy, independent agents reach at most 5 - 4 sqrt(2) = 
 | | |
 |---|---|
 | agents | `agent_0` ... `agent_{N-1}`; N = 2 in rock_paper_scissors |
-| actions | 3: rock, paper, scissors; in coordination A actions |
+| actions | 3: rock, paper, scissors; in coordination A actions without names |
 | observation `bias` | [1] uint8, always 1 |
 | observation `coordination` | [] uint8, always 0: the row of `tables["coordination"]` that is valid now |
 | rewards | the same to every agent. rock_paper_scissors: -1 if the agents' actions differ, else +1, 0 or -1 for a win, tie or loss against the adversary's action. coordination: 1 if the joint action is in the table, else 0 |
@@ -32,6 +32,7 @@ from rl_envs.core.world import World
 from rl_envs.matrix_game.payoff import payoff_tensor
 
 GAMES = ("rock_paper_scissors", "coordination")
+ACTION_NAMES = ("rock", "paper", "scissors")
 
 
 class MatrixGame(World):
@@ -77,6 +78,7 @@ class MatrixGame(World):
             "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of good joint actions"),
         }
         self.game = game
+        self.action_names = ACTION_NAMES if game == "rock_paper_scissors" else ()
         self.recorded_draws = ("adversary",) if game == "rock_paper_scissors" else ()
         super().__init__(num_worlds, first_world)
         self.tables = {"coordination": good.reshape(1, -1)}

@@ -11,6 +11,7 @@ no Ray.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import re
 import shutil
@@ -128,8 +129,10 @@ def load_state(path: Path) -> dict[str, Any]:
 def newest_whole_checkpoint(folder: Path) -> Path | None:
     """The checkpoint with the highest step whose files are all whole, or None.
 
-    Damaged and foreign directories are skipped with a warning; unfinished ones are invisible.
+    Damaged and foreign directories are skipped, with one warning that says what is used; unfinished ones are invisible.
     """
+    found: Path | None = None
+    faults: list[str] = []
     for step, path in sorted(numbered_checkpoints(Path(folder)), reverse=True):
         try:
             document = files.read_state(path)
@@ -138,10 +141,19 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
             for name, entry in document["files"].items():
                 files.check_file(path / name, entry)
         except CheckpointError as error:
-            logger.warning("skipped a checkpoint: %s", error)
+            faults.append(str(error))
         else:
-            return path
-    return None
+            found = path
+            break
+    if faults:
+        _warn_once(f"{found or 'no checkpoint'} is used, for a newer one is damaged: {'; '.join(faults)}")
+    return found
+
+
+@functools.cache
+def _warn_once(sentence: str) -> None:
+    """Several figures, a video and a page of one trial look for its checkpoint."""
+    logger.warning(sentence)
 
 
 def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:

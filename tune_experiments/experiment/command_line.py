@@ -53,7 +53,7 @@ class RunOptions:
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     seeds: tuple[int, ...] = (0,)
-    """Seeds of the runs of training: one run of each method for each seed."""
+    """Seeds of the runs of training, at least 0: one run of each method for each seed."""
     device: DeviceChoice = "auto"
     """Where networks act, learn and are tested: auto, on a GPU if there is one; cpu, on no GPU; or cuda, on a GPU or
     not at all."""
@@ -137,8 +137,8 @@ def check_options(options: RunOptions) -> None:
     Raises:
         UserError: which, and what it must be.
     """
-    if not options.seeds or len(set(options.seeds)) < len(options.seeds):
-        raise UserError(f"--seeds needs one or more different whole numbers, not {list(options.seeds)}")
+    if not options.seeds or len(set(options.seeds)) < len(options.seeds) or min(options.seeds) < 0:
+        raise UserError(f"--seeds needs one or more different whole numbers, 0 or larger, not {list(options.seeds)}")
     if options.max_concurrent_trials is not None and options.max_concurrent_trials < 1:
         raise UserError(f"--max-concurrent-trials must be at least 1, not {options.max_concurrent_trials}")
     if options.search is not None and options.search < 1:

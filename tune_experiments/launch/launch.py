@@ -28,7 +28,7 @@ from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.tuning import run_trials
+from tune_experiments.run.tuning import ends_gently, run_trials
 from tune_experiments.run.weight_transfer import check_transfers
 from tune_experiments.search.folder import refuse_search_folder
 from tune_experiments.search.run_search import (
@@ -75,6 +75,9 @@ def launch(
             run = session.train_and_evaluate() if search is None else session.search(search)
         except ForeignEnvError as error:
             raise UserError(" ".join(str(error).split())) from error
+        except KeyboardInterrupt:
+            console.print("stopped; the same command continues from the newest checkpoints")
+            raise
     for callback in callbacks:
         callback.on_end(run)
     return run
@@ -188,7 +191,7 @@ class _Session(Generic[Config]):
         budgets = {name: plan.budget_env_steps for name, plan in plans.items()}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
-        with ray_cluster() as ray, self.experiment.shared(self.config):
+        with ray_cluster() as ray, ends_gently(self.console.print), self.experiment.shared(self.config):
             device, most_gpus = self.options.device, max(one.gpus for one in workers)
             at_once = check_capacity(ray, max(one.cpus for one in workers), most_gpus, device)
             concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
@@ -209,10 +212,9 @@ class _Session(Generic[Config]):
             watch.look(is_due=True)
             if watch.failure is not None:
                 raise watch.failure
-        # Tune takes Control-C for itself and comes back with whatever there is.
+        # After Control-C Tune comes back with whatever there is.
         left = any(_is_unfinished(request) and request["name"] not in failures for request in requests)
         if left if scheduler is None else not scheduler.is_over:
-            self.console.print("stopped; the same command continues from the newest checkpoints")
             raise KeyboardInterrupt
         return failures
 

@@ -43,11 +43,12 @@ def teams_of(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto
     return [load_policy(folder, allow, device) for folder in trained or [path]]
 
 
-def shown_team(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int = MOST_STEPS) -> ShownTeam:
+def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_steps: int = MOST_STEPS) -> ShownTeam:
     """A team with its record and its curves.
 
     Args:
         loaded: the team.
+        name: what it is called on the page.
         seed: of the starts.
         episodes: how many starts.
         most_steps: env steps after which a record is cut.
@@ -56,7 +57,19 @@ def shown_team(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int =
     recorded = loaded.experiment.episodes(loaded, seed, episodes, most_steps)
     log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
     curves = {} if log is None or not log.exists() else curves_of(log, tuple(loaded.experiment.columns.values()))
-    return ShownTeam(trial_name(loaded.method, loaded.seed), about, recorded, curves)
+    return ShownTeam(name, about, recorded, curves)
+
+
+def names_of(teams: Sequence[LoadedPolicy]) -> list[str]:
+    """Names of the teams' trials; where two are equal, as much of their folders' paths as tells them apart.
+
+    Checkpoints of one trial have one folder, so their names say how long they were trained.
+    """
+    trials = [trial_name(team.method, team.seed) for team in teams]
+    folders = [team.trial_folder.resolve().parts if team.trial_folder else () for team in teams]
+    paths = [["/".join(parts[-length:]) for parts in folders] for length in range(1, max(map(len, folders)) + 1)]
+    long = [f"{name}, {team.env_steps:,} env steps" for name, team in zip(trials, teams, strict=True)]
+    return next((names for names in (trials, *paths) if len(set(names)) == len(teams)), long)
 
 
 def refuse_foreign(out: Path) -> None:
@@ -90,7 +103,8 @@ def write_page(
         most_steps: env steps after which a record is cut.
     """
     note = "Every team plays the same starts, the first ones of a seed; none was selected."
-    shown = [shown_team(team, seed, episodes, most_steps) for team in teams]
+    named = zip(teams, names_of(teams), strict=True)
+    shown = [shown_team(team, name, seed, episodes, most_steps) for team, name in named]
     write_atomically(out, page_of(title, shown, note if len(teams) > 1 else "", beside))
     return out
 

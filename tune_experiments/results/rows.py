@@ -142,8 +142,12 @@ def _parse(path: Path, number: int, line: bytes) -> Result:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} line {number} is no JSON ({error}); delete that line and evaluate again") from error
+        raise UserError(f"{path} line {number} is no JSON ({error}); {_mend(path)}") from error
     result = config_from_json(Result, data, f"{path} line {number}")
     if (fault := _not_finite(result)) is not None:
-        raise UserError(f"{path} line {number}: {fault}; delete that line and evaluate again")
+        raise UserError(f"{path} line {number}: {fault}; {_mend(path)}")
     return result
+
+
+def _mend(path: Path) -> str:
+    return f"delete that line, and the experiment's command with --out {path.parent} writes the row again"

@@ -1,4 +1,4 @@
-"""What a run will cost: env steps, and the time that they take on this machine."""
+"""What training will cost: env steps, and the time that they take on this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["cost", "longest_lane"]
 def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
     """In a sentence; an update is made and timed, in the last stage of the longest trial.
 
-    As a rule that is the dearest, and a stage that is learned early costs less: so it is the most that a run can take.
+    As a rule that is the dearest, and a stage that is learned early costs less. It is the time of training alone: Ray's
+    start, validations, tests and figures come on top.
 
     Args:
         plans: of all trials in their order.
@@ -38,7 +39,8 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
         f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(plans)}, "
-        f"{concurrent} at a time: about {took} at this machine's {1 / seconds:,.0f} env steps a second and process"
+        f"{concurrent} at a time: training alone takes about {took} "
+        f"at this machine's {1 / seconds:,.0f} env steps a second and process"
     )
 
 

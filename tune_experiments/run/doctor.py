@@ -120,17 +120,21 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         share = math.ceil(worlds / runners)
         speed = found.expected(runners / max(1, workers.runners), 1)
         flags = f"--workers.runners {runners} --workers.worlds-per-runner {share}"
-        proposed.append((speed, f"{flags}: {replace(workers, runners=runners).cpus} CPUs"))
+        proposed.append((speed, f"{flags}, {_where(replace(workers, runners=runners))}"))
     learners = 2 * max(1, workers.learners)
     if found.learning > found.playing:
-        cpus = replace(workers, learners=learners).cpus
-        proposed.append((found.expected(1, 2), f"--workers.learners {learners}: {cpus} CPUs"))
+        flags = f"--workers.learners {learners}"
+        proposed.append((found.expected(1, 2), f"{flags}, {_where(replace(workers, learners=learners))}"))
         if not workers.gpus_per_learner:
-            proposed.append(
-                (found.expected(1, 1e9), "--workers.gpus-per-learner 1, if learning then took no time at all")
-            )
+            flags = "--workers.gpus-per-learner 1, on a machine with a GPU"
+            proposed.append((found.expected(1, 1e9), f"{flags}, if learning then took no time at all"))
     ranked = sorted((each for each in proposed if each[0] > _WORTH_IT * found.speed), reverse=True)
     return [f"{text}: at most {speed:,.0f} env steps/s, {speed / found.speed:.1f} times" for speed, text in ranked]
+
+
+def _where(workers: Workers) -> str:
+    """What the processes need, which may be more than the trial had."""
+    return f"on a machine with {workers.cpus} CPUs"
 
 
 def report(found: Diagnosis, workers: Workers) -> list[str]:
@@ -146,7 +150,7 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
     ]
     proposed = proposals(found, workers)
     if found.bottleneck == "neither" and not found.takes_turns and workers.learners and not workers.aggregators:
-        proposed.append(f"--workers.aggregators 1: {replace(workers, aggregators=1).cpus} CPUs: {_AGGREGATORS}")
+        proposed.append(f"--workers.aggregators 1, {_where(replace(workers, aggregators=1))}: {_AGGREGATORS}")
     return lines + ([f"try {text}" for text in proposed] if proposed else [_NOTHING])
 
 

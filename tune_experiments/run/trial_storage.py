@@ -43,14 +43,12 @@ def patient_storage(
     with only_writer(folder, say):
         try:
             yield
-        except (OSError, CheckpointError) as error:
-            await_folder(folder, say, patience_seconds, str(error))
+        except (OSError, CheckpointError):
+            await_folder(folder, say, patience_seconds)
             raise
 
 
-def await_folder(
-    folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS, why: str = ""
-) -> None:
+def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until the folder is there and takes files.
 
     Raises:
@@ -64,7 +62,7 @@ def await_folder(
                 f"all nodes must see the folder of --out: name one on shared storage"
             )
         if not has_said:
-            say(f"{why or refusal}: waiting until {folder} can be written, for {patience_seconds / 60:.0f} minutes")
+            say(f"{refusal}: waiting until {folder} can be written, for {patience_seconds / 60:.0f} minutes")
             has_said = True
         time.sleep(_LOOKS_AFTER_SECONDS)
 
@@ -98,7 +96,7 @@ def _refusal(folder: Path) -> str | None:
     try:
         free, needed = shutil.disk_usage(folder).free, _size_of_checkpoints(folder)
         if free < needed:
-            return f"{free / 2**20:.0f} MiB are free and the next checkpoint needs {needed / 2**20:.0f}"
+            return f"{free / 2**20:.1f} MiB are free and the next checkpoint needs {needed / 2**20:.1f}"
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(b"\0" * 4096)
     except OSError as error:

@@ -45,8 +45,9 @@ class _Display(Callback):  # type: ignore[misc]
         self._progress.finish(trial.config["request"]["name"], f"failed: {refused}" if refused else "done")
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is started again."""
-        notice = "its process or one that it needs has died; it goes on from its newest checkpoint"
+        """Say that it is started again, and why, unless the last that it said was what it waits for, as a full disk."""
+        why = "" if "notice" in (trial.last_result or {}) else "its process or one that it needs has died; "
+        notice = f"{why}it goes on from its newest checkpoint"
         self._progress.update(trial.config["request"]["name"], {"notice": notice})
 
     def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:

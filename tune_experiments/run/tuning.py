@@ -11,8 +11,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -166,15 +168,48 @@ def run_trials(
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
-    failures = {result.config["request"]["name"]: _reason(result) for result in results}
-    return {name: reason for name, reason in failures.items() if reason is not None}
+    return _failures(results)
+
+
+@contextlib.contextmanager
+def ends_gently(say: Callable[[str], None]) -> Iterator[None]:
+    """Within it the first Control-C lets Tune end its trials, which takes seconds, and the second one ends at once.
+
+    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects.
+
+    Args:
+        say: gets a sentence at the first one.
+
+    Raises:
+        KeyboardInterrupt: at the second one, or at the first while Tune does not run.
+    """
+    asked: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        say("stopping; the newest checkpoints are kept")
+        signal.raise_signal(signal.SIGUSR1)  # on which Tune ends its trials, from when it starts
+
+    if threading.current_thread() is not threading.main_thread():  # which alone hears signals
+        yield
+        return
+    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGINT: stop, signal.SIGTERM: stop}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _keep_tune_quiet() -> None:
-    """Before Tune is imported: it says nothing of its own, and works where it was started."""
+    """Before Tune is imported: it says nothing of its own, leaves Control-C to us, and works where it was started."""
     # Our own progress lines replace Tune's tables; its files (JSON, CSV, events) would repeat ours.
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
+    os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
     os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
     # A death that is mended is a sentence of ours, not a traceback; the last one is printed at the end.
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
@@ -185,6 +220,13 @@ def _folder_name(trial: Any) -> str:
     until = request.get("until")
     name: str = request["name"]
     return name if until is None else f"{name}_until_{until}"
+
+
+def _failures(results: Iterable[Any]) -> dict[str, str]:
+    """Trial name -> why it failed; a trial that never reported has no configuration, and its folder has its name."""
+    names = [result.config["request"]["name"] if result.config else Path(result.path).name for result in results]
+    reasons = map(_reason, results)
+    return {name: reason for name, reason in zip(names, reasons, strict=True) if reason is not None}
 
 
 def _reason(result: Any) -> str | None:

@@ -47,6 +47,13 @@ def test_a_kept_file_carries_commit_command_seeds_and_all_rows(run, file):
     assert [one.metric for one in held.comparisons] == [METRIC]
 
 
+def test_a_run_without_a_row_is_refused(run, capsys):
+    for leave in (lambda: (run / "results.jsonl").write_text(""), (run / "results.jsonl").unlink):
+        leave()
+        assert main(["table", str(run)]) == 2
+        assert f"{run} has no results yet; the experiment's command" in capsys.readouterr().err
+
+
 def test_the_same_run_gives_the_same_bytes(run, file, tmp_path):
     again = tmp_path / "again.jsonl.gz"
     assert main(["table", str(run), "--save", str(again)]) == 0

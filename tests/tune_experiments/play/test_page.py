@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.tune_experiments.play.teams import untrained
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, record_episodes
-from tune_experiments.play.show import write_page
+from tune_experiments.play.show import names_of, write_page
 from tune_experiments.play.viewer.page import FOLDER, ShownTeam, page_of
 from tune_experiments.play.viewer.pictures import KEY_EVERY, pieces_of
 from tune_experiments.run.run_folder import CONFIG_FILE
@@ -160,6 +161,27 @@ def test_show_writes_a_page_of_the_packages_teams_and_replaces_it(tmp_path, monk
     for episodes in ("1", "2"):
         assert after_training(["show", "pretrained/rtfm_letters", "--episodes", episodes]) == 0
     assert len(data_of((tmp_path / "episodes.html").read_text())["teams"][0]["episodes"]) == 2
+
+
+def test_no_two_teams_of_a_page_have_one_name(tmp_path):
+    out = tmp_path / "two.html"
+    teams = ["pretrained/rtfm_letters", "--beside", "pretrained/rtfm_simplest"]
+    assert after_training(["show", *teams, "--episodes", "1", "--out", str(out)]) == 0
+    assert [team["name"] for team in data_of(out.read_text())["teams"]] == ["rtfm_letters", "rtfm_simplest"]
+
+
+def test_teams_are_called_by_trial_then_by_folder_then_by_length_of_training():
+    def name(*teams):
+        made = [untrained("matrix_game", method) for method, _, _ in teams]
+        for team, (_, folder, env_steps) in zip(made, teams, strict=True):
+            team.trial_folder, team.env_steps = folder and Path(folder), env_steps
+        return names_of(made)
+
+    assert name(("sync", None, 0), ("marginal", None, 0)) == ["sync-seed0", "marginal-seed0"]
+    runs = ("sync", "/a/trials/sync-seed0", 5), ("sync", "/b/trials/sync-seed0", 5)
+    assert name(*runs) == ["a/trials/sync-seed0", "b/trials/sync-seed0"]
+    checkpoints = ("sync", "/a/trials/sync-seed0", 500), ("sync", "/a/trials/sync-seed0", 1000)
+    assert name(*checkpoints) == ["sync-seed0, 500 env steps", "sync-seed0, 1,000 env steps"]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,18 @@ def test_an_agent_has_the_colour_of_its_picture(pair, tab):  # noqa: F811
     assert edges == ["rgb(37, 99, 214)", "rgb(126, 58, 172)"] * 2
 
 
+def test_rows_and_columns_of_the_joint_policy_are_named_as_the_actions(pair, tab):  # noqa: F811
+    tab.goto(pair.as_uri())
+    first = tab.locator(".team").first
+    names = untrained("endi_messenger", "endi_dis").make_world(1).action_names
+    for scope in ("row", "col"):
+        assert first.locator(f".map th[scope={scope}]").all_inner_texts() == list(names)
+    first.locator(".map td[aria-label]").first.hover()
+    assert f"{names[0]} and {names[0]}: " in first.locator(".map td[aria-label]").first.get_attribute("aria-label")
+    assert f"{names[0]} and {names[0]}: " in first.locator(".left").inner_text()
+    assert tab.complaints == []
+
+
 def test_it_plays_by_itself_and_stops_at_the_end(pair, tab):  # noqa: F811
     tab.goto(pair.as_uri())
     tab.select_option("#speed", "100")

@@ -18,8 +18,8 @@ def test_stages_and_trials_of_all_lengths_are_counted(monkeypatch):
     said = cost([plan(budget_env_steps=20), staged, plan(budget_env_steps=30)], 2)
     assert said == (
         "cost: 3 trials of at most 20 to 180 env steps in up to 3 stages, 2 at a time: "
-        "about 90 seconds at this machine's 2 env steps a second and process"
+        "training alone takes about 90 seconds at this machine's 2 env steps a second and process"
     )
     assert timed == [staged.stages[2].plan]
     alone = cost([plan(budget_env_steps=7_000)], 1)
-    assert alone.startswith("cost: 1 trial of 7,000 env steps, 1 at a time: about 58 minutes at")
+    assert alone.startswith("cost: 1 trial of 7,000 env steps, 1 at a time: training alone takes about 58 minutes at")

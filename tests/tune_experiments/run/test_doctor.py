@@ -44,6 +44,13 @@ def test_where_learning_takes_the_time_no_runner_is_proposed():
     assert not any("--workers.runners" in each for each in told)
 
 
+def test_a_proposal_names_the_machine_that_it_needs():
+    found = diagnose(rows(speed=100, runner_speed=10_000, busy=0.95), ALONE, takes_turns=True)
+    told = "\n".join(proposals(found, ALONE))
+    assert "--workers.learners 2, on a machine with 3 CPUs: at most" in told
+    assert "--workers.gpus-per-learner 1, on a machine with a GPU, if" in told
+
+
 def test_where_neither_takes_the_time_nothing_is_proposed():
     found = diagnose(rows(speed=10, runner_speed=10_000, busy=0.05), ALONE, takes_turns=True)
     assert found.bottleneck == "neither"
@@ -59,7 +66,7 @@ def test_a_log_without_those_numbers_is_refused_in_one_sentence():
 def test_idle_learners_side_by_side_with_runners_may_want_aggregators():
     workers = Workers(runners=2, worlds_per_runner=32, learners=1)
     found = diagnose(rows(speed=10, runner_speed=10_000, busy=0.05), workers, takes_turns=False)
-    assert "try --workers.aggregators 1: 5 CPUs: " in report(found, workers)[-1]
+    assert "try --workers.aggregators 1, on a machine with 5 CPUs: " in report(found, workers)[-1]
     with_one = Workers(runners=2, worlds_per_runner=32, learners=1, aggregators=1)
     assert "1 learners x 1 aggregators" in report(found, with_one)[0]
     assert not any("--workers.aggregators" in line for line in report(found, with_one))

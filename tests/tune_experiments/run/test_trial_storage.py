@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 from collections import namedtuple
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from rl_models.training.checkpoint_files import CheckpointError
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments.run import trial_storage
 from tune_experiments.run.trial_storage import await_folder, only_writer, patient_storage
+from tune_experiments.run.tune_display import display
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +61,22 @@ def test_an_error_of_the_disk_is_held_back_until_the_disk_takes_files(tmp_path, 
         raise CheckpointError("No space left on device")
     assert free == [10_000_000], "it looked until there was room for another checkpoint"
     assert said == [said[0]]
-    assert said[0].startswith("No space left on device: waiting")
+    assert said[0].startswith("0.0 MiB are free and the next checkpoint needs 4.8: waiting until")
+
+
+@pytest.mark.parametrize(
+    ("last_row", "told"),
+    [
+        ({"env_steps": 160}, "its process or one that it needs has died; it goes on from its newest checkpoint"),
+        ({"notice": "0 MiB are free: waiting"}, "it goes on from its newest checkpoint"),
+        (None, "its process or one that it needs has died; it goes on from its newest checkpoint"),
+    ],
+)
+def test_a_trial_that_waited_for_its_disk_is_not_said_to_have_died(last_row, told):
+    said = {}
+    trial = SimpleNamespace(config={"request": {"name": "sync-seed0"}}, last_result=last_row)
+    display(SimpleNamespace(update=said.__setitem__)).on_trial_recover(1, [trial], trial)
+    assert said == {"sync-seed0": {"notice": told}}
 
 
 def test_another_error_is_not_held_back(tmp_path):

@@ -96,25 +96,20 @@ function bars(likely, action) {
 }
 
 function jointMap(joint, episode, step) {
-  const values = bytes(joint), side = Math.round(Math.sqrt(values.length)), cell = Math.max(6, Math.floor(260 / side));
-  const canvas = make("canvas", {class: "map", width: side * cell, height: side * cell, role: "img", "aria-label": "joint policy"});
-  const pen = canvas.getContext("2d");
-  const deep = getComputedStyle(document.documentElement).getPropertyValue("--deep");
-  for (let place = 0; place < values.length; place += 1) {
-    pen.fillStyle = `rgba(${deep}, ${values[place] / 255})`;
-    pen.fillRect((place % side) * cell, Math.floor(place / side) * cell, cell - 1, cell - 1);
-  }
+  const values = bytes(joint), side = Math.round(Math.sqrt(values.length)), cell = `${Math.max(6, Math.floor(220 / side))}px`;
+  const names = Array.from({length: side}, (_, number) => episode.actions[number] ?? String(number));
   const said = make("p", {class: "quiet"}, `rows: ${episode.agents[0]}, columns: ${episode.agents[1]}; the stronger the colour, the likelier`);
-  const under = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const column = Math.floor(side * (event.clientX - box.left) / box.width), row = Math.floor(side * (event.clientY - box.top) / box.height);
-    if (row < 0 || column < 0 || row >= side || column >= side) return;
-    const name = (number) => episode.actions[number] ?? String(number);
-    said.textContent = `${name(row)} and ${name(column)}: ${percent((values[row * side + column] / 255) ** 2)}`;
+  const box = (row, column) => {
+    const root = values[row * side + column], text = `${names[row]} and ${names[column]}: ${percent((root / 255) ** 2)}`;
+    const say = () => { said.textContent = text; }, made = make("td", {"aria-label": text, onpointermove: say, onpointerdown: say});
+    made.style.background = shade(root);
+    made.style.width = made.style.height = cell;
+    return made;
   };
-  canvas.addEventListener("pointermove", under);
-  canvas.addEventListener("pointerdown", under);
-  return [heading(`joint policy${step.weights.length ? `, mixture of ${step.weights.length}` : ""}`), canvas, said];
+  const head = make("tr", {}, make("td"), ...names.map((name) => make("th", {scope: "col"}, name)));
+  const rows = names.map((name, row) => make("tr", {}, make("th", {scope: "row"}, name), ...names.map((_, column) => box(row, column))));
+  const map = make("table", {class: "map", "aria-label": "joint policy"}, head, ...rows);
+  return [heading(`joint policy${step.weights.length ? `, mixture of ${step.weights.length}` : ""}`), make("div", {class: "scroll"}, map), said];
 }
 
 function attention(map, episode, key) {

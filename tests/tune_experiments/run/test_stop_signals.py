@@ -1,0 +1,77 @@
+"""What ends a run from outside: it says so at once, and in the end that the same command continues."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cluster.testing.local_cluster import wait_until
+from tests.patience import PATIENCE_SECONDS
+from tune_experiments.launch import launch as launching
+from tune_experiments.matrix_game import EXPERIMENT
+from tune_experiments.run.tuning import _failures, ends_gently
+
+ROOT = Path(__file__).parents[3]
+STOPS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_the_first_signal_is_said_at_once_and_passed_to_tune_and_the_second_ends_all(number):
+    said, heard, before = [], [], signal.getsignal(number)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(pytest.raises(KeyboardInterrupt))
+        stack.enter_context(ends_gently(said.append))
+        signal.signal(signal.SIGUSR1, lambda *_: heard.append("Tune"))
+        signal.raise_signal(number)
+        assert (said, heard) == (["stopping; the newest checkpoints are kept"], ["Tune"])
+        signal.raise_signal(number)
+    assert len(said) == len(heard) == 1
+    assert signal.getsignal(number) is before, "what others had chosen holds again"
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_where_tune_does_not_run_yet_the_first_signal_ends_all(number):
+    said = []
+    with pytest.raises(KeyboardInterrupt), ends_gently(said.append):
+        signal.raise_signal(number)
+    assert said == ["stopping; the newest checkpoints are kept"]
+
+
+@pytest.mark.processes
+def test_a_run_that_gets_sigterm_ends_as_by_control_c(tmp_path):
+    log, run = tmp_path / "log", tmp_path / "run"
+    flags = ["--preset", "smoke", "--methods", "sync", "--budget-env-steps", "1000000000", "--out", str(run)]
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    command = [sys.executable, str(ROOT / "tune_experiments" / "matrix_game.py"), *flags]
+    with log.open("w") as stream:
+        process = subprocess.Popen(command, stdout=stream, stderr=stream, cwd=ROOT, env=environment)
+        try:
+            wait_until(lambda: any(run.glob("trials/*/metrics.jsonl")), PATIENCE_SECONDS, "it does not train")
+            process.terminate()
+            assert process.wait(PATIENCE_SECONDS) == 130, log.read_text()
+        finally:
+            process.kill()
+    said = log.read_text()
+    assert "stopping; the newest checkpoints are kept" in said and "stopped; the same command continues" in said
+    assert "SIGTERM" not in said, "no frame of Ray"
+
+
+def test_a_trial_that_has_not_reported_yet_is_told_by_the_name_of_its_folder():
+    stopped, died = ({"config": None, "metrics": {}, "path": f"/tune/{name}"} for name in ("stopped", "died"))
+    results = [SimpleNamespace(**stopped, error=None), SimpleNamespace(**died, error=RuntimeError("no actor"))]
+    assert _failures(results) == {"died": "no actor"}
+
+
+def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(tmp_path, monkeypatch, capsys):
+    def second_one(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launching._Session, "_train", second_one)
+    with pytest.raises(KeyboardInterrupt):
+        EXPERIMENT.run("smoke", out=tmp_path / "run")
+    assert "stopped; the same command continues from the newest checkpoints" in capsys.readouterr().out
