@@ -64,7 +64,7 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
 from tune_experiments.results.intervals import BOOTSTRAP, Interval
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import FURNITURE_METRICS, PaperTable, make_table
+from tune_experiments.results.tables import FURNITURE_METRICS, PaperNumbers, PaperTable, make_table
 
 Row: TypeAlias = Literal["trained", "untrained"]
 TRAINED: Row = "trained"
@@ -83,7 +83,7 @@ _CAPTIONS = {
     "where the interval of the product excludes 0. ",
     MOVES: "In the paper both replies' slopes are negative and about ten times those of talk. ",
 }
-_PAPER = {TRAINED: {TALK_TURNS: 0.821, f"{PASSES.name}_reply_2{ODDS}": 2.7}}
+_PAPER: PaperNumbers = {TRAINED: {TALK_TURNS: 0.821, f"{PASSES.name}_reply_2{ODDS}": 2.7}}
 """All numbers of table 9 that the paper's text prints (appendix A.5)."""
 
 _PLAYED = (*FURNITURE_METRICS, *DEVIATIONS)
