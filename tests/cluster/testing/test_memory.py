@@ -91,7 +91,7 @@ def test_memory_that_this_process_takes_is_its_own():
     block = mmap.mmap(-1, 50 * 2**20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # malloc may have as much left over
     block.write(b"1" * len(block))
     after = sample(1, os.getpid(), "me")
-    assert after.own - before.own == pytest.approx(50, abs=5)
+    assert after.own - before.own > 45, "more where another process ends that had shared memory with this one"
     assert after.resident > after.own
     block.close()
     assert sample(0, 2**22 + 1, "nobody") is None
