@@ -79,8 +79,8 @@ _CAPTION = (
 )
 _CAPTIONS = {
     SEES: "The slope of talk holds where the reply weight has its mean, and that of reply where talk has. "
-    "talk_1_turns_at_reply_1: the reply weight at which the slope of talk changes its sign, -b_talk / b_product, given "
-    "where the interval of the product excludes 0. ",
+    "talk_1_turns_at_reply_1: the reply weight at which the slope of talk changes its sign, without an interval; given "
+    "where replies range over 0.1, the interval of the product excludes 0, and it is a weight from 0 to 1. ",
     MOVES: "In the paper both replies' slopes are negative and about ten times those of talk. ",
 }
 _PAPER: PaperNumbers = {TRAINED: {TALK_TURNS: 0.821, f"{PASSES.name}_reply_2{ODDS}": 2.7}}
@@ -256,7 +256,7 @@ def _model_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
         names = tuple(metric.removeprefix(prefix).replace(ODDS, " odds") for metric in metrics)
         table = make_table(results, caption, metrics, _PAPER)
         title = f"Equation {model.equation}: whether {model.explained}"
-        missing = {name: NOT_IDENTIFIED for name in names if not name.endswith("odds")}
+        missing = {name: NOT_IDENTIFIED for name in names if not name.endswith(("odds", "turns_at_reply_1"))}
         tables.append(
             dataclasses.replace(
                 table, title=title, metrics=names, caption=_CAPTIONS.get(model, "") + _CAPTION, missing=missing

@@ -42,7 +42,7 @@ ODDS = "_odds"
 
 SEES_NAME = "sees"
 TALK_TURNS = f"{SEES_NAME}_talk_1_turns_at_reply_1"
-"""Metric of `talk_turns_at`, given where the interval of the product's slope excludes 0."""
+"""Metric of `talk_turns_at`, given where it is a weight that occurs and the product's interval excludes 0."""
 
 _TENTH = 0.1
 _ROUNDING = 1e-6
@@ -188,19 +188,22 @@ def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
                 tenth = _TENTH / _weights(data, name).std()
                 odds = (float(np.exp(tenth * number)) for number in (value, low, high))
                 yield (f"{model.name}_{name}{ODDS}", *odds)  # type: ignore[misc]
-        if model is SEES and found.low[-1] * found.high[-1] > 0:
-            turns = talk_turns_at(found, data)
+        if model is SEES and (turns := talk_turns_at(found, data)) is not None:
             yield TALK_TURNS, turns, turns, turns
         yield f"{model.name}_mcfadden", found.mcfadden, found.mcfadden, found.mcfadden
 
 
-def talk_turns_at(found: Fit, data: Episodes) -> float:
+def talk_turns_at(found: Fit, data: Episodes) -> float | None:
     """The reply weight where the slope of talk changes its sign in equation 8: -b_talk / b_product; .821 in the paper.
 
-    The slope of talk at a reply weight r is b_talk + b_product (r - mean) / deviation, with the slopes of `fitted`.
+    The slope of talk at a reply weight r is b_talk + b_product (r - mean) / deviation, with the slopes of `fitted`. None
+    where replies range over less than 0.1, the interval of the product holds 0, or the result is no weight.
     """
+    if _ranges(data, "reply_1") < _TENTH or found.low[-1] <= 0 <= found.high[-1]:
+        return None
     reply, (talk_slope, _, product) = _weights(data, "reply_1"), found.slopes
-    return float(reply.mean() - reply.std() * talk_slope / product)
+    turns = float(reply.mean() - reply.std() * talk_slope / product)
+    return turns if 0 <= turns <= 1 else None
 
 
 def _in_deviations(weights: np.ndarray) -> np.ndarray:

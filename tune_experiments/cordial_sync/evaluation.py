@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from rl_envs import World, make
-from rl_envs.furnmove.ithor import LABEL, has_inferred_tv_cells
+from rl_envs.furnmove.ithor import LABEL, PREFIX, has_inferred_tv_cells
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
@@ -128,10 +128,11 @@ def check_apart(named: Mapping[str, Sequence[str]]) -> None:
     used: dict[str, str] = {}
     for flag, names in named.items():
         for name in names:
-            if name in used:
-                flags = f"twice by {flag}" if used[name] == flag else f"by {used[name]} and {flag}"
+            room = name.removeprefix(PREFIX).lower()  # floorplan229 is also one of iTHOR's floors
+            if room in used:
+                flags = f"twice by {flag}" if used[room] == flag else f"by {used[room]} and {flag}"
                 raise UserError(f"{name} is named {flags}: let each room serve once")
-            used[name] = flag
+            used[room] = flag
 
 
 def _names_of_the_test(config: Config) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from tune_experiments.cordial_sync.evaluation import (
     has_inferred_masks,
     names_of,
 )
-from tune_experiments.cordial_sync.lifting_config import LAPTOP, LiftConfig, LiftMethod
+from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, LiftConfig, LiftMethod
 from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
@@ -219,6 +220,8 @@ def evaluate_stage(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes
 def world_name(config: LiftConfig) -> str:
     """What tables call the test: its rooms, frames, and where the task is not the paper's."""
     rooms = LABEL if has_inferred_masks(_test_rooms(config)) else config.room_size
+    if config.test_rooms not in (LAPTOP.test_rooms, PAPER.test_rooms):
+        rooms += f"-{Path(config.test_rooms).stem}"
     frames = f"-{config.frame_pixels}_pixel_frames"
     return f"furnlift-{rooms}{frames}{'-visible_agents' * config.agents_visible}{_separation(config)}"
 

@@ -17,6 +17,7 @@ import shlex
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -137,7 +138,9 @@ def check_options(options: RunOptions) -> None:
     Raises:
         UserError: which, and what it must be.
     """
-    if not options.seeds or len(set(options.seeds)) < len(options.seeds) or min(options.seeds) < 0:
+    seeds = set(options.seeds)
+    are_numbers = all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds)
+    if not seeds or len(seeds) < len(options.seeds) or not are_numbers or min(seeds) < 0:
         raise UserError(f"--seeds needs one or more different whole numbers, 0 or larger, not {list(options.seeds)}")
     if options.max_concurrent_trials is not None and options.max_concurrent_trials < 1:
         raise UserError(f"--max-concurrent-trials must be at least 1, not {options.max_concurrent_trials}")

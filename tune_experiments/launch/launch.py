@@ -12,6 +12,7 @@ from rich.console import Console
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
 from tune_experiments.experiment.finding import trial_folders, trial_name, trusting
@@ -26,9 +27,9 @@ from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
-from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.run_folder import MANIFEST_FILE, RunFolder, dated
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.tuning import ends_gently, run_trials
+from tune_experiments.run.tuning import STOPPED, ends_gently, run_trials
 from tune_experiments.run.weight_transfer import check_transfers
 from tune_experiments.search.folder import refuse_search_folder
 from tune_experiments.search.run_search import (
@@ -76,7 +77,7 @@ def launch(
         except ForeignEnvError as error:
             raise UserError(" ".join(str(error).split())) from error
         except KeyboardInterrupt:
-            console.print("stopped; the same command continues from the newest checkpoints")
+            console.print(STOPPED)
             raise
     for callback in callbacks:
         callback.on_end(run)
@@ -251,7 +252,10 @@ def show_results(
     results = _read_results(out)
     if not results:
         return [], []
-    tables = with_verdicts(experiment.tables(results), experiment.main_comparisons(config), results)
+    manifest = out / MANIFEST_FILE
+    sessions = read_json(manifest)["sessions"] if manifest.exists() else []
+    comparisons = dated(experiment.main_comparisons(config), sessions)
+    tables = with_verdicts(experiment.tables(results), comparisons, results)
     write_tables(out / "table.md", tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)

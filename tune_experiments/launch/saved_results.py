@@ -16,7 +16,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,10 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.main_comparison import AFTER, BEFORE, MainComparison, with_verdicts
+from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.run_folder import ANNOUNCED
+from tune_experiments.run.run_folder import dated
 
 __all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "save", "with_tables"]
 
@@ -100,7 +100,7 @@ def save(
         "commits": list(dict.fromkeys(map(_commit, sessions))),
         "commands": list(dict.fromkeys(_command(session["command"]) for session in sessions)),
         "seeds": sorted({line.seed for line in results if line.seed is not None}),
-        "comparisons": [asdict(_dated(one, sessions)) for one in experiment.main_comparisons(config)],
+        "comparisons": [asdict(one) for one in dated(experiment.main_comparisons(config), sessions)],
     }
     text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
     packed = gzip.compress(text.encode(), mtime=0)
@@ -148,13 +148,6 @@ def with_tables(document: Path) -> str:
         return f"{block[1]}\n{saved.markdown()}\n{block[4]}"
 
     return _BLOCK.sub(made, text)
-
-
-def _dated(comparison: MainComparison, sessions: Sequence[Mapping[str, Any]]) -> MainComparison:
-    """The comparison, and whether each session that wrote down what it announced has announced it."""
-    announced = [session[ANNOUNCED] for session in sessions if ANNOUNCED in session]
-    is_early = all(comparison.announcement() in one for one in announced)
-    return replace(comparison, named=BEFORE if is_early else AFTER)
 
 
 def _commit(session: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
 from rl_models.algorithms.qmix import QmixLearnerConfig
@@ -25,8 +25,9 @@ PPO_ROWS = ("selfplay", "selfplay_sparse", "fcp", "cole")
 class RoleSettings(QmixLearnerConfig):
     """How the rows of Q-learning learn, chosen by validation of QMIX in cramped_room."""
 
-    worlds_per_runner: PositiveInt = field(default=8, metadata={"came_later": True})
-    """Number of worlds that one runner steps at once in these rows; the releases have 1 or 8."""
+    worlds_per_runner: NonNegativeInt = field(default=8, metadata={"absent_means": 0})
+    """Number of worlds that one runner steps at once in these rows, in place of `--workers.worlds-per-runner`; 0: as
+    many as that says. The releases have 1 or 8."""
     gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1; the releases have 0.99."""
     learning_rate: PositiveFloat = 1e-3
@@ -81,7 +82,8 @@ class OvercookedRolesConfig(
         """Worlds and fragments of a Q-learning method: MASER's sub-goals are those of whole episodes."""
         is_whole = method == "maser" and self.roles.whole_episodes
         length = self.max_episode_steps if is_whole else self.workers.fragment_length
-        return dataclasses.replace(self.workers, worlds_per_runner=self.roles.worlds_per_runner, fragment_length=length)
+        worlds = self.roles.worlds_per_runner or self.workers.worlds_per_runner
+        return dataclasses.replace(self.workers, worlds_per_runner=worlds, fragment_length=length)
 
     def learner_of(self, method: str) -> RoleSettings:
         """How a Q-learning method learns: fragments of another length are fewer, so that as many steps are learned."""

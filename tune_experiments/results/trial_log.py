@@ -33,6 +33,8 @@ SPEED = "speed/env_steps_per_second"
 """Of a row: env steps a second, of all runners together."""
 REFUSED = "refused"
 """Of a trial's last report: the sentence of the error of the user's that ended it."""
+WAITS = "waits"
+"""Of a trial's report: its notice says what it waits for, such as room on a disk."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
 _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")

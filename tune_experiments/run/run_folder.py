@@ -9,6 +9,7 @@ This file must not know what an experiment trains, and it is free of Ray.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import uuid
@@ -23,9 +24,10 @@ from rl_models.file_lock import hold_lock
 from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
+from tune_experiments.results.main_comparison import AFTER, BEFORE, MainComparison
 from tune_experiments.run.manifest import concord_version, describe_session
 
-__all__ = ["WRITTEN_BY", "RunFolder", "check_config", "check_version", "read_config", "refuse_foreign"]
+__all__ = ["WRITTEN_BY", "RunFolder", "check_config", "check_version", "dated", "read_config", "refuse_foreign"]
 
 SCHEMA_VERSION = 3
 """Schema version of run files and configuration fields. 1: to commit 657fe97, before experiments became classes."""
@@ -191,6 +193,21 @@ def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> 
             f"repeat the old flags to continue it or give --out another folder; a run whose flags are gone is "
             f"continued by the version that started it"
         )
+
+
+def dated(comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]) -> list[MainComparison]:
+    """The comparisons, and whether each session that wrote down what it announced has announced them.
+
+    Args:
+        comparisons: as the experiment names them now.
+        sessions: of the run's manifest.json.
+    """
+    announced = [session[ANNOUNCED] for session in sessions if ANNOUNCED in session]
+    is_early = [all(comparison.announcement() in one for one in announced) for comparison in comparisons]
+    return [
+        dataclasses.replace(comparison, named=BEFORE if early else AFTER)
+        for comparison, early in zip(comparisons, is_early, strict=True)
+    ]
 
 
 def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from ray.tune import Callback, Stopper
 from ray.tune.experiment import Trial
 
-from tune_experiments.results.trial_log import REFUSED
+from tune_experiments.results.trial_log import REFUSED, WAITS
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.waiting_trials import Waiting, room_in_cluster
@@ -45,8 +45,8 @@ class _Display(Callback):  # type: ignore[misc]
         self._progress.finish(trial.config["request"]["name"], f"failed: {refused}" if refused else "done")
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is started again, and why, unless the last that it said was what it waits for, as a full disk."""
-        why = "" if "notice" in (trial.last_result or {}) else "its process or one that it needs has died; "
+        """Say that it is started again, and why, unless the last that it said was that it waits, as for a disk."""
+        why = "" if WAITS in (trial.last_result or {}) else "its process or one that it needs has died; "
         notice = f"{why}it goes on from its newest checkpoint"
         self._progress.update(trial.config["request"]["name"], {"notice": notice})
 

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.results.trial_log import REFUSED
+from tune_experiments.results.trial_log import REFUSED, WAITS
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import RemoteSync, synced_folder
@@ -36,6 +37,9 @@ from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.wandb_log import WandbLogger
 
 _RESTARTS = 3
+STOPPED = "stopped; the same command continues from the newest checkpoints"
+_STOP_SECONDS = 20.0
+"""Slurm kills what has not ended 30 s after SIGTERM."""
 
 
 def places_of(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
@@ -80,7 +84,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
             report = _reports_and_sends(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
-        stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence})))
+        stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence, WAITS: True})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
         Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"], gpus).run(
             report, request.get("until")
@@ -175,33 +179,47 @@ def run_trials(
 def ends_gently(say: Callable[[str], None]) -> Iterator[None]:
     """Within it the first Control-C lets Tune end its trials, which takes seconds, and the second one ends at once.
 
-    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects.
+    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects. Where
+    it ends Ray's processes, too, Tune waits for them in vain, so after 20 s the process ends with status 130.
 
     Args:
-        say: gets a sentence at the first one.
+        say: gets a sentence at the first one, and where Tune does not end.
 
     Raises:
         KeyboardInterrupt: at the second one, or at the first while Tune does not run.
     """
     asked: list[int] = []
+    in_vain = threading.Timer(_STOP_SECONDS, _end_at_once, (say,))
+    in_vain.daemon = True
 
     def stop(number: int, frame: Any) -> None:
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
         say("stopping; the newest checkpoints are kept")
+        if number == signal.SIGTERM:
+            in_vain.start()
         signal.raise_signal(signal.SIGUSR1)  # on which Tune ends its trials, from when it starts
 
     if threading.current_thread() is not threading.main_thread():  # which alone hears signals
         yield
         return
-    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGINT: stop, signal.SIGTERM: stop}
+    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as a shell starts what runs in the background
+        handlers[signal.SIGINT] = stop
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
+        in_vain.cancel()
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _end_at_once(say: Callable[[str], None]) -> None:
+    say(STOPPED)
+    sys.stdout.flush()
+    os._exit(130)
 
 
 def _keep_tune_quiet() -> None:

@@ -137,3 +137,11 @@ def test_a_run_from_before_targets_looked_ahead_is_read_as_one_of_one_step_targe
     old = config_to_json(dataclasses.replace(LAPTOP, roles=dataclasses.replace(LAPTOP.roles, td_lambda=0.0)))
     assert "td_lambda" not in old["roles"] and config_to_json(LAPTOP)["roles"]["td_lambda"] == 0.8
     assert config_from_json(type(LAPTOP), old).roles.td_lambda == 0.0
+
+
+def test_a_run_from_before_q_rows_had_worlds_of_their_own_keeps_its_number():
+    old = config_to_json(LAPTOP)
+    del old["roles"]["worlds_per_runner"]
+    old["workers"]["worlds_per_runner"] = 16
+    read = config_from_json(type(LAPTOP), old)
+    assert read.workers_of("qmix").worlds_per_runner == 16 != LAPTOP.workers_of("qmix").worlds_per_runner

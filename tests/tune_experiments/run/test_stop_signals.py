@@ -43,16 +43,20 @@ def test_where_tune_does_not_run_yet_the_first_signal_ends_all(number):
 
 
 @pytest.mark.processes
-def test_a_run_that_gets_sigterm_ends_as_by_control_c(tmp_path):
+@pytest.mark.parametrize("gets_it", ["the run alone", "all its processes"])
+def test_a_run_that_gets_sigterm_ends_as_by_control_c(gets_it, tmp_path):
     log, run = tmp_path / "log", tmp_path / "run"
     flags = ["--preset", "smoke", "--methods", "sync", "--budget-env-steps", "1000000000", "--out", str(run)]
     environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     command = [sys.executable, str(ROOT / "tune_experiments" / "matrix_game.py"), *flags]
     with log.open("w") as stream:
-        process = subprocess.Popen(command, stdout=stream, stderr=stream, cwd=ROOT, env=environment)
+        process = subprocess.Popen(
+            command, stdout=stream, stderr=stream, cwd=ROOT, env=environment, start_new_session=True
+        )
         try:
             wait_until(lambda: any(run.glob("trials/*/metrics.jsonl")), PATIENCE_SECONDS, "it does not train")
-            process.terminate()
+            send = os.kill if gets_it == "the run alone" else os.killpg
+            send(process.pid, signal.SIGTERM)
             assert process.wait(PATIENCE_SECONDS) == 130, log.read_text()
         finally:
             process.kill()
