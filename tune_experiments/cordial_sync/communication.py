@@ -196,8 +196,8 @@ def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
 def talk_turns_at(found: Fit, data: Episodes) -> float | None:
     """The reply weight where the slope of talk changes its sign in equation 8: -b_talk / b_product; .821 in the paper.
 
-    The slope of talk at a reply weight r is b_talk + b_product (r - mean) / deviation, with the slopes of `fitted`. None
-    where replies range over less than 0.1, the interval of the product holds 0, or the result is no weight.
+    The slope of talk at a reply weight r is b_talk + b_product (r - mean) / deviation, with the slopes of `fitted`.
+    None where replies range over less than 0.1, the interval of the product holds 0, or the result is no weight.
     """
     if _ranges(data, "reply_1") < _TENTH or found.low[-1] <= 0 <= found.high[-1]:
         return None
