@@ -55,7 +55,7 @@ PAPER = dataclasses.replace(
     LAPTOP,
     network=CommandedUnitsConfig(),
     cloning=CloningSettings(frames=20_000, distillation_frames=20_000, num_epochs=10, learning_rate=2e-4),
-    learner=RedLearnerConfig(peak_learning_rate=5e-5),
+    learner=RedLearnerConfig(peak_learning_rate=5e-5, num_epochs=4),
     iterations=15,
     budget_env_steps=76_800_000,
     workers=Workers(runners=8, worlds_per_runner=64, fragment_length=100),
@@ -110,6 +110,7 @@ class RedMinirts(Experiment):
             "no human data: what is cloned are medium scripts, with their aims in template commands",
             "commands are the 17 phrases of a closed set, not 500 human ones",
             "PPO's settings that the papers leave open are ours",
+            "against archers the oracle's kind of foot soldier goes by agent, in RED by game",
         ]
         if config.cloning.frequency_power < 1:
             found.append("rare kinds of command are cloned more often than they occur")
@@ -131,6 +132,10 @@ def _shrunk(config: RedConfig) -> Sequence[str]:
     found = []
     if config.network != PAPER.network:
         found.append(f"the network has {config.network.channels} channels in place of {PAPER.network.channels}")
+    if config.learner.num_epochs != PAPER.learner.num_epochs:
+        found.append(
+            f"PPO makes {config.learner.num_epochs} epochs an update, the released class {PAPER.learner.num_epochs}"
+        )
     if config.iterations * config.updates < PAPER.iterations * PAPER.updates:
         found.append(f"{config.iterations * config.updates} PPO updates in place of {PAPER.iterations * PAPER.updates}")
     return found
