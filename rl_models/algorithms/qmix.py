@@ -156,7 +156,7 @@ class Qmix(QmixConfig):
         following = mixing_of(extras, TARGET, _AFTER)
         # Where an episode was merely stopped, what followed is not in the fragment: the step teaches nothing, and the
         # one before looks one step ahead.
-        trace = self.td_lambda * (~batch["truncated"][:, 1:]).float()
+        trace = self.td_lambda * (~batch["truncated"][:, 1:]).float() if self.td_lambda else None
         targets = double_q_targets(reward, discounts, online[:, 1:], target[:, 1:], following, trace)
         loss = squared_td_error(joint_values, targets, ~batch["truncated"])
         statistics: Statistics = {

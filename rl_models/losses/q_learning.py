@@ -25,7 +25,7 @@ def double_q_targets(
     online: Tensor,
     target: Tensor,
     mix: Callable[[Tensor], Tensor],
-    trace: Tensor | float = 0.0,
+    trace: Tensor | None = None,
 ) -> Tensor:
     """Targets of the joint value, [B, T] float32 without gradient: G = r + gamma ((1 - lambda) Q' + lambda G').
 
@@ -39,12 +39,15 @@ def double_q_targets(
             they select the actions.
         target: [B, T, N, A] float32, the target network's values at the next observation; they evaluate the actions.
         mix: the target mixer at the next observation, [B, T, N] -> [B, T].
-        trace: lambda, [B, T - 1] or a number; 0 where the next step's target is not known or not wanted.
+        trace: lambda, [B, T - 1]; 0 where the next step's target is not known or not wanted. None: 0 everywhere.
     """
     following = mix(chosen_values(target, online.argmax(-1))).detach()
+    one_step = reward + discounts * following
+    if trace is None:
+        return one_step
     expected = torch.cat([torch.zeros_like(following[:, :1]), following[:, :-1]], dim=1)
     carry = torch.cat([discounts[:, :-1] * trace, torch.zeros_like(discounts[:, :1])], dim=1)
-    return expected + accumulate(reward + discounts * following - expected, carry)
+    return expected + accumulate(one_step - expected, carry)
 
 
 def squared_td_error(joint_values: Tensor, targets: Tensor, counts: Tensor) -> Tensor:
