@@ -30,17 +30,18 @@ def validate(config: OvercookedConfig, policy: TeamPolicy) -> Episodes:
     return episodes_of(make_world(config, config.valid_episodes), policy)
 
 
-def episodes_of(world: World, policy: TeamPolicy, is_greedy: bool = False) -> Episodes:
+def episodes_of(world: World, policy: TeamPolicy, is_greedy: bool = False, draws_noise: bool = True) -> Episodes:
     """One episode of each world.
 
     Args:
         world: kitchens.
         policy: any team that moves both chefs.
         is_greedy: take the most likely actions instead of sampling.
+        draws_noise: as `Evaluation` has it.
 
     Returns:
         `soups`, `reward`, `shaped_return` and `length`, [B] each.
     """
-    played = Evaluation(world, policy, is_greedy=is_greedy).run(EVALUATION_SEED)
+    played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=draws_noise).run(EVALUATION_SEED)
     reward = played.pop("return")[:, 0]  # the same for both
     return played | {"reward": reward}

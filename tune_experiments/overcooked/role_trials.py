@@ -19,10 +19,9 @@ from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
 from rl_models.policy import TeamPolicy
 from rl_models.teams.role_team import RoleMethod, role_objective, role_team
 from rl_models.teams.tbone_team import uniform_team
-from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.overcooked.config import make_world
-from tune_experiments.overcooked.evaluation import EVALUATION_SEED, RANDOM, episodes_of
+from tune_experiments.overcooked.evaluation import RANDOM, episodes_of
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_ppo
 from tune_experiments.overcooked.role_config import Q_ROWS, SPARSE, OvercookedRolesConfig
 from tune_experiments.overcooked.trials import Row, plan_of
@@ -71,7 +70,7 @@ def objective_of(config: OvercookedRolesConfig, *, method: RoleMethod) -> Object
 
 def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy) -> Episodes:
     """Episodes with best actions, and each agent's mean role or most probable sub-task; metrics as `episodes_of`."""
-    return _play(config, episodes, policy, is_greedy=True)
+    return episodes_of(make_world(config, episodes), policy, is_greedy=True, draws_noise=False)
 
 
 def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Episodes]:
@@ -82,18 +81,11 @@ def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Epi
     """
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
     random = episodes_of(make_world(config, config.test_episodes), uniform)
-    sampled = _play(config, config.test_episodes, policy, is_greedy=False)["reward"]
-    played = play(config, config.test_episodes, policy) | {SAMPLED: sampled}
+    sampled = episodes_of(make_world(config, config.test_episodes), policy, draws_noise=False)
+    played = play(config, config.test_episodes, policy) | {SAMPLED: sampled["reward"]}
     return {config.task: played, f"{RANDOM}{config.task}": random | {SAMPLED: random["reward"]}}
 
 
 def evaluate_sampled(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The same numbers of a row that is tested by sampled actions alone."""
     return {world: played | {SAMPLED: played["reward"]} for world, played in evaluate_ppo(config, policy).items()}
-
-
-def _play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, is_greedy: bool) -> Episodes:
-    world = make_world(config, episodes)
-    played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=False).run(EVALUATION_SEED)
-    reward = played.pop("return")[:, 0]  # the same for both
-    return played | {"reward": reward}
