@@ -146,12 +146,12 @@ def _names_of_the_test(config: Config) -> dict[str, list[str]]:
 def names_of(room_size: str, words: Sequence[str]) -> list[str]:
     """Names of rooms; a stream stands for all of its rooms, which are in nothing else."""
     streams = [word for word in words if _is_stream(word)]
-    return [*streams, *(room.name for room in _rooms_named(room_size, [word for word in words if word not in streams]))]
+    return [*streams, *(room.name for room in named_rooms(room_size, words))]
 
 
-def named_rooms(config: Config, words: Sequence[str]) -> tuple[Room, ...]:
-    """The rooms of all these words, in order, without those of streams, which are generated."""
-    return _rooms_named(config.room_size, [word for word in words if not _is_stream(word)])
+def named_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
+    """The rooms of all these words, in order, without those of streams, which are generated and thousands."""
+    return _rooms_named(room_size, [word for word in words if not _is_stream(word)])
 
 
 def _is_stream(word: str) -> bool:

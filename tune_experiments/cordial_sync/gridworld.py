@@ -244,8 +244,8 @@ def _in_rooms_of(config: Config, paper: Config) -> Config:
 def _rooms_of(config: Config) -> str:
     """What the rooms are, where one sentence must hold for all of them."""
     used = {
-        "training": named_rooms(config, (config.train_rooms,)),
-        "validation": named_rooms(config, config.valid_rooms),
+        "training": named_rooms(config.room_size, (config.train_rooms,)),
+        "validation": named_rooms(config.room_size, config.valid_rooms),
         "test": test_starts(config).rooms,
     }
     inferred = [name for name, rooms in used.items() if has_inferred_masks(rooms)]

@@ -15,7 +15,6 @@ from rl_envs.core.spec import Array, Arrays
 from rl_envs.furnlift.world import DIFFICULTIES, FurnLift
 from rl_envs.furnmove.ithor import LABEL
 from rl_envs.furnmove.room import Room
-from rl_envs.furnmove.splits import resolve_rooms
 from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
@@ -33,6 +32,7 @@ from tune_experiments.cordial_sync.evaluation import (
     check_apart,
     coordination_set,
     has_inferred_masks,
+    named_rooms,
     names_of,
 )
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, LiftConfig, LiftMethod
@@ -246,8 +246,8 @@ def _separation(config: LiftConfig) -> str:
 
 
 def _test_rooms(config: LiftConfig) -> Sequence[Room]:
-    """None of a stream's, of which there are thousands."""
-    return () if config.test_rooms.endswith("_stream") else resolve_rooms(config.test_rooms, config.room_size)
+    """The named ones: none of a stream's."""
+    return named_rooms(config.room_size, (config.test_rooms,))
 
 
 def _play_test(config: LiftConfig, policy: TeamPolicy) -> Episodes:
