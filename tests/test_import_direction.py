@@ -84,7 +84,7 @@ def place(path):
 
 
 ROOMS = ("core", "results", "experiment", "run", "play", "search", "launch")
-"""Of the experiments, from the lowest; no room knows a paper or a script."""
+"""Sub-packages of the experiments, from the lowest; none of them knows a paper or a script."""
 ARROWS_OF_EXPERIMENTS = arrows_between(place, ("tune_experiments",))
 
 

@@ -25,7 +25,7 @@ _BLOCKS = 9
 """Number of blocks: samples 30 s apart are correlated, means of longer blocks hardly are, so the line is fitted to
 those."""
 _CONFIDENCE = 0.99
-"""Of each interval: a run has about 20 processes, and at 95 % one in 20 would be a false alarm."""
+"""Confidence level of each interval: a run has about 20 processes, and at 95 % one in 20 would be a false alarm."""
 _MEGABYTE = 1024.0
 
 

@@ -311,7 +311,7 @@ def gather_all(g, s, player):
 
 @kernel
 def hall_for(g, s, sent):
-    """Of the halls nearest to some known resource, the one with the fewest new peasants; the first if equal."""
+    """The hall with the fewest new peasants among those nearest to some known resource; the first if equal."""
     chosen = -1
     for k in range(s.num_own):
         hall = s.own[k]

@@ -27,9 +27,9 @@ from rl_models.llm.tokens import Candidates, Ids, Tokens
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
 _MEANING = ("peft_type", "lora_alpha", "use_rslora", "use_dora", "alpha_pattern")
-"""Of an adapter's settings, those that say what its weights mean; their shapes say the rest."""
+"""Those settings of an adapter that say what its weights mean; their shapes say the rest."""
 _HALF_TOLERANCE = 0.2
-"""Of the standard deviation of logits. Rounding to 8 bits moves scores by a tenth of this, a wrong mask by far more."""
+"""Share of the logits' standard deviation. Rounding to 8 bits moves scores by a tenth of it, a wrong mask far more."""
 
 
 class AdaptedModel(nn.Module):

@@ -120,7 +120,7 @@ class RoleQNetwork(QValues):
         return mean, log_variance.exp().clamp_min(self._config.smallest_variance)
 
     def _dissimilarities(self, role: Tensor) -> Tensor:
-        """Of all ordered pairs: [B, T, N, d] -> [B, T, N, N]."""
+        """Dissimilarities of all ordered pairs of roles: [B, T, N, d] -> [B, T, N, N]."""
         pairs = (*role.shape[:3], self.num_agents, role.shape[-1])
         both = torch.cat([role.unsqueeze(3).expand(pairs), role.unsqueeze(2).expand(pairs)], -1)
         absolute: Tensor = self.dissimilarity(both).squeeze(-1).abs()

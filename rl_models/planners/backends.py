@@ -33,19 +33,19 @@ class PlannerSettings:
 
     backend: Literal["offline", "noisy", "openai", "replay"] = "offline"
     noise: Literal["weak", "weaker"] = "weak"
-    """Of the noisy backend."""
+    """How often the noisy backend errs: weak, or weaker, which errs more often."""
     model: str = "gpt-4o-mini"
-    """Name the endpoint knows the model by. A replay names what was recorded: `offline`, or what the noisy one has."""
+    """Name by which the endpoint knows the model. A replay takes the name in the record, `offline` for instance."""
     seed: int = 0
     concurrency: int = 4
-    """Questions under way at the same time."""
+    """Number of questions under way at the same time."""
     max_attempts: int = 3
-    """Replies that are looked at before a question is answered by rule."""
+    """Number of replies that are tried before a rule answers the question."""
     record: str = "planner.jsonl"
     """File of all exchanges, in the run's folder."""
     transcript: str = "planner.md"
     chat: ChatSettings = field(default_factory=ChatSettings)
-    """Of the endpoint; model and record are those above."""
+    """Settings of the endpoint; its model and record are not read."""
 
 
 def open_caller(settings: PlannerSettings, domain: Domain, folder: Path, transport: Transport | None = None) -> Caller:

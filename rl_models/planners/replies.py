@@ -19,7 +19,7 @@ MOST_AGENTS = 8
 
 
 class Reply(BaseModel):
-    """Of one stage; what it does not name is passed over."""
+    """Reply of a model in one stage; fields that the class does not name are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

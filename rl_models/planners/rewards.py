@@ -34,7 +34,7 @@ RewardSource: TypeAlias = Literal["builtin", "predicate", "code"]
 PREDICATE = Stage("predicate", PredicateReply, max_tokens=200)
 CODE = Stage("code", CodeReply, max_tokens=1_200)
 _MOST_PAIRS = 200
-"""Of each kind, for trials of code."""
+"""Largest number of pairs of each kind on which code is tried."""
 
 
 @dataclass(frozen=True)

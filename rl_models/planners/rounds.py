@@ -42,7 +42,7 @@ class NextRound:
 
 @dataclass
 class _Progress:
-    """Of one world."""
+    """Plan, memory and counts of one world."""
 
     memory: Memory = field(default_factory=Memory)
     plan: Plan | None = None

@@ -41,7 +41,7 @@ from rl_models.training import loop
 STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
-"""Of a learner: updates since the weights that acted; its share of the time that it learned; batches that wait."""
+"""Updates since the weights that acted; share of time in which the learner learned; number of waiting batches."""
 REPLAY = "replay"
 """Group of the first learner's replay in a checkpoint; that of learner 1 is `replay_1`, and so on."""
 _LOOKS_AFTER_SECONDS = 1.0

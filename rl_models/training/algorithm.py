@@ -11,7 +11,7 @@ Tensors: TypeAlias = dict[str, dict[str, Any]]
 """Group -> name -> tensor or array, as checkpoints hold them; `weights` are the policy's."""
 
 RESTARTED = "restarted_games"
-"""Of what `train` logs: number of games that could not continue where `restore` found them; only if there are any."""
+"""Key of what `train` logs: games that could not continue where `restore` found them; absent if there are none."""
 
 
 class Algorithm(Protocol):

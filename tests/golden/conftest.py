@@ -14,7 +14,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_finish(session):
-    """Of the tests that were asked for, whether none replays a file of GOLDEN_DIR."""
+    """Note whether none of the selected tests replays a file of GOLDEN_DIR."""
     golden = os.environ.get("GOLDEN_DIR")
     paths = [parameters_of(item).get("path") for item in session.items]
     replayed = [path for path in paths if isinstance(path, Path) and golden and Path(golden) in path.parents]

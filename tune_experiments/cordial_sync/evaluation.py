@@ -29,7 +29,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes
 
 EVALUATION_SEED = 229
-"""Of every evaluation: with the starts it fixes all chance that the policy draws from."""
+"""Seed of every evaluation: with the starts it fixes all chance that the policy draws from."""
 _STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
 """A room of a named stream, as a file of starts can have them."""
 

@@ -165,7 +165,7 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Of each method's first seed."""
+    """Figures and videos of each method's first seed."""
     for method, policy in trained_teams(trials):
         yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
         if policy.config.observation == "frame":

@@ -14,7 +14,8 @@ import numpy as np
 Array = np.ndarray
 _ROUNDS, _TOLERANCE = 40, 1e-8
 _LARGEST_SLOPE, _LARGEST_STEP = 40.0, 4.0
-"""Of an uncorrelated column of deviation 1; beyond it all but a few rows have a probability of 0 or 1."""
+"""Largest slope of an uncorrelated column of deviation 1, and largest change of a weight in one round. Beyond that
+slope all but a few rows have a probability of 0 or 1."""
 _LEAST_DEVIATION = 1e-9
 _LEAST_CURVATURE = 1e-12
 _FITTED_SHARE = 0.95
@@ -108,7 +109,7 @@ def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Arr
 
 
 def log_likelihood(columns: Array, outcome: Array, weights: Array) -> float:
-    """Of all rows, in nats."""
+    """Log-likelihood of all rows, in nats."""
     line = weights[0] + columns @ weights[1:]
     return float((outcome * line - np.logaddexp(0, line)).sum())
 

@@ -35,7 +35,7 @@ DIVIDED = "endi_"
 ON_MATCHING = "_matching"
 """Rows that divide with the mention-matching reader in place of the paper's backbone end with it."""
 MEASURES = ("overlap", "coverage", "taken", "conflicts")
-"""Of a division, beside how many entities each agent takes, `own_entities_i`."""
+"""Metrics of a division, beside the number of entities that each agent takes, `own_entities_i`."""
 Way = TypeVar("Way", bound=Evaluation)
 
 

@@ -25,7 +25,7 @@ from tune_experiments.play.spectator import Spectator
 Colour: TypeAlias = tuple[int, int, int]
 _OVERSAMPLING = 3
 _WIDTH = 3
-"""Of a ring, in pixels; the next agent's ring lies within."""
+"""Width of a ring in pixels; the next agent's ring lies within."""
 
 
 def ringed(

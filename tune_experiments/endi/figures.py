@@ -37,6 +37,6 @@ def draw_all(
 def _draw_episodes(
     out: Path, teams: Iterable[tuple[str, LoadedPolicy]], video: Callable[[LoadedPolicy], Sequence[np.ndarray]]
 ) -> Iterator[Path]:
-    """Of each row's first seed."""
+    """Videos of each row's first seed."""
     for method, policy in teams:
         yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)

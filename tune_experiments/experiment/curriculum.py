@@ -61,7 +61,7 @@ class Curriculum:
 
     @property
     def workers(self) -> Workers:
-        """Of all stages: a trial occupies the same processes from its beginning to its end."""
+        """Workers of all stages: a trial occupies the same processes from its beginning to its end."""
         return self.stages[0].plan.workers
 
     def with_gpus(self, per_learner: float, per_runner: float) -> Curriculum:
@@ -71,7 +71,7 @@ class Curriculum:
 
     @property
     def budget_env_steps(self) -> int:
-        """Of all stages together; promotions save some of it."""
+        """Sum of the stages' budgets in env steps; promotions may save some."""
         return sum(stage.plan.budget_env_steps for stage in self.stages)
 
 

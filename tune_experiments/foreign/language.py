@@ -40,7 +40,7 @@ from tune_experiments.foreign.worlds import make_world
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""
 _FIRST_WORLD, _SEED, _TIMES = 10_000, 0, 6
-"""Of the small model's corpus: games that training does not play, and how often it repeats a text."""
+"""First world and seed of the small model's corpus, whose games training does not play; repeats of each text."""
 
 
 def language_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:

@@ -34,9 +34,9 @@ __all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "save", "with_table
 
 SUFFIX = ".jsonl.gz"
 MOST_BYTES = 50_000
-"""Of one saved file."""
+"""Largest size of a saved file in bytes."""
 FOLDER = "results"
-"""Of the saved files, beside the document that shows their tables."""
+"""Folder of the saved files, beside the document that shows their tables."""
 _BLOCK = re.compile(r"(<!-- table: ([\w.-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN = "<!-- table:"
 

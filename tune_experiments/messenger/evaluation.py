@@ -24,9 +24,9 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger.config import MessengerRunConfig, make_world
 
 EVALUATION_SEED = 84
-"""Of every evaluation: with the worlds' arguments it fixes all episodes, whatever plays them."""
+"""Seed of every evaluation: with the worlds' arguments it fixes all episodes, whatever policy plays them."""
 RANDOM_SHARE = 0.05
-"""Of an evaluated team's actions."""
+"""Share of an evaluated team's actions that are random."""
 RANDOM = "random_play_on_"
 COLUMNS: dict[str, dict[str, Any]] = {
     "train": {"split": "train"},

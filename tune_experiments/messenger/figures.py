@@ -52,7 +52,7 @@ def _name(method: str) -> str:
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Of each row's first seed one that it wins and one that it does not, and the attention of its sprites."""
+    """A won episode, one that is not won, and the attention of the sprites, for each row's first seed."""
     for method, policy in trained_teams(trials):
         yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
         failed = failed_episode(policy, SEED)

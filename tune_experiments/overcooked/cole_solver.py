@@ -17,7 +17,7 @@ from rl_envs.core.spec import Array
 
 DAMPING = 0.85
 SHARPNESS = 10.0
-"""Of both softmaxes: over centralities, and over Shapley values."""
+"""Factor in both softmaxes: over centralities, and over Shapley values."""
 NEWEST_SHARE = 0.1
 """Share of the members that count as new where a learner is judged."""
 MOST_REFUSALS = 2

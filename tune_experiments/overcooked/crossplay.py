@@ -105,7 +105,7 @@ def teams_of(
 
 
 def _names(trials: Sequence[Path]) -> list[str]:
-    """Of the trials' folders, with their run's name before it where two are called alike.
+    """Names of the trials' folders, with the run's name in front if two names are equal.
 
     Raises:
         UserError: two are still called alike.

@@ -36,7 +36,7 @@ COLE_NOTES = (
 )
 BINS = 40
 _VIDEO_STEPS = 160
-"""Of an episode: several soups, and a file that still loads."""
+"""Number of env steps in a video: enough for several soups, and the file still loads."""
 
 
 class OvercookedExperiment(Experiment[Config]):

@@ -29,9 +29,9 @@ from tune_experiments.run.trial import CHECKPOINTS
 
 CARD, PEOPLES_CARD = "card.json", "README.md"
 MOST_BYTES = 12 * 2**20
-"""Of all teams of the package together."""
+"""Largest size of all teams in the package together, in bytes."""
 _KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "validated_at", "curriculum", "choice")
-"""Of a checkpoint's state; the rest is for training that goes on."""
+"""Parts of a checkpoint's state that are kept; the others serve training that continues."""
 _OF_TRAINING = (CHECKPOINTS, "stages", "texts", "images")
 """Folders of a trial that a team does without."""
 _ACTION_SEED, _ACTION_STEPS = 7, 24

@@ -90,13 +90,13 @@ def candidate_worlds(policy: LoadedPolicy) -> World:
 
 
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
-    """Of the episodes that the team solves, the one of middle length: neither luck nor wandering."""
+    """The episode of median length among those that the team solves: neither lucky nor slow."""
     length, solved = _play(policy, candidate_worlds(policy), seed)
     return _of_middle_length(length, solved) if solved.any() else 0
 
 
 def failed_episode(policy: LoadedPolicy, seed: int) -> int | None:
-    """Of the episodes that the team does not solve, the one of middle length; None if it solves all of them."""
+    """The episode of median length among those that the team does not solve; None if it solves all."""
     length, solved = _play(policy, candidate_worlds(policy), seed)
     return None if solved.all() else _of_middle_length(length, ~solved)
 

@@ -26,7 +26,7 @@ NARRATED = "narrated"
 """A commander that is not here: instructions come from `tell`."""
 _AGE, _OLDEST = 5, 10
 _FIRST_DRAW = 1_000
-"""Of the commander's own random numbers; the world's come before."""
+"""Number of the commander's first random draw; the world's draws have smaller numbers."""
 TEXTS = ("", *PHRASES)
 
 

@@ -50,7 +50,7 @@ class Comparison:
     """All methods in one metric of one world.
 
     Attributes:
-        title: table, world and split.
+        title: experiment, world and split.
         metric: what is compared.
         rows: methods, in order of appearance.
     """

@@ -16,7 +16,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 __all__ = ["PATTERN", "UNFINISHED_PATTERN", "EventFile"]
 
 PATTERN = f"events.out.tfevents.{'[0-9]' * 10}.{'[0-9]' * 9}"
-"""Of our files: TensorBoard's own writers add the machine's name and more."""
+"""Pattern of our event files: TensorBoard's own writers add the machine's name and more."""
 UNFINISHED_PATTERN = ".unfinished_events_[0-9]*"
 
 

@@ -30,11 +30,11 @@ __all__ = ["METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
 SPEED = "speed/env_steps_per_second"
-"""Of a row: env steps a second, of all runners together."""
+"""Key of a row: env steps per second, of all runners together."""
 REFUSED = "refused"
-"""Of a trial's last report: the sentence of the error of the user's that ended it."""
+"""Key of a trial's last report: the sentence of the `UserError` that ended it."""
 WAITS = "waits"
-"""Of a trial's report: its notice says what it waits for, such as room on a disk."""
+"""Key of a trial's report: its notice says what the trial waits for, such as room on a disk."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
 _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")

@@ -38,7 +38,7 @@ class Layout:
 
 
 def win_probabilities(size: int, reads: bool, max_episode_steps: int, count: int = LAYOUTS) -> np.ndarray:
-    """Of the best player in each of some random layouts, [K] float64."""
+    """Win probabilities of the best player in each of some random layouts, [K] float64."""
     layout = random_layouts(size, count)
     values, _ = solve(size, layout.items, 1 if reads else 2, max_episode_steps)
     start = values[np.arange(count), 0, layout.agent, layout.dragon]

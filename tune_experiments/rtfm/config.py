@@ -92,7 +92,7 @@ class RtfmTask:
 
     @property
     def world_id(self) -> str:
-        """Of the registry."""
+        """Name of the world in the registry."""
         return "rtfm-v0"
 
 
@@ -111,7 +111,7 @@ class LettersTask:
 
     @property
     def world_id(self) -> str:
-        """Of the registry."""
+        """Name of the world in the registry."""
         return "rock_paper_scissors-v0"
 
 

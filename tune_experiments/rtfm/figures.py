@@ -48,7 +48,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Path]:
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Of each method's first seed: one episode, and where its network attends if it does."""
+    """One episode of each method's first seed, and a figure of its attention if its network has one."""
     for method, policy in trained_teams(trials):
         moments = watch_reading(policy)
         yield write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS)

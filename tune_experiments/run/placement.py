@@ -19,7 +19,7 @@ from tune_experiments.core.errors import UserError
 __all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial"]
 
 _OWN_SHARE = 0.1
-"""Of a learner process's GPU, for the trial's own process, which acts and validates meanwhile."""
+"""Share of a learner's GPU that the trial's own process gets, which acts and validates at the same time."""
 
 
 @dataclass(frozen=True)

@@ -275,7 +275,7 @@ class RemoteSync:
             sink.write((self.folder / name).read_bytes())
 
     def _fetch(self, name: str) -> Stamp:
-        """Of the file on this machine."""
+        """Copy a file from the store to this machine; the stamp of the copy."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._store.open_input_stream(f"{self._root}/{name}") as source:
@@ -306,7 +306,7 @@ class RemoteSync:
 
 
 def _stamps(folder: Path) -> dict[str, Stamp]:
-    """Of all files that are no one's scratch: hidden files and folders are left out.
+    """Stamps of all files but hidden ones and those in hidden folders, which are temporary.
 
     Raises:
         OSError: a folder cannot be listed, which does not mean that its files are deleted.

@@ -19,8 +19,8 @@ from tune_experiments.run.run_folder import RunFolder
 __all__ = ["Request", "SearchScheduler", "as_searcher", "plan_of", "request_for"]
 
 Request = dict[str, Any]
-"""Of one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`, `is_tested`, the
-`run_id` of its run, and the `uri` of its copy."""
+"""A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
+`is_tested`, the `run_id` of its run, and the `uri` of its copy."""
 
 
 def request_for(

@@ -83,7 +83,7 @@ def _counted(amount: float, name: str) -> str:
 
 
 def room_in_cluster() -> Room:
-    """Of the cluster that this process has joined."""
+    """What the cluster that this process has joined holds and has free."""
     import ray
     from ray.util import placement_group_table
 

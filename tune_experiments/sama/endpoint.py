@@ -22,7 +22,7 @@ RECORD = "planner.jsonl"
 
 
 def folder_of(model: ModelSettings) -> Path:
-    """Of the exchanges with a language model."""
+    """Folder of the recorded exchanges with a language model."""
     return Path(model.folder) if model.folder else Path.home() / ".cache/concord/planner"
 
 
@@ -83,5 +83,5 @@ def _chat(model: ModelSettings) -> ChatSettings:
 
 
 def _name(model: ModelSettings) -> str:
-    """Of the actor, within the run's own name space."""
+    """Name of the actor, within the run's own namespace."""
     return f"planner {model.name} {folder_of(model)}"

@@ -69,5 +69,5 @@ def manual_of(config: PlannerConfig, task: str, trial_folder: Path | None) -> st
 
 
 def _path(config: PlannerConfig, trial_folder: Path | None) -> Path | None:
-    """Of a trial's written manual."""
+    """Path of a trial's written manual; None if the trial has none."""
     return trial_folder / FILE if config.manual and trial_folder is not None else None

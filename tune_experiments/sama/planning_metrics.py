@@ -14,7 +14,7 @@ from tune_experiments.play.trial_figures import Trials
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
 
 TRANSCRIPT = "_transcript"
-"""Of a test, one text; it is written beside the numbers."""
+"""Key of a test's transcript, one text; it is written beside the numbers."""
 QUESTIONS, BY_RULE = "questions", "answered_by_rule"
 """Metrics of a test, one number of all its episodes: questions to the planner an episode, and the share of them that
 rules answered and no language model."""

@@ -39,7 +39,7 @@ __all__ = [
 
 SEARCH_FILE, RANKING_FILE, REPORT_FILE = "search.json", "search.jsonl", "search.md"
 LATE_SHARE = 0.25
-"""Of training: validations in it count."""
+"""Share of training at its end; only validations in it count for the score."""
 Settings = Mapping[str, Sequence[Setting]]
 """Method -> what is tried with it."""
 

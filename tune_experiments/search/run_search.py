@@ -236,7 +236,7 @@ def _finished(
 
 
 def _flags(experiment: BaseExperiment, config: DataclassInstance, method: str, options: RunOptions) -> tuple[str, ...]:
-    """Of a full run of one method, with seeds that did not take part in the choice."""
+    """Flags of a full run of one method, with seeds that did not take part in the choice."""
     if any(field.name == "methods" for field in dataclasses.fields(config)):
         config = dataclasses.replace(config, methods=(method,))
     seeds = range(max(options.seeds) + 1, max(options.seeds) + 1 + _SEEDS_OF_A_FULL_RUN)

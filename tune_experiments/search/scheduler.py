@@ -42,7 +42,7 @@ class SearchSchedulers:
         return not self._owner
 
     def next_request(self) -> Request | None:
-        """Of the first scheduler that has one."""
+        """Next request of the first scheduler that has one."""
         if self._looked_at is not None:
             looked_at, self._looked_at = self._looked_at, None
             return looked_at
@@ -58,7 +58,7 @@ class SearchSchedulers:
         self._owner.pop(id(request)).ended(request, failed)
 
     def remarks(self) -> list[str]:
-        """Of all."""
+        """Remarks of all schedulers, in Markdown."""
         return [line for scheduler in self.schedulers for line in scheduler.remarks()]
 
 

@@ -33,6 +33,6 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Of each row's first seed."""
+    """Replays of each row's first seed."""
     for method, policy in trained_teams(trials):
         yield from write_replay(replay(policy), out / "videos", method)

@@ -29,7 +29,7 @@ from tune_experiments.verco.config import (
 )
 
 _CORPUS_SEED = 0
-"""Of the corpus, whatever the run's: one small model serves all runs."""
+"""Seed of the corpus, the same for all seeds of runs: one small model serves all runs."""
 
 
 @functools.lru_cache(4)

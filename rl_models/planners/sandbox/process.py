@@ -35,7 +35,7 @@ class SandboxLimits:
 
     memory_bytes: int = 256 * 2**20
     cpu_seconds_per_call: float = 0.2
-    """Of all pairs that are handed in at once. Their sum has no limit: a training may take weeks."""
+    """Largest CPU time of one call in seconds, for all pairs handed in at once. The sum of all calls has no limit."""
     answer_seconds: float = 20.0
     """Wall-clock time; generous, because it is there for a process that hangs and not for one that computes."""
 

@@ -28,9 +28,9 @@ class Bar:
     """How well a function must do."""
 
     precision: float = 1.0
-    """Of the pairs it rewards, this share must deserve it: a reward for nothing is what a policy learns to collect."""
+    """Least share of the rewarded pairs that deserve it: a policy learns to collect undeserved rewards."""
     recall: float = 0.9
-    """Of the pairs that deserve it, this share must be rewarded."""
+    """Least share of the deserving pairs that are rewarded."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def assert_equals_one(made, one, atol=1e-6):
 
 
 def assert_equal_gradients(made, one):
-    """Of the last minibatch. (Adam would hide their scale.) Beside the largest one, some are 0 but for rounding."""
+    """Gradients of the last minibatch are equal; Adam would hide their scale. Some are only rounding."""
     largest = max(float(weight.grad.abs().max()) for weight in one.policy.parameters() if weight.grad is not None)
     for weight, wanted in zip(made[0].policy.parameters(), one.policy.parameters(), strict=True):
         if wanted.grad is None:

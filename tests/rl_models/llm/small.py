@@ -128,7 +128,7 @@ def corpus():
 
 
 def settings(**changed):
-    """Of a team on a small model."""
+    """Settings of a team on a small model."""
     known = {
         "language": LanguageModelSettings(small=SMALL, lora=LoraSettings(rank=8, alpha=32)),
         "messages": MessageSettings(max_tokens=8),

@@ -133,7 +133,7 @@ def test_adapters_that_are_not_there_or_do_not_fit_are_refused(tmp_path):
 
 @pytest.mark.parametrize("changed", [{"lora_alpha": 64}, {"use_rslora": True}, {"alpha_pattern": {"q_proj": 64}}])
 def test_adapters_whose_weights_mean_something_else_are_refused(tmp_path, changed):
-    """Of the same shapes, but with another factor."""
+    """The weights have the same shapes, but another factor."""
     stirred().save_adapters(tmp_path)
     file = tmp_path / "action" / "adapter_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | changed))

@@ -45,7 +45,7 @@ def test_rollout_equals_train(form):
 
 @pytest.mark.long
 def test_recorded_values_are_those_that_training_computes():
-    """Of deciding agents at every step; after the last one and at time limits of everybody."""
+    """Values of deciding agents at every step; values of all agents after the last step and at time limits."""
     one = stirred(length=6)
     one.collect()
     fragment = one.collect()

@@ -22,7 +22,7 @@ def test_a_match_of_two_sprites_and_two_sentences_by_hand():
 
 
 def test_sprites_that_are_gone_do_not_count():
-    """Of the second sprite nothing is left: log-sum-exp over sprites is the first one's score."""
+    """Nothing is left of the second sprite: log-sum-exp over sprites is the first one's score."""
     scores = torch.tensor([[[1.0, 0.0], [7.0, 9.0]]])
     matched = match(scores, torch.tensor([[True, False]]), torch.tensor([[0, 1]]))
     assert matched.item() == pytest.approx(math.log(math.e + 1) + 1 + 0, abs=1e-6)

@@ -21,7 +21,7 @@ FORMS = {
 
 
 def sizes(agents=1, symbols=17):
-    """Of MESSENGER's worlds."""
+    """Sizes of MESSENGER's worlds."""
     return EmmaSizes(agents, symbols, agent_symbols=2, side=10)
 
 

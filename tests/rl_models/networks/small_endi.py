@@ -37,7 +37,7 @@ MATCHING = DividedMatchingConfig(
     MatchingConfig(word_features=6, node_features=5, features=7, window=2, reach=2), goal_features=4
 )
 IS_ENTITY = {"reading": torch.arange(small.NAMES) >= 6, "matching": small_matching.KINDS >= 2}
-"""Of the made-up names."""
+"""Which of the made-up names are entities, for each backbone."""
 
 
 def team(backbone, agents=2, shares_network=True, **arguments):

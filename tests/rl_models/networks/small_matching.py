@@ -35,7 +35,7 @@ def observations(agents=1, height=3, width=4, **changes):
 
 
 def sizes_of(world):
-    """Of a world of RTFM or its reading task: agents but the viewer, monsters and items are nodes."""
+    """Sizes of a world of RTFM or its reading task: agents but the viewer, monsters and items are nodes."""
     kinds = torch.from_numpy(world.tables["name_kinds"].astype("int64")).clone()
     kinds[kinds < KIND_AGENT], kinds[YOU] = 0, 0
     names = torch.from_numpy(world.tables["name_words"].astype("int64"))

@@ -167,7 +167,7 @@ def test_an_evaluation_draws_masks_or_takes_the_likeliest(backbone):
 
 @pytest.mark.parametrize("stage", [2, 3])
 def test_entities_are_followed_as_the_engine_moves_them(stage):
-    """Of every sprite of the last two moments the place of the entity that it was; two of a kind may be confused."""
+    """Each sprite is traced to its entity's place in the last two moments; two of a kind may be confused."""
     place = world("emma", 32, stage=stage, max_episode_steps=64)
     obs, was = place.reset(5), []
     generator, right, total = np.random.default_rng(0), 0, 0

@@ -369,7 +369,7 @@ def test_a_team_without_a_divider_has_no_division():
 
 
 def test_a_divided_txt2pi_has_the_papers_size():
-    """Of each agent: txt2π without its output layer, two layers for the goal, a convolution, a head for the other."""
+    """Each agent has txt2π without output layer, two layers for the goal, a convolution, and a head for the other."""
     size, config = ReadingSizes(2, 262, torch.ones(12, 2, dtype=torch.long)), DividedReadingTeamConfig()
     policy = divided_reading_team(config, size, IS_ENTITY["reading"], 5)
     one = reading_team(ReadingTeamConfig(config.network.backbone), size, 5)

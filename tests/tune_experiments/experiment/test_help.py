@@ -78,7 +78,7 @@ def test_a_help_over_several_lines_is_one_paragraph(capsys: pytest.CaptureFixtur
 class _Fragments:
     undocumented: int = 0
     short: int = 0
-    """Of a run."""
+    """Number of runs."""
     begins_with_a_preposition: int = 0
     """For all methods that are trained."""
     unnamed_choice: tuple[Literal["drawn", "argmax"], ...] = ()

@@ -9,7 +9,7 @@ from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.trial import Trial
 
 ENDS = (2 * BATCH, 5 * BATCH, 8 * BATCH)
-"""Of the three stages: the first is passed at its first validation, the others take their budgets."""
+"""Env steps at which the three stages end: the first passes at its first validation, the others use their budgets."""
 
 
 def run(folder, declared=None, report=None, game="crowd"):

@@ -94,7 +94,7 @@ def test_the_warm_start_loses_nothing_and_repeats_from_the_record_in_its_folder(
 
 
 def results(config, folder):
-    """Of the whole trial of a prompted model in that run folder."""
+    """Test results of the whole trial of a prompted model in that run folder."""
     folder = folder / "trials" / trial_name("api", 0)
     Trial(EXPERIMENT, config, "api", 0, folder).run(lambda row: None)
     prompted.client.cache_clear()

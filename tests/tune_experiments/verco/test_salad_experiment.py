@@ -141,7 +141,7 @@ def test_the_preset_paper_has_the_base_methods_update():
 
 
 def test_a_language_team_learns_with_the_paper_presets_update():
-    """Of the smallest model: parts, target KL, clipped values and two learning rates at once."""
+    """The smallest model learns with parts, target KL, clipped values and two learning rates at once."""
     config = dataclasses.replace(SMOKE, learner=PAPER.learner)
     trial = cooking("twosome", config)
     policy = trial.build_policy()

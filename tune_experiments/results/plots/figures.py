@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Of Okabe and Ito: colour-blind readers tell them apart."""
+"""The palette of Okabe and Ito: colour-blind readers tell its colours apart."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, REMARK, FAINT = "#222222", "#666666", "#DDDDDD"
 
@@ -21,11 +21,11 @@ class LineStyle:
     """How a method looks in every panel and in the legend."""
 
     colour: str
-    """Of all its lines."""
+    """Colour of all the method's lines."""
     marker: str = "o"
-    """Of its points in validation rooms: shape says what colour alone may not."""
+    """Marker of its points in validation rooms, for readers who cannot tell the colours apart."""
     width: float = 1.8
-    """Of its lines, in points."""
+    """Width of its lines in points."""
     is_filled: bool = True
     """Whether its markers are."""
 

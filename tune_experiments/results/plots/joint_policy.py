@@ -76,14 +76,14 @@ class _Page:
         self.size = (right + 0.9, self.bottom + self.rows * (self.side + _HEADING) + 0.05)
 
     def place(self, number: int) -> tuple[float, float, float, float]:
-        """Of a panel: left, bottom, width, height as fractions."""
+        """Place of a panel: left, bottom, width, height as fractions of the figure."""
         row, column = divmod(number, self.columns)
         left = self.left + column * (self.side + _GAP)
         bottom = self.bottom + (self.rows - 1 - row) * (self.side + _HEADING)
         return self._fractions(left, bottom, self.side, self.side)
 
     def bar(self) -> tuple[float, float, float, float]:
-        """Of the scale, beside the first row."""
+        """Place of the colour bar, beside the first row, in the same fractions."""
         bottom = self.bottom + (self.rows - 1) * (self.side + _HEADING)
         return self._fractions(self.size[0] - 0.9, bottom, 0.14, self.side)
 

@@ -24,7 +24,7 @@ from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import planning_metrics
 
 EVALUATION_SEED = 400
-"""Of every evaluation: it fixes the chance that cells are drawn with, and what a noisy planner gets wrong."""
+"""Seed of every evaluation: it fixes the chance that cells are drawn with, and the errors of a noisy planner."""
 RULES_SCRIPTED = "rules_scripted"
 CONDITION = ": "
 """Between a kitchen and the condition of a test, in the name of its world."""

@@ -62,6 +62,6 @@ def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list
 
 
 def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Of each method's first seed."""
+    """Videos of each method's first seed."""
     for method, policy in trained_teams(trials):
         yield write_gif(video(policy), out / f"videos/{method}.gif")

@@ -65,7 +65,7 @@ def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy
 
 
 def settings_of(config: SamaConfig) -> SamaConfig:
-    """Of a round of fine-tuning: a share of the budget, with what learning rate and entropy bonus had come to."""
+    """Settings of a round of fine-tuning: a share of the budget, with the last learning rate and entropy bonus."""
     share, learner = config.fine_tuning.share, config.learner
     learned = dataclasses.replace(
         learner,

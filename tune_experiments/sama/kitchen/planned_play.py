@@ -25,7 +25,7 @@ from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 from tune_experiments.sama.round_snapshots import RoundSnapshots
 
 COUNTS = ("rounds", "reached_rounds", "wasted_steps")
-"""Of an episode: rounds judged, those in which all sub-goals were reached, env steps that were undone."""
+"""Counts of an episode: rounds judged, rounds in which all sub-goals were reached, env steps that were undone."""
 Watch = Callable[[CommandedKitchen], None]
 """Called with the world before the first step and after each."""
 

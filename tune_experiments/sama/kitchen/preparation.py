@@ -26,7 +26,7 @@ from tune_experiments.sama.kitchen.features import features_of
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
-"""Of the random play on which a model's rewards are tried."""
+"""Size of the random play on which a model's rewards are tried: worlds, and env steps in each."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
 """Rows that are called after the source of their rewards."""
 VALIDATION_SEED = 500
-"""Of the states that weights are chosen by; training has others."""
+"""Seed of the states on which weights are chosen; training has other states."""
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 

@@ -191,7 +191,7 @@ class LakeDomain:
         return "What is near can be tried at little risk.", pairs
 
     def _next_on_the_way(self, cells: Sequence[int], targets: Sequence[int], walkers: Sequence[int]) -> tuple[int, ...]:
-        """Of the shortest safe ways to free targets, the next cells."""
+        """The next cell of each walker on the shortest safe ways to free targets."""
         free = [number for number in range(len(self.lake.targets)) if number + 1 not in targets]
         steps = {n: steps_to(int(self.lake.targets[n]), self.lake.holes, self.lake.following) for n in free}
         pairs = itertools.permutations(free, len(walkers))

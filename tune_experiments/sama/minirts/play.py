@@ -23,8 +23,9 @@ from tune_experiments.sama.minirts.planned_rts import GameSnapshot, PlannedRts
 from tune_experiments.sama.minirts.subgoals import OF_TEXT
 
 METRICS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds", "ticks")
-"""Of a game: won within its limit of decisions, undone ones counted; won in the decisions that stand, the paper's
-count; decisions that stand; decisions that were undone; rounds judged; rounds with all sub-goals reached; length."""
+"""Metrics of a game: won within its limit of decisions, undone ones counted; won in the decisions that stand, as
+the paper counts; decisions that stand; decisions that were undone; rounds judged; rounds with all sub-goals reached;
+length."""
 Executor: TypeAlias = Callable[[PlannedRts], Arrays]
 """The actions of all agents, factor -> [B, N], in worlds that hold their commands."""
 Watch: TypeAlias = Callable[[PlannedRts, PlanningLoop], None]

@@ -120,7 +120,7 @@ class Scene:
 
     @property
     def money(self) -> int:
-        """Of the team."""
+        """Money of the team."""
         return int(self.view["money"])
 
     @property

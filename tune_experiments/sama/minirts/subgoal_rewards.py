@@ -25,7 +25,7 @@ from tune_experiments.sama.planned_game import PlannedGame
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
 _TRIAL_SEED = 17
 _DRAWN_EVERY = 3
-"""Of the rounds each third has drawn phrases; in the others a world's agents build a factory and train its unit."""
+"""Every third round has drawn phrases; in the others a world's agents build a factory and train its unit."""
 
 
 def open_book(source: RewardSource, planner: Planner, game: PlannedGame) -> RewardBook:

@@ -37,7 +37,7 @@ ATTACK, MINE, MINE_ALL, KEEP_SCOUTING, SEND_SCOUT = (*PHRASES[:3], *PHRASES[-2:]
 FAR = 1_000
 """Price of a sub-goal that an agent cannot begin with."""
 MOST_UNITS, MOST_BUILDINGS = 6, 1
-"""Of each type (SAMA's prompt)."""
+"""Largest number of units and of buildings of each type (SAMA's prompt)."""
 NEW_CELLS = 60
 """Cells that are newly seen when scouting was of use."""
 _MANY = 9
