@@ -19,7 +19,7 @@ from tune_experiments.results.main_comparison import MainComparison
 
 
 class FurnmoveMethods(GridworldExperiment):
-    """From the least to the most that a team can express."""
+    """Methods in the order of what a team can express, the least first."""
 
     name = "furnmove_methods"
     caption = "Gridworld-FurnMove: what a team can express, two agents"

@@ -77,7 +77,7 @@ class FurnmoveVisual(GridworldExperiment):
         }
 
     def papers(self, config: Config) -> Config:
-        """As in the gridworld, with the authors' frames, widths, rooms and budget."""
+        """The gridworld's `paper` preset with the authors' frames, widths, rooms and budget."""
         base = paper_preset(Config(methods=config.methods, num_agents=config.num_agents))
         marginal = dataclasses.replace(base.marginal, last_convolution=WIDENED.get(config.num_agents, 0))
         return dataclasses.replace(

@@ -262,7 +262,7 @@ class MatrixGameExperiment(Experiment[Config]):
         return draw(run_folder, trials)
 
     def test_world(self, config: Config, num_worlds: int) -> World:
-        """For play: the adversary cannot see a policy here, and draws its actions evenly."""
+        """World for `play`: the adversary cannot see a policy here, and draws its actions uniformly."""
         return make("matrix_game-v0", num_worlds, game=GAME)
 
 

@@ -60,7 +60,7 @@ RANDOM = "random play in "
 
 
 class PettingzooTeams(Experiment[Config]):
-    """From agents on their own to agents that draw their actions together, in a game of others."""
+    """Rows from independent agents to agents that draw their actions together, in a foreign game."""
 
     name = "pettingzoo_teams"
     caption = "Teams in a game of others"

@@ -81,7 +81,7 @@ class RedMinirts(Experiment):
     }
 
     def methods(self, config: RedConfig) -> Sequence[str]:
-        """As configured."""
+        """Rows that the configuration names."""
         return config.methods
 
     def plan(self, config: RedConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:

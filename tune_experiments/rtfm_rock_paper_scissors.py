@@ -112,7 +112,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         return transfer.plan(config, method, seed)
 
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-        """As all readers; uniform moves are sampled, since no move is the most likely."""
+        """Evaluate all readers greedily; sample uniform moves, since none of them is the most likely."""
         return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
 
     def deviations(self, config: LettersConfig) -> list[str]:

@@ -62,7 +62,7 @@ class SamaAblations(SamaExperiment):
     columns = {"completed": "valid/completed", "reached": "episode/reached"}
 
     def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
-        """In every kitchen, reflection under a planner that errs against as many tries without a memory."""
+        """Reflection against as many tries without a memory, in every kitchen, under a planner that errs."""
         reflections, retries = (f"weak planner, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         return [
             MainComparison(

@@ -88,7 +88,7 @@ class SamaMinirts(Experiment[RtsConfig]):
         return tables(results)
 
     def main_comparisons(self, config: RtsConfig) -> Sequence[MainComparison]:
-        """For each team, reflection under a planner that errs against as many tries without a memory."""
+        """Reflection against as many tries without a memory, for each team, under a planner that errs."""
         if "erring" not in config.tests:
             return ()
         reflections, retries = (f"{ERRING}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))

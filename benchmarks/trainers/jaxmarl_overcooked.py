@@ -45,7 +45,7 @@ CONSTANTS = SimpleNamespace(
     budget=5_000_000,
     shaping_env_steps=2_500_000,
 )
-"""As published; the learning rate falls linearly over `budget` env steps, shaped rewards over `shaping_env_steps`."""
+"""Published constants; the learning rate falls linearly over `budget`, shaped rewards over `shaping_env_steps`."""
 BATCH = CONSTANTS.envs * CONSTANTS.fragment
 SOUP, SOUPS, EPISODES, EPISODE_STEPS = 20.0, 11.0, 500, 400
 

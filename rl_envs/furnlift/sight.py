@@ -50,7 +50,7 @@ def closed_cells(shape: tuple[int, int], tv: Array) -> Mask:
 
 
 def seeing_states(room: Room, tv: Array, heights: Array | None = None) -> Mask:
-    """From which cells and in which headings the television is seen.
+    """Cells and headings from which the television is seen.
 
     Args:
         room: the room, H x W cells.

@@ -68,7 +68,7 @@ def watch(games, index, scratch, player, out, true_hp, is_new):
 
 @kernel
 def prepare(g, s, agents):
-    """At a decision: new units get their agent, and enemies are averaged."""
+    """Prepare a decision: new units get their agent, and enemies are averaged."""
     for player in range(PLAYERS):
         if g.script_kind[player] == LEARNER:
             look_around(g, s, player)
@@ -157,7 +157,7 @@ def copy_learned(source, target):
 
 @entry
 def note_orders(games, index, scratch, player, units, kinds, types):
-    """For replays: note recorded orders in the past of a side's units."""
+    """Note recorded orders in the past of a side's units, for replays."""
     g, s = games[index], scratch[0]
     look_around(g, s, player)
     s.give_kind[:] = 0

@@ -22,7 +22,7 @@ from rl_envs.salad.teacher import messages, parse_message
 from rl_envs.salad.world import Salad
 
 Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]
-"""From situations [B, N, F] and the scripted teacher's messages `[B][N]` to messages `[B][N]`."""
+"""Function of situations [B, N, F] and the scripted teacher's messages `[B][N]`; it gives messages `[B][N]`."""
 
 
 @dataclass(frozen=True)

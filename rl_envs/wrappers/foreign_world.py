@@ -104,7 +104,7 @@ class ForeignWorld(World):
             self.restore(kept["snapshot"])
 
     def snapshot(self) -> Arrays:
-        """As every world's; what is seen leaves a fingerprint, by which `restore` knows it again."""
+        """Snapshot with a fingerprint of the observations, by which `restore` recognises the state."""
         if self._seen is not None:
             self.state["fingerprint"] = _fingerprints(self._seen, self.num_worlds)
         return super().snapshot()

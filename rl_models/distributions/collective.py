@@ -149,7 +149,7 @@ class CollectivePolicy:
         return self.entropy_given(self._given.get("flags", self.log_flags.argmax(-1)))
 
     def marginal_entropy(self) -> Tensor:
-        """As `component_entropy`, since there is one component."""
+        """Same as `component_entropy`, since there is one component."""
         return self.component_entropy()
 
     def entropy_given(self, flags: Tensor) -> Tensor:

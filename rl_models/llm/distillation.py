@@ -61,7 +61,7 @@ class RoundReport:
     exact_match: float
 
     def sentence(self) -> str:
-        """All of it, for people."""
+        """One sentence with all numbers, for the log."""
         return (
             f"{self.pairs} pairs, loss {self.loss:.3f} a token; {self.held_out} held out, {self.held_out_loss:.3f} a "
             f"token, {self.exact_match:.1%} of their prompts answered exactly"

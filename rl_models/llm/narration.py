@@ -1,4 +1,4 @@
-"""From a world's moments to token ids: what an experiment hands in so that a language model can act in a world.
+"""Narration: what an experiment passes in so that a language model can act in a world, states in and token ids out.
 
 A narration runs beside the world and makes prompts, messages and phrases. What learns reads token ids alone, and this
 file knows no words itself.
@@ -100,7 +100,7 @@ class Narration:
 
     @torch.no_grad()
     def narrate(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> dict[str, Tensor]:
-        """As `Speech.narrate`: messages as they reach the others, prompts and phrases."""
+        """See `Speech.narrate`: messages as they reach the others, prompts and phrases."""
         codes, rows = situations(obs, self._keys)
         messages = obs[MESSAGES].cpu().numpy() if MESSAGES in obs else self._messages(codes, rows, uniforms)
         texts, heard = self._hear(messages)
@@ -116,11 +116,11 @@ class Narration:
         return {key: torch.from_numpy(value) for key, value in found.items()}
 
     def tables(self) -> dict[str, Array]:
-        """As `Speech.tables`."""
+        """See `Speech.tables`."""
         return {key: one.table for key, one in self._tables.items()}
 
     def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
-        """As `Speech.keep`."""
+        """See `Speech.keep`."""
         return {key: one.keep(obs[key]) for key, one in self._tables.items()}
 
     def _messages(self, codes: Array, rows: Array, uniforms: Tensor | None) -> Array:

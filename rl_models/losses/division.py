@@ -291,7 +291,7 @@ def division_probe(output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tens
 
 
 def values_of_others(values: Tensor) -> Tensor:
-    """For agent i the values of agents i + 1, i + 2, ... modulo N: [..., N] -> [..., N, N - 1]."""
+    """Values of agents i + 1, i + 2, ... modulo N for each agent i: [..., N] -> [..., N, N - 1]."""
     agents = torch.arange(values.shape[-1], device=values.device)
     return values[..., (agents[:, None] + agents[1:]) % len(agents)]
 

@@ -56,7 +56,7 @@ class EmmaConfig:
 
 
 RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)
-"""With 768 wide tokens and the 25 symbols of its release EMMA has 1,942,984 parameters."""
+"""EMMA of the release; with 768 wide tokens and its 25 symbols it has 1,942,984 parameters."""
 
 
 class EmmaBody(nn.Module):

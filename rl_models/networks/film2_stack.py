@@ -48,7 +48,7 @@ class GridStack(nn.Module, ABC):
         """
 
     def first_query(self, cells: Tensor) -> Tensor:
-        """With what a cell alone, at the agent's place, attends to the document first: [Q, F] -> [Q, F] float32.
+        """First query to the document, of a single cell at the agent's place: [Q, F] -> [Q, F] float32.
 
         Raises:
             TypeError: the layers do not attend to the document.
@@ -106,7 +106,7 @@ class Film2Stack(GridStack):
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
     ) -> tuple[Tensor, Tensor]:
-        """As `GridStack.forward` says; each layer attends to the document by what the layers before it show."""
+        """See `GridStack.forward`; each layer attends to the document by what the layers before it show."""
         outputs, largest = [cells], cells
         for index, layer in enumerate(self.layers):
             text = fixed
@@ -121,7 +121,7 @@ class Film2Stack(GridStack):
         return outputs[-1], largest
 
     def first_query(self, cells: Tensor) -> Tensor:
-        """With what a cell alone, at the agent's place, attends to the document first: [Q, F] -> [Q, F] float32."""
+        """First query to the document, of a single cell at the agent's place: [Q, F] -> [Q, F] float32."""
         query: Tensor = self.summaries[0](torch.cat([cells, cells.new_zeros(len(cells), OFFSETS)], -1))
         return query
 
@@ -156,7 +156,7 @@ class ConvolutionStack(GridStack):
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
     ) -> tuple[Tensor, Tensor]:
-        """As `GridStack.forward` says; `attend` is not used."""
+        """See `GridStack.forward`; `attend` is not used."""
         texts = fixed[:, None, None].expand(*cells.shape[:3], -1)
         outputs = [torch.cat([cells, texts], -1)]
         for layer in self.layers:

@@ -41,7 +41,7 @@ class SamaGoals:
     """Leaves the goal to the decomposition."""
 
     def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
-        """As `GoalGenerator.goals`."""
+        """See `GoalGenerator.goals`."""
         return [None] * len(worlds)
 
     def after_round(self, world: int, is_reached: bool) -> None:
@@ -69,7 +69,7 @@ class DepsGoals:
         self._failed: dict[int, str] = {}
 
     def begin_episode(self, world: int) -> None:
-        """As `GoalGenerator.begin_episode`."""
+        """See `GoalGenerator.begin_episode`."""
         self._lists.pop(world, None)
         self._failed.pop(world, None)
 
@@ -84,7 +84,7 @@ class DepsGoals:
             goals.clear()
 
     def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
-        """As `GoalGenerator.goals`; worlds without a list get one."""
+        """See `GoalGenerator.goals`; worlds without a list get one."""
         empty = [place for place, world in enumerate(worlds) if not self._lists.get(world)]
         calls = [self._call(worlds[place], states[place]) for place in empty]
         for place, answer in zip(empty, self._caller.call(GOALS, calls), strict=True):
@@ -123,7 +123,7 @@ class Plan4McGoals:
         self._domain = domain
 
     def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
-        """As `GoalGenerator.goals`: the first skill on a shortest way, none where there is no way."""
+        """See `GoalGenerator.goals`: the first skill on a shortest way, none where there is no way."""
         return [
             first_skill(self._domain.skills, self._domain.facts(state), self._domain.final_facts) for state in states
         ]

@@ -62,7 +62,7 @@ class Memory:
         return frozenset(failure.plan.allocated for failure in self.failures if failure.phase == "allocation")
 
     def describe(self) -> str:
-        """For a prompt."""
+        """The failures as lines of a prompt, or `- none`."""
         lines = [
             f"- goal: {failure.plan.goal}; told: {'; '.join(failure.plan.commands)}; at fault: {failure.phase}"
             for failure in self.failures

@@ -57,7 +57,7 @@ class DecompositionReply(Reply):
 
 
 class AllocationReply(Reply):
-    """For each agent the number of its sub-goal, from 1."""
+    """Number of each agent's sub-goal, from 1."""
 
     thoughts: Long = ""
     numbers: Annotated[list[Annotated[int, Field(ge=1, le=MOST_AGENTS)]], Field(min_length=1, max_length=MOST_AGENTS)]

@@ -60,7 +60,7 @@ class Reflection:
         self.planners: Sequence[Planner] = ()
 
     def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
-        """As `Revision.revise`; the failure is added to each memory."""
+        """See `Revision.revise`; the failure is added to each memory."""
         return self._planner.reflect(
             [one.plan for one in failures],
             [one.reached for one in failures],
@@ -77,7 +77,7 @@ class Retry:
         self.planners: Sequence[Planner] = planners
 
     def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
-        """As `Revision.revise`; neither sub-goals nor memories are looked at."""
+        """See `Revision.revise`; neither sub-goals nor memories are looked at."""
         revised = [one.plan for one in failures]
         for number, planner in enumerate(self.planners, start=1):
             own = [place for place, one in enumerate(failures) if one.tried == number]

@@ -33,7 +33,7 @@ class SubgoalData:
 
     @property
     def pairs(self) -> list[Pair]:
-        """All of them."""
+        """All pairs, the oldest first."""
         return list(self._pairs)
 
     def add(self, pairs: Iterable[Pair]) -> None:
@@ -44,7 +44,7 @@ class SubgoalData:
             del self._pairs[next(iter(self._pairs))]
 
     def take_out(self) -> list[Pair]:
-        """All pairs, which are then gone: one portion for fine-tuning."""
+        """Remove and return all pairs: one portion for fine-tuning."""
         pairs = self.pairs
         self._pairs.clear()
         return pairs

@@ -40,7 +40,7 @@ class Transcript:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole transcript."""
         return self._path.read_text(encoding="utf-8") if self._path is not None else "".join(self._kept)
 
     def add_call(self, request: ChatRequest, answer: Answer[Any]) -> None:

@@ -27,7 +27,7 @@ class ChatService:
         self._transport = open_transport(settings, Path(folder), self._meter)
 
     def complete(self, request: ChatRequest) -> Outcome:
-        """As `Transport.complete`."""
+        """See `Transport.complete`."""
         return self._transport.complete(request)
 
     def cost(self) -> Cost:

@@ -44,7 +44,7 @@ SAMPLING = "sampling"
 
 @dataclass(frozen=True)
 class FailedFragment:
-    """In place of a fragment: what a game raised in a runner that Ray had just restarted, for the trial to end with.
+    """The error that a game raised in a runner just restarted by Ray, in place of a fragment; the trial ends with it.
 
     RLlib divides what runners bring over the learners by length. This is longer than all fragments, so every learner
     gets a piece of it; one that got none would wait for the others in vain.

@@ -234,7 +234,7 @@ def _sum_over_processes(x: torch.Tensor) -> torch.Tensor:
 
 
 def keep_to_nodes_address() -> None:
-    """For this process, before it joins a process group: bind torch's store and gloo to the node's own address."""
+    """Bind torch's store and gloo of this process to the node's own address, before it joins a process group."""
     # What `init_process_group` makes its store with; `torch.distributed.rendezvous` is a function of that module.
     importlib.import_module("torch.distributed.rendezvous").__dict__["TCPStore"] = _store
     if ray.util.get_node_ip_address() in ("127.0.0.1", "::1"):

@@ -49,7 +49,7 @@ PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
 
 
 class PrivateDevice:
-    """For a process of RLlib, whose networks run where `rl_models.device` says.
+    """Base of an RLlib process whose networks run on the device that `rl_models.device` names.
 
     RLlib would put a runner in the trial's own process on the CPU, and a learner there by a number of GPUs that Ray
     knows of.
@@ -65,7 +65,7 @@ class PrivateDevice:
 
 
 class PrivateLearner(PrivateDevice):
-    """For a `TorchLearner`, whose update it hands to `learn`."""
+    """Base of a `TorchLearner`: RLlib's update calls `learn`."""
 
     _weights_seq_no: int
 
@@ -106,7 +106,7 @@ class PrivateLearner(PrivateDevice):
 
 
 class PrivateImpalaLearner:
-    """For an `IMPALALearner`: the threads that it starts in `build`."""
+    """Base of an `IMPALALearner`, with the threads that it starts in `build`."""
 
     _learner_thread: Any
     _learner_thread_in_queue: Queue[Any]
@@ -141,7 +141,7 @@ def _unchanged(batch: Any) -> Any:
 
 
 class PrivateEnvRunner(PrivateDevice):
-    """For a `SingleAgentEnvRunner`, whose sampling it hands to `sample_fragments`."""
+    """Base of a `SingleAgentEnvRunner`: RLlib's sampling calls `sample_fragments`."""
 
     _needs_initial_reset: bool
     _weights_seq_no: int
@@ -173,7 +173,7 @@ class PrivateEnvRunner(PrivateDevice):
 
 
 class PrivateModule:
-    """For a `TorchRLModule`, whose forward pass it hands to `forward_columns`."""
+    """Base of a `TorchRLModule`: RLlib's forward pass calls `forward_columns`."""
 
     @abstractmethod
     def forward_columns(self, batch: dict[str, Any]) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class PrivateModule:
 
 
 class PrivateDistribution:
-    """For a `TorchDistribution` that stands for none of torch's own."""
+    """Base of a `TorchDistribution` that wraps none of torch's own."""
 
     def _get_torch_distribution(self, *args: Any, **kwargs: Any) -> None:
         return None

@@ -22,7 +22,7 @@ from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
 
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
-"""From a step's output ([B, 1] batch) and observations ([B, 1, N, ...]) to name -> [B, 1, ...], to be averaged."""
+"""Function of a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); it gives name -> [B, 1, ...]."""
 
 
 class Evaluation(Collector):

@@ -79,11 +79,11 @@ class Learner:
         return next(self.policy.parameters()).device
 
     def update(self, fragments: list[Fragment]) -> Statistics:
-        """All epochs over the fragments; the statistics of the last minibatch."""
+        """Learn all epochs over the fragments; the statistics of the last minibatch."""
         return self.learn(to_batch(Fragment.join(fragments), self.device))
 
     def learn(self, batch: Batch) -> Statistics:
-        """All epochs over a batch (of `to_batch`), this learner's share of the worlds, which may be none.
+        """Learn all epochs over a batch (of `to_batch`), this learner's share of the worlds, which may be none.
 
         Returns:
             the statistics of the last minibatch of which this learner held something; each learner's are its own.
@@ -195,7 +195,7 @@ class Divergence:
 
     @property
     def mean(self) -> torch.Tensor:
-        """In nats, a scalar; 0 where no agent decided."""
+        """Mean in nats, a scalar; 0 where no agent decided."""
         total, number = self._sums
         return total / number.clamp(min=1)
 

@@ -1,4 +1,4 @@
-"""From one stage of training to the next: weights by name and shape, the optimiser's state by name, frozen parameters.
+"""Transfer between stages: weights by name and shape, the optimiser's state by name, frozen parameters.
 
 A curriculum's stages may have different networks (a larger vocabulary, another head). What fits is taken, what does not
 fit is named, nothing is dropped in silence. This file must not know what a stage is, nor where weights are kept.
@@ -42,7 +42,7 @@ class WeightTransfer:
     new: tuple[str, ...]
 
     def sentence(self) -> str:
-        """All of it in numbers, e.g. `31 of 33 weights loaded, 1 of another shape, 1 new, 2 left behind`."""
+        """One sentence of counts: `31 of 33 weights loaded, 1 of another shape, 1 new, 2 left behind`."""
         counts = {
             "by rows": len(self.by_rows),
             "of another shape": len(self.other_shape),

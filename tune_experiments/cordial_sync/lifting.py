@@ -1,4 +1,4 @@
-"""From settings to one training run on FurnLift, and its evaluation (A Cordial Sync, section 6)."""
+"""One training run on FurnLift, built from settings, and its evaluation (A Cordial Sync, section 6)."""
 
 from __future__ import annotations
 

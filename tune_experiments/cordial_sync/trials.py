@@ -1,4 +1,4 @@
-"""From settings to one training run on Gridworld-FurnMove: worlds, team, loss, optimiser."""
+"""One training run on Gridworld-FurnMove, built from settings: worlds, team, loss, optimiser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From settings to a training run of a row in MESSENGER: its team, its losses, what it is tested with."""
+"""Training run of a row in MESSENGER, built from settings: its team, its losses, its tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From settings to a training run of a row in RTFM: its team, its losses, its stages.
+"""Training run of a row in RTFM, built from settings: its team, its losses, its stages.
 
 Rows are teams of independent learners, with PPO or IMPALA, except for the row `qmix`. Its worlds, budgets, validation
 and tests are those of the other rows.

@@ -252,7 +252,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @property
     def entry_point(self) -> str:
-        """By what name a worker finds this object: that of its script, or `package.module:NAME` from outside.
+        """Name by which a worker finds this object: that of its script, or `package.module:NAME` from outside.
 
         Raises:
             UserError: a worker could not find it.

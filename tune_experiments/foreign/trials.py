@@ -1,4 +1,4 @@
-"""From settings to one training run on an environment of others: worlds, team, loss, evaluation.
+"""One training run on a foreign environment, built from settings: worlds, team, loss, evaluation.
 
 Rows, from agents on their own to agents that draw together. `ippo` and `mappo` have one policy network that all agents
 share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all

@@ -68,7 +68,7 @@ def reference(laptop: ConfigType, learner: MessengerLearnerConfig = RELEASED_LEA
 
 
 def paper(released: ConfigType) -> ConfigType:
-    """As the release, but for the paper's network, 4,096 env steps an update in minibatches of 256, and GAE."""
+    """The release with the paper's network, 4,096 env steps an update in minibatches of 256, and GAE."""
     return dataclasses.replace(
         released,
         encoder=TextEncoderConfig(BERT),

@@ -46,7 +46,7 @@ _EXPLAINED = (
 
 
 class WhatSpritesRead(WithRandomMoves):
-    """As a team is tested, with the metrics of `TOLD_ROLES`."""
+    """A team's test with the additional metrics of `TOLD_ROLES`."""
 
     world: Messenger
 
@@ -62,7 +62,7 @@ class WhatSpritesRead(WithRandomMoves):
         self._about = about
 
     def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
-        """As in `Evaluation`; an episode in which a sprite never counts is left out of its metric."""
+        """See `Evaluation.run`; an episode in which a sprite never counts is left out of its metric."""
         network: Any = self.policy.network
         before, network.shows_attention = network.shows_attention, True
         try:
@@ -93,7 +93,7 @@ class WhatSpritesRead(WithRandomMoves):
 
 
 def evaluate(config: MessengerRunConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
-    """As `evaluation.evaluate`, and whose sentences the sprites read where the manual is that of the game."""
+    """See `evaluation.evaluate`; also whose sentences the sprites read where the manual is that of the game."""
     corpus, _ = corpus_of_run(config)
     return evaluation.evaluate(config, stage, policy, way_where_told=partial(WhatSpritesRead, corpus.about))
 

@@ -1,4 +1,4 @@
-"""From settings to a training run: MESSENGER's stages, each with its worlds, PPO, and weights chosen by validation."""
+"""Training run built from settings: MESSENGER's stages with their worlds, PPO, and weights chosen by validation."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Cole:
         self._algorithm = self._build()
 
     def train(self) -> dict[str, float]:
-        """As the algorithm's; at the end of a generation, also what was found."""
+        """Train the algorithm; at the end of a generation, also log its payoffs."""
         row = self._algorithm.train()
         if self.progress().env_steps < self._ends_at:
             return row

@@ -1,4 +1,4 @@
-"""From settings to one training run of a role method in Overcooked (QMIX, ROMA, LDSA, MASER).
+"""One training run of a role method in Overcooked, built from settings (QMIX, ROMA, LDSA, MASER).
 
 A chef observes the flattened planes of the whole kitchen, as SAMA's text has it. Shaped points keep their weight
 throughout, because a replay holds rewards of all of training.

@@ -1,4 +1,4 @@
-"""From settings to one training run in Overcooked. A row says what it has of its own; everything else is shared.
+"""One training run in Overcooked, built from settings. A row states its own parts; everything else is shared.
 
 A further row (another population, another team) is a `Row` that an experiment hands to `plan_of`.
 """

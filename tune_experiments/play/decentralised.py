@@ -25,10 +25,10 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.play.agent_process import PARTNER_GONE, MessageStats, Role, live
 
 PATIENCE_SECONDS = 600.0
-"""For one answer, the start of the process included: it imports torch and loads the weights. Generous, because it is
+"""Time limit of one answer, the start of the process included: it imports torch and loads the weights. Long, as it is
 there for a process that hangs; one that dies is noticed at once."""
 _JOIN_SECONDS = 10.0
-"""For the end of a process whose pipe has broken already."""
+"""Time limit for the end of a process whose pipe has already broken."""
 
 
 class SeparateAgents:

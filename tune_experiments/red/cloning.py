@@ -71,7 +71,7 @@ class Cloning(SupervisedStage):
         }
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
-        """As everywhere, but as it learns: on a GPU its LSTM refuses gradients in evaluation mode."""
+        """See `Algorithm.policy`; it stays in training mode: on a GPU its LSTM has no gradients in evaluation mode."""
         return self._policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:

@@ -65,7 +65,7 @@ class Decisions:
 
     @staticmethod
     def join(parts: list[Decisions]) -> Decisions:
-        """All of them, in order."""
+        """Decisions of all parts, in order."""
         return Decisions(_joined([part.obs for part in parts]), _joined([part.actions for part in parts]))
 
 

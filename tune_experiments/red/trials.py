@@ -1,4 +1,4 @@
-"""From settings to the stages of one training run of RED, and to its tests under every commander.
+"""Stages of one training run of RED, built from settings, and its tests under every commander.
 
 The row `red` clones scripts, lets the value head learn alone, and then plays and distils in turns. Reinforcement
 learning hears no command: a team that learns under commands it cannot use learns to ignore them (RED, section 4). This

@@ -26,7 +26,7 @@ from tune_experiments.rtfm.config import LettersTask, RunConfig, Task, make_worl
 Changes: TypeAlias = dict[str, Any]
 """Arguments of worlds, over those of a task."""
 TEST_SEED, VALIDATION_SEED = 84, 86
-"""With the worlds' arguments they fix all episodes, whatever plays them; what is chosen by is not what is tested."""
+"""Seeds that fix all episodes, with the worlds' arguments; validation episodes are not test episodes."""
 TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
 """The split of the worlds that are tested; the names of its columns with the right documents, and with wrong ones."""
 NEW_NAMES, LARGER = "eval_new", "larger"

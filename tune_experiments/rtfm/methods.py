@@ -22,7 +22,7 @@ def team_config(method: MethodName, settings: NetworkSettings) -> ReadingTeamCon
 
 
 def _chosen(network: ReadingConfig, settings: NetworkSettings) -> ReadingConfig:
-    """With what the settings name apart from the form."""
+    """The configuration with all settings but the form."""
     if settings.activation is not None:
         network = dataclasses.replace(network, activation=settings.activation)
     if settings.first_summary is not None and isinstance(network, Txt2PiConfig):

@@ -1,4 +1,4 @@
-"""From settings to one training run: worlds, team, loss, optimiser."""
+"""One training run, built from settings: worlds, team, loss, optimiser."""
 
 from __future__ import annotations
 

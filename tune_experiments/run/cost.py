@@ -16,7 +16,7 @@ __all__ = ["cost", "longest_lane"]
 
 
 def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
-    """In a sentence; an update is made and timed, in the last stage of the longest trial.
+    """One sentence on the cost; an update is made and timed, in the last stage of the longest trial.
 
     As a rule that is the dearest, and a stage that is learned early costs less. It is the time of training alone: Ray's
     start, validations, tests and figures come on top.

@@ -210,7 +210,7 @@ class CurriculumState:
     # ---- what people see ---------------------------------------------------------------------------------------------
 
     def curves(self) -> dict[str, float | None]:
-        """For the log: number of the stage from 1, its own env steps and, in its last row, whether it was passed."""
+        """Curves for the log: the stage's number from 1, its own env steps, and in its last row whether it passed."""
         if not self.is_staged:
             return {}
         passed = None if self.passed is None or not self.stage_is_over else float(self.passed)
@@ -221,7 +221,7 @@ class CurriculumState:
         }
 
     def live(self) -> dict[str, Any]:
-        """For the live line: the stage, what training can take at most from here, and how the stage ended."""
+        """Part of the live line: the stage, the most that training can still take, and how the stage ended."""
         if not self.is_staged:
             return {}
         left = [stage.plan.budget_env_steps for stage in self.stages[len(self.ended) :]]

@@ -72,7 +72,7 @@ class Diagnosis:
 
 
 def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:
-    """From the newest rows of a trial's log.
+    """Diagnosis from the newest rows of a trial's log.
 
     Args:
         rows: of `metrics.jsonl`.

@@ -78,7 +78,7 @@ class Ledger:
         self._names: set[str] | None = None
 
     def names(self) -> set[str]:
-        """All of them; the store is asked once.
+        """All noted names; the store is asked once.
 
         Raises:
             OSError: the store does not answer.

@@ -1,4 +1,4 @@
-"""From settings to a planner for one game, and to the loop of rounds that it plans in.
+"""Planner for one game, built from settings, and the loop of rounds in which it plans.
 
 Rules answer in this process and leave their words in memory; a model's are kept on disk. This file must not know a
 policy.

@@ -213,7 +213,7 @@ class Population:
 
     @property
     def members(self) -> list[Setting]:
-        """With what they learn now."""
+        """Members with the values with which they learn now."""
         pairs = zip(self._configs, self._values, strict=True)
         return [Setting(number, config, values) for number, (config, values) in enumerate(pairs)]
 

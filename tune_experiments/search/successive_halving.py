@@ -86,7 +86,7 @@ class Halving:
         return {number: self._score(number, rung) for number in self._settings if self._stands(number, rung)}
 
     def remarks(self) -> list[str]:
-        """For search.md: who stood on which rung."""
+        """Lines of search.md: the settings that reached each rung, with their scores."""
         lines = [f"## {self._method}: rungs", "", "| env steps | setting (score), the best first |", "|---:|---|"]
         for rung, end in enumerate(self._rungs):
             scores = self.scores(rung)

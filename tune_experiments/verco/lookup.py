@@ -74,7 +74,7 @@ class LookupNetwork(AnsweringNetwork):
     def answers(
         self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> list[int]:
-        """As `AnsweringNetwork.answers`; each cook hears the message that is looked up for the other one."""
+        """See `AnsweringNetwork.answers`; each cook hears the message that is looked up for the other one."""
         return [
             self._chosen(team[agent], some, [self._message_of(team[1 - agent])])
             for team, agent, some in zip(situations, agents, choices, strict=True)

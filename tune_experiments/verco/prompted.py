@@ -136,7 +136,7 @@ class PromptedNetwork(AnsweringNetwork):
     def answers(
         self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> list[int]:
-        """As `AnsweringNetwork.answers`; what has been asked before is not asked again."""
+        """See `AnsweringNetwork.answers`; what has been asked before is not asked again."""
         codes = [team[agent] for team, agent in zip(situations, agents, strict=True)]
         questions = [
             (self._narrator.action_prompt(code), tuple(self._narrator.actions(code)[a] for a in some))

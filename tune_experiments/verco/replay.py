@@ -55,7 +55,7 @@ class Episode:
     metrics: dict[str, float]
 
     def frames(self) -> list[np.ndarray]:
-        """All pictures, the last one included."""
+        """All frames, the last one included."""
         return [*(moment.frame for moment in self.moments), self.last_frame]
 
 

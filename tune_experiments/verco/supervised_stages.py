@@ -83,7 +83,7 @@ class Imitation(SupervisedStage):
         self._config = config
 
     def train(self) -> dict[str, float]:
-        """All epochs; the mean cross-entropy of the last one."""
+        """Train all epochs; the mean cross-entropy of the last one."""
         settings = self._config.imitation
         vectors, legal, chosen = (one.to(device_of(self._policy)) for one in _decisions(self._config))
         generator = torch.Generator().manual_seed(self._plan.seed)

@@ -1,4 +1,4 @@
-"""From settings to one training run in the salad kitchen. A row says what it has of its own; the rest is shared."""
+"""One training run in the salad kitchen, built from settings. A row states its own parts; the rest is shared."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_messages_of_the_world_are_heard_instead_of_own_ones():
 
 
 def test_without_messages_in_the_observation_the_team_speaks_for_itself():
-    """As in a loaded policy's `act`: greedily, to the same end."""
+    """Decoding is greedy to the same end, as in a loaded policy's `act`."""
     one = stirred()
     fragment = one.collect()
     batch = select_worlds(to_batch(fragment), slice(0, 2))

@@ -174,7 +174,7 @@ def test_a_half_precision_model_with_sharp_logits_is_scored_as_a_trie():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("ignored", ["sees", "positions"])
 def test_a_model_that_ignores_masks_or_positions_is_found_out(monkeypatch, ignored, dtype):
-    """As if it read a row from left to right."""
+    """Such a model reads a row from left to right."""
 
     def pack_ignored(*arguments):
         packed = scoring.pack(*arguments)

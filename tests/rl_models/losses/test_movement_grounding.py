@@ -56,7 +56,7 @@ def test_sprites_that_are_gone_do_not_count():
 
 
 def test_a_moment_in_which_nothing_moved_says_nothing():
-    """As all moments of stage 1, and the first moment of every episode."""
+    """All moments of stage 1 and the first moment of every episode are such."""
     fits = torch.randn(2, 2, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
     loss = movement_contrast(fits, torch.tensor([[SAME, SAME], [0, SAME]]))
     loss.backward()

@@ -28,7 +28,7 @@ def story(seed=0, has_ends=True):
 
 
 def steps_of(data):
-    """As the objectives build them."""
+    """Steps in the form in which the objectives build them."""
     tensors = {name: torch.from_numpy(value) for name, value in data.items()}
     truncated = tensors["truncated"][..., None].expand(WORLDS, TIME, AGENTS)
     following = following_values(tensors["values"], tensors["last_values"], tensors["final_values"], truncated)

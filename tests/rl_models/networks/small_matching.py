@@ -27,7 +27,7 @@ def team(agents=1, seed=0, shares_network=True, **changes):
 
 
 def observations(agents=1, height=3, width=4, **changes):
-    """As of `small`, with three sentences in the longest document."""
+    """Observations of `small`, with three sentences in the longest document."""
     obs = small.observations(agents, height=height, width=width, **changes)
     table = obs["texts/document"]
     table[2:, 3], table[3:, 7] = SENTENCE_END, SENTENCE_END

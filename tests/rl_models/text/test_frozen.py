@@ -33,7 +33,7 @@ def without_a_network(monkeypatch, tmp_path):
 
 
 class TransportError(Exception):
-    """As what the hub speaks HTTP with has: no `OSError`."""
+    """Error like that of the hub's HTTP client, which is no `OSError`."""
 
 
 def slowly(folder, sentence, **padding):

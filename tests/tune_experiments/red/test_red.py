@@ -205,7 +205,7 @@ def test_scripted_executors_play_every_game_to_its_end():
 
 
 def decisions_of(gathers, builds):
-    """As many decisions of two kinds of command."""
+    """Decisions of two kinds of command, as many of each as given."""
     command = np.array([C_GATHER] * gathers + [C_BUILDING] * builds)[:, None]
     return Decisions({}, {CONTINUE: np.zeros_like(command), "command": command})
 

@@ -262,7 +262,7 @@ def test_stages_have_the_published_frames_and_learning_rates():
 
 
 def test_the_paper_presets_rows_fill_every_cell_of_table_2_once():
-    """As rows leave them: earlier stages under `after`, the full game under its room."""
+    """Results have the form that rows write: earlier stages under `after`, the full game under its room."""
 
     def line(row, world, value):
         return Result("x", "caption", row, world, "test", 0, "win_rate", value, value, value, 10, 7)

@@ -41,7 +41,7 @@ class Config:
 
 
 def uses(config, method, path):
-    """As an experiment would have it: a learning rate a method, and epochs only with PPO."""
+    """An experiment's rule: a learning rate for each method, and epochs only with PPO."""
     if path.endswith("learning_rate"):
         return path.startswith(method)
     return path != "epochs" or config.algorithm == "ppo"

@@ -75,29 +75,29 @@ class KitchenDomain:
         self.manual = f"{rules}\n{self.map}"
 
     def check(self, state: str) -> str:
-        """As `Domain.check`."""
+        """See `Domain.check`."""
         scene = self._scene(state)
         scene.check()
         return describe(self._ways.kitchen, {name: value[None] for name, value in scene.state.items()})
 
     def situation(self, state: str) -> str:
-        """As `Domain.situation`."""
+        """See `Domain.situation`."""
         return wording.situation(self._scene(state))
 
     def statuses(self, state: str) -> tuple[str, ...]:
-        """As `Domain.statuses`."""
+        """See `Domain.statuses`."""
         return wording.statuses(self._scene(state))
 
     def as_json(self, state: str, agent: int) -> Any:
-        """As `Domain.as_json`."""
+        """See `Domain.as_json`."""
         return self._scene(state).as_json(agent)
 
     def code(self, subgoal: str) -> str:
-        """As `Domain.code`."""
+        """See `Domain.code`."""
         return reward_code(self._ways, self._of_text[subgoal])
 
     def facts(self, state: str) -> frozenset[str]:
-        """As `Domain.facts`."""
+        """See `Domain.facts`."""
         scene = self._scene(state)
         about = {*scene.lying.values(), *scene.holds}
         has_room = [pot.has_room for pot in scene.pots]
@@ -105,14 +105,14 @@ class KitchenDomain:
         return frozenset(fact for fact, holds in zip(FACTS, tests, strict=True) if holds)
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
-        """As `Domain.diverse_states`: drawn from everything that can be the case."""
+        """See `Domain.diverse_states`: drawn from everything that can be the case."""
         numbers, found = random.Random(seed), dict[str, None]()
         while len(found) < count:
             found[_draw(self._ways, numbers)] = None
         return list(found)
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
-        """As `Domain.goal_list`: soup after soup, beginning with what this state is nearest to."""
+        """See `Domain.goal_list`: soup after soup, beginning with what this state is nearest to."""
         facts = self.facts(state)
         if "a soup is at hand" in facts:
             first = [SERVE]
@@ -124,7 +124,7 @@ class KitchenDomain:
         return tuple((first + whole * length)[:length])
 
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
-        """As `Domain.decompose`; sub-goals stand in the order of the valid ones, so they do not tell whose they are."""
+        """See `Domain.decompose`; sub-goals have the order of the valid ones, which does not tell whose they are."""
         scene = self._scene(state)
         ranked = choices(scene, self.kinds, goal)
         fresh = [chosen for chosen in ranked if tuple(sorted(one.text for one in chosen)) not in failed]
@@ -132,7 +132,7 @@ class KitchenDomain:
         return Decomposition(wording.thoughts(scene, name, texts), name, texts)
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
-        """As `Domain.allocate`."""
+        """See `Domain.allocate`."""
         scene, texts = self._scene(state), tuple(subgoals)
         found = sorted(assignments(scene, self._read(texts)), key=lambda one: one[1])
         fresh = [one for one in found if tuple(texts[place] for place in one[0]) not in failed]
@@ -140,7 +140,7 @@ class KitchenDomain:
         return Allocation(wording.thoughts_on_allocation(scene, texts, order, steps < FAR), order)
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """As `Domain.find_fault`: a chef must be able to begin with each sub-goal, and the one that has it must be."""
+        """See `Domain.find_fault`: some chef must be able to begin each sub-goal, and so must the chef that has it."""
         scene, kinds = self._scene(state), self._read(subgoals)
         for one in kinds:
             if all(cost(scene, chef, one) >= FAR for chef in range(len(self.agents))):

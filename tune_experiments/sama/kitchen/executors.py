@@ -56,7 +56,7 @@ class ScriptedExecutor:
         self._ways: ShortestWays | None = None
 
     def __call__(self, world: CommandedKitchen) -> Array:
-        """As `Executor`."""
+        """See `Executor`."""
         self._ways = self._ways or ShortestWays(world.kitchen)
         at, uniforms = world.state["agent_cells"], world.chance.policy_uniforms(NUM_UNIFORMS)
         targets = np.stack([[self._targets(world, b, n) for n in range(NUM_CHEFS)] for b in range(world.num_worlds)])

@@ -139,7 +139,7 @@ class FineTuning:
         self._algorithm.restore(tensors, progress)
 
     def train(self) -> dict[str, float]:
-        """As the algorithm's."""
+        """Train the algorithm, and log what fine-tuning has gathered."""
         counted = {"met_states": len(self._met), "played_env_steps": self._played}
         return self._inner.train() | {f"fine_tuning/{name}": float(number) for name, number in counted.items()}
 

@@ -82,7 +82,7 @@ class SamaExperiment(Experiment[SamaConfig]):
         return tables(results, self.caption)
 
     def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
-        """In every kitchen, SAMA against self-play."""
+        """SAMA against self-play, in every kitchen."""
         return [
             MainComparison(f"sama-{task}", f"selfplay-{task}", "soups", task, table=f"{self.caption}: {task}")
             for task in config.tasks

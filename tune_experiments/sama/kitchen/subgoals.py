@@ -122,7 +122,7 @@ def cost(scene: Scene, agent: int, one: Subgoal) -> int:
 
 
 def _bringing(scene: Scene, agent: int, one: Subgoal) -> int:
-    """From the chef over the origin to the target; the first half is spared where the thing is in hand."""
+    """Steps from the chef to the origin and on to the target; the first part is 0 if the thing is in hand."""
     here, steps, holds = scene.at[agent], 0, scene.holds[agent]
     is_full = one.target in scene.ways.pots and not scene.pot(one.target).has_room
     if is_full or holds not in ("nothing", one.thing):

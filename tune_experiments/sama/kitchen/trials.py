@@ -1,4 +1,4 @@
-"""From settings to a training run of one row in one kitchen.
+"""Training run of one row in one kitchen, built from settings.
 
 A method is a row and a kitchen, `sama-cramped_room`. What is asked of a planner before training is asked by the process
 that leads the trial, when it begins; worlds that are only looked at have pairs by rule.

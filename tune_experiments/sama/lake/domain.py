@@ -87,7 +87,7 @@ class LakeDomain:
         return None if found is None else (int(found[1]) - 1) * self.lake.side + int(found[2]) - 1
 
     def check(self, state: str) -> str:
-        """As `Domain.check`."""
+        """See `Domain.check`."""
         try:
             found = parse(self.lake, state)
         except ValueError as error:
@@ -95,17 +95,17 @@ class LakeDomain:
         return describe(self.lake, found["cells"][0], found["target"][0], int(found["episode_length"][0]))
 
     def situation(self, state: str) -> str:
-        """As `Domain.situation`."""
+        """See `Domain.situation`."""
         arrived = [agent for agent, target in zip(_AGENTS, self._read(state)[1], strict=True) if target]
         return f"{' and '.join(arrived) or 'Nobody'} {'are' if len(arrived) > 1 else 'is'} on a target."
 
     def statuses(self, state: str) -> tuple[str, ...]:
-        """As `Domain.statuses`."""
+        """See `Domain.statuses`."""
         cells, _ = self._read(state)
         return tuple(f"{agent} is at {self._places([cell])}" for agent, cell in zip(_AGENTS, cells, strict=True))
 
     def as_json(self, state: str, agent: int) -> Any:
-        """As `Domain.as_json`."""
+        """See `Domain.as_json`."""
         cells, targets = self._read(state)
         places = [
             {"row": cell // self.lake.side + 1, "column": cell % self.lake.side + 1, "on_target": target > 0}
@@ -114,7 +114,7 @@ class LakeDomain:
         return {"me": agent, "agents": places}
 
     def code(self, subgoal: str) -> str:
-        """As `Domain.code`."""
+        """See `Domain.code`."""
         cell = self.cell_of(subgoal)
         if cell is None:
             return "def reward(previous, current):\n    return 1\n"
@@ -126,12 +126,12 @@ class LakeDomain:
         )
 
     def facts(self, state: str) -> frozenset[str]:
-        """As `Domain.facts`."""
+        """See `Domain.facts`."""
         targets = self._read(state)[1]
         return frozenset(fact for fact, target in zip(_ON_TARGET, targets, strict=True) if target)
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
-        """As `Domain.diverse_states`: pairs of cells, of which the lake refuses those with an agent in a hole."""
+        """See `Domain.diverse_states`: pairs of cells, of which the lake refuses those with an agent in a hole."""
         numbers, found = random.Random(seed), dict[str, None]()
         while len(found) < count:
             cells = np.array([numbers.randrange(self.lake.side**2) for _ in _AGENTS])
@@ -142,11 +142,11 @@ class LakeDomain:
     # ------------------------------------------------------------------------------------------------- rules
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
-        """As `Domain.goal_list`: there is only one."""
+        """See `Domain.goal_list`: there is only one."""
         return (REACH,) * length
 
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
-        """As `Domain.decompose`."""
+        """See `Domain.decompose`."""
         cells, targets = self._read(state)
         walkers = [agent for agent in range(len(_AGENTS)) if not targets[agent]]
         thoughts, ranked = self._ranked(cells, targets, walkers, failed)
@@ -160,13 +160,13 @@ class LakeDomain:
         return Decomposition(thoughts, goal or REACH, first or (STAY,) * len(_AGENTS))
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
-        """As `Domain.allocate`: the least sum of ways."""
+        """See `Domain.allocate`: the least sum of ways."""
         orders = sorted(((0, 1), (1, 0)), key=lambda order: self._cost(state, subgoals, order))
         fresh = [order for order in orders if tuple(subgoals[place] for place in order) not in failed]
         return Allocation("Whoever is nearer goes.", (fresh or orders)[0])
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """As `Domain.find_fault`: who goes where, if the other way round is shorter; else where they go."""
+        """See `Domain.find_fault`: the allocation, if exchanging the targets is shorter; else the sub-goals."""
         other = self._cost(state, subgoals, tuple(order)[::-1])
         phase: Literal["allocation", "decomposition"] = (
             "allocation" if other < self._cost(state, subgoals, tuple(order)) else "decomposition"

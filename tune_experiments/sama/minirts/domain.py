@@ -96,19 +96,19 @@ class RtsDomain:
         self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))
 
     def check(self, state: str) -> str:
-        """As `Domain.check`."""
+        """See `Domain.check`."""
         return self._scene(state).text
 
     def situation(self, state: str) -> str:
-        """As `Domain.situation`."""
+        """See `Domain.situation`."""
         return wording.situation(self._scene(state))
 
     def statuses(self, state: str) -> tuple[str, ...]:
-        """As `Domain.statuses`."""
+        """See `Domain.statuses`."""
         return wording.statuses(self._scene(state))
 
     def as_json(self, state: str, agent: int) -> Any:
-        """As `Domain.as_json`; `me` is the agent that a reward is for."""
+        """See `Domain.as_json`; `me` is the agent that a reward is for."""
         scene = self._scene(state)
         hand = scene.hands[agent]
         numbers = {"idle": hand.idle_peasants, "gathering": hand.gathering, "attacking": hand.attacking}
@@ -122,11 +122,11 @@ class RtsDomain:
         }
 
     def code(self, subgoal: str) -> str:
-        """As `Domain.code`."""
+        """See `Domain.code`."""
         return reward_code(OF_TEXT[subgoal])
 
     def facts(self, state: str) -> frozenset[str]:
-        """As `Domain.facts`."""
+        """See `Domain.facts`."""
         scene = self._scene(state)
         own, kinds = scene.own, wanted(scene)
         tests = {
@@ -138,14 +138,14 @@ class RtsDomain:
         return frozenset(fact for fact, holds in tests.items() if holds)
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
-        """As `Domain.diverse_states`: drawn from what teams may have and see."""
+        """See `Domain.diverse_states`: drawn from what teams may have and see."""
         numbers, found = random.Random(seed), dict[str, None]()
         while len(found) < count:
             found[_draw(len(self.agents), numbers)] = None
         return list(found)
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
-        """As `Domain.goal_list`: one army after another, beginning with what this state is nearest to."""
+        """See `Domain.goal_list`: one army after another, beginning with what this state is nearest to."""
         facts = self.facts(state)
         first = [EARN] * (MONEY not in facts) + [SCOUT] * (KNOWN not in facts) + [EQUIP] * (EQUIPPED not in facts)
         whole = [*[TRAIN] * ENOUGH_TO_ATTACK, FIGHT, FIGHT]
@@ -153,7 +153,7 @@ class RtsDomain:
         return tuple((start + first + whole * length)[:length])
 
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
-        """As `Domain.decompose`; sub-goals stand in the order of the valid ones, so they do not tell whose they are."""
+        """See `Domain.decompose`; sub-goals have the order of the valid ones, which does not tell whose they are."""
         scene, first, fresh = self._scene(state), None, None
         for chosen in choices(scene, goal):
             first = first or chosen
@@ -167,7 +167,7 @@ class RtsDomain:
         return Decomposition(wording.thoughts(scene, goal or leading, texts, wanted(scene)), goal or leading, texts)
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
-        """As `Domain.allocate`."""
+        """See `Domain.allocate`."""
         scene, texts = self._scene(state), tuple(subgoals)
         found = sorted(assignments(scene, _read(texts)), key=lambda one: one[1])
         fresh = [one for one in found if tuple(texts[place] for place in one[0]) not in failed]
@@ -175,7 +175,7 @@ class RtsDomain:
         return Allocation(wording.thoughts_on_allocation(scene, texts, order, price < FAR), order)
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """As `Domain.find_fault`: an agent must be able to begin each sub-goal, and the one that has it must be."""
+        """See `Domain.find_fault`: some agent must be able to begin each sub-goal, and so must the one that has it."""
         scene, kinds = self._scene(state), _read(subgoals)
         for one in kinds:
             if all(cost(scene, agent, one) >= FAR for agent in range(len(self.agents))):

@@ -1,4 +1,4 @@
-"""From settings to teams under planners, and to their tests.
+"""Teams under planners, built from settings, and their tests.
 
 Nothing is trained. A row is a team; its tests differ by who plans, what the planner sees, how often it reflects, and
 how many commands are replaced. All tests of a seed play the same games. This file must not know how results are shown.
