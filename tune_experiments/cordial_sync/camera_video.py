@@ -1,4 +1,4 @@
-"""An episode for the eye and the ear: the map, what each agent sees, and what it says (A Cordial Sync, appendix A.5).
+"""Video of an episode with camera frames, message weights and sound (A Cordial Sync, appendix A.5).
 
 Beside the map stands the frame of each agent's camera with a bar for the weight of its talk and its reply. The sound
 has a tone of each: higher for a larger weight, the first agent on the left and the second on the right.
