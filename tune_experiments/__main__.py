@@ -68,7 +68,8 @@ class Acting(Opened):
     """A trained team that acts."""
 
     device: DeviceChoice = "auto"
-    """Where its networks run: auto, on a GPU if there is one; cpu, on no GPU; or cuda, on a GPU or not at all."""
+    """Device of the team's networks: auto, a GPU if there is one; cpu, no GPU; or cuda, a GPU, and an error without
+    one."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Play(Acting):
     seed: int = SEED
     """Seed of the episode that is played."""
     decentralised: bool = False
-    """Whether one process plays each agent, and they exchange nothing but messages: the same episode."""
+    """Whether each agent runs in a process of its own and exchanges only messages; the episode is the same."""
     human: str = ""
     """Name of an agent that a person plays in the browser, such as agent_0; the team plays the others."""
     port: int = 0
@@ -105,7 +106,8 @@ class Show(Acting):
     episodes: int = 3
     """Number of starts, at least 1 and at most 64."""
     out: Path | None = None
-    """File of the page, which replaces an older page; by default episodes.html in the run folder or the present one."""
+    """File of the page, which replaces an older page; by default episodes.html in the run folder, or in the current
+    folder."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Render(Acting):
     seed: int = SEED
     """Seed of the sixteen episodes to choose from, or of the match."""
     out: Path | None = None
-    """File of the new GIF; by default it lies beside the checkpoints, and a match in the present folder."""
+    """File of the new GIF; by default beside the checkpoints, and for a match in the current folder."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class Pack:
     name: tyro.conf.Positional[str]
     """Name of the new team: letters, digits and underscores."""
     given: str
-    """Sentence that says what the team was given beside observations and rewards."""
+    """Sentence on what the team was given in addition to observations and rewards."""
     out: Path = PRETRAINED
     """Folder that the new team's folder goes into."""
 
@@ -161,7 +163,7 @@ class Table:
     """Document whose tables between `<!-- table: NAME -->` and `<!-- end -->` are made again from results/NAME.jsonl.gz
     beside it."""
     check: bool = False
-    """Whether the document is only compared, and an error says that a table in it is stale."""
+    """Whether the document is only compared; a stale table is then an error, and nothing is written."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if the run folder names them."""
 

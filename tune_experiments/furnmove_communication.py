@@ -100,9 +100,9 @@ class CommunicationConfig:
     training: Config = dataclasses.field(
         default_factory=lambda: dataclasses.replace(VISUAL.presets["laptop"], methods=("sync_13_cordial",))
     )
-    """How the team is trained, and how it is tested; of these a team that is given brings its own."""
+    """Settings of the team's training and test; a team that `--team` names keeps its own settings."""
     bootstrap_draws: PositiveInt = 1_000
-    """Number of times that the bootstrap draws episodes again."""
+    """Number of bootstrap draws of whole episodes, at least 1."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have, and methods whose agents say nothing."""

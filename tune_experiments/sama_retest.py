@@ -52,16 +52,17 @@ class Retest:
     ablations: bool = False
     """Whether teams are tested under every condition of sama_ablations.py."""
     planner: Literal["as_trained", "offline", "noisy", "openai", "replay"] = "as_trained"
-    """Who plans in the test: as_trained, the planner of the run; offline, rules; noisy, rules that err on purpose;
-    openai, an endpoint; replay, the record of one."""
+    """Planner of the test: as_trained, the planner of the run; offline, rules; noisy, rules with errors on purpose;
+    openai, a language model behind an endpoint; replay, the record of a language model."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners openai and replay."""
     episodes: int = 0
     """Number of episodes of each test; 0: as many as in the run."""
     out: Path | None = None
-    """Folder of the results; by default the run's name with `_retest` behind it."""
+    """Folder of the results; by default the run's folder with `_retest` added to its name."""
     save: Path | None = None
-    """File NAME.jsonl.gz that keeps the results for a document, with the commands of training and of this test."""
+    """File NAME.jsonl.gz in which the results are saved for a document, with the commands of the training and of this
+    test."""
 
     @property
     def changes(self) -> dict[str, Any]:

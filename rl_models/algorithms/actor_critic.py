@@ -56,7 +56,7 @@ class ActorCriticConfig:
     """
 
     joint_ratio: bool = field(default=True, metadata={"renamed_from": "is_joint"})
-    """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
+    """Whether the loss has one probability ratio for the whole team; if not, each agent has a ratio of its own."""
     gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1."""
     value_coef: NonNegativeFloat = 0.25
@@ -64,7 +64,8 @@ class ActorCriticConfig:
     value_loss_at: ValueLossAt = field(default="all", metadata={"renamed_from": "regressed"})
     """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
     gradient_accumulation_steps: PositiveInt = 1
-    """Number of parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
+    """Number of parts of a minibatch, at least 1, whose gradients are summed before a step; memory holds one part at a
+    time."""
 
 
 @dataclass(frozen=True, kw_only=True)

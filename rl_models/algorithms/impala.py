@@ -23,7 +23,8 @@ class ImpalaConfig(ActorCriticConfig):
     """Constants of IMPALA."""
 
     loss_reduction: LossReduction = "mean"
-    """How losses are reduced (IMPALA): mean; sum_steps, over the steps of a fragment; or sum, over worlds too."""
+    """How losses are reduced (IMPALA): mean; sum_steps, summed over the steps of a fragment; or sum, summed over worlds
+    too."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,19 +38,19 @@ class PpoConfig(ActorCriticConfig):
     gae_lambda: UnitInterval = 0.95
     """Lambda of generalised advantage estimation, from 0 to 1 (PPO)."""
     clip_range: PositiveFloat = 0.2
-    """How far a probability ratio may move from 1 before it is clipped, above 0 (PPO)."""
+    """Distance from 1 at which a probability ratio is clipped, above 0 (PPO)."""
     num_epochs: PositiveInt = 2
     """Number of passes over each batch (PPO)."""
     num_minibatches: PositiveInt = 4
     """Number of minibatches, and so of optimiser steps, in a pass (PPO)."""
     decision_minibatches: bool = field(default=False, metadata={"renamed_from": "by_decisions"})
-    """Whether minibatches are of steps at which an agent decides, instead of whole fragments (PPO)."""
+    """Whether minibatches hold single steps at which an agent decides, instead of whole fragments (PPO)."""
     target_kl: NonNegativeFloat = 0.0
     """Mean approximate KL divergence at which an update ends, at least 0; 0 sets no limit (PPO)."""
     normalize_advantages: bool = True
     """Whether advantages are standardised over the batch (PPO)."""
     value_clip_range: NonNegativeFloat = 0.0
-    """How far a value may move in an update before its error stops falling, at least 0; 0 sets no limit (PPO)."""
+    """Distance from the old value at which the value error is clipped, at least 0; 0 sets no limit (PPO)."""
 
 
 @dataclass(frozen=True, kw_only=True)

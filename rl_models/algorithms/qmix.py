@@ -39,7 +39,7 @@ class QmixConfig:
     update_target_every_updates: int = 200
     """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
     td_lambda: UnitInterval = field(default=0.0, metadata={"came_later": True})
-    """Share of the next step's target in a target, from 0 (one step ahead, as in QMIX's paper) to 1."""
+    """Lambda of the lambda-returns in the targets, from 0 (one-step targets, as in QMIX's paper) to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,11 +33,11 @@ class DistillationSettings:
     batch_size: PositiveInt = 16
     """Number of pairs in a minibatch."""
     learning_rate: PositiveFloat = 2e-3
-    """Learning rate for small models, above 0; billions of parameters want a tenth of it."""
+    """Learning rate, above 0; models with billions of parameters need about a tenth of the default."""
     max_grad_norm: float = 1.0
     """Largest norm of all gradients together, above 0."""
     held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
-    """Share of the prompts, from 0 to 0.9, that are never learned from."""
+    """Share of the prompts, from 0 to 0.9, that are held out for the test of the message adapter."""
     seed: int = 0
     """Seed of the order in which pairs are learned."""
 

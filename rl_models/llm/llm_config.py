@@ -68,7 +68,7 @@ class LanguageModelSettings:
     """Number type of the base model: float32, bfloat16, or auto, which is bfloat16 where it runs on a GPU, else
     float32."""
     gradient_checkpointing: bool = False
-    """Whether layers are computed anew in the backward pass: less memory, a third more time."""
+    """Whether the backward pass computes layers again; it needs less memory and a third more time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +76,9 @@ class MessageSettings:
     """How agents write to each other."""
 
     heard: Literal["messages", "silence", "shuffled"] = "messages"
-    """What the other agents read: messages, what was written; silence, nothing, and no agent writes; or shuffled, what
-    was written in the previous one of the worlds that are played together. A single world then has empty
-    messages."""
+    """Messages that the other agents read: messages, those that were written; silence, none, and no agent writes; or
+    shuffled, those that were written in the previous one of the worlds that are played together. A single world then
+    has empty messages."""
     max_words: PositiveInt = 10
     """Largest number of words in a message."""
     max_tokens: PositiveInt = 24
@@ -96,13 +96,14 @@ class LanguageTeamSettings:
     messages: MessageSettings = field(default_factory=MessageSettings)
     """How messages are written, and what reaches the others."""
     normalisation: Normalisation = "sum"
-    """What an action's log-probability is divided by: sum, nothing, as in Verco's eq. 3; token, its number of tokens;
-    word, its number of words, as its base method runs."""
+    """Divisor of an action's log-probability: sum, none, as in Verco's eq. 3; token, its number of tokens; word, its
+    number of words, as in Verco's base method."""
     critic_base: Literal["action", "frozen"] = "action"
-    """Whose state the critic reads: action, that of the action adapter's pass; frozen, that of the bare model."""
+    """Hidden state that the critic reads: action, that of the action adapter's pass; frozen, that of the base model
+    without an adapter."""
     value_hidden_sizes: tuple[PositiveInt, ...] = (1024, 512)
     """Widths of the hidden layers of the value head."""
     adapters: str = ""
     """Folder with adapters to begin from, in peft's format (`message/`, `action/`); empty: new ones."""
     situation: tuple[str, ...] = ("situation",)
-    """Observation keys of the codes that the narrator puts into words; several are joined."""
+    """Observation keys of the codes from which the narrator writes texts; several are joined."""

@@ -49,10 +49,10 @@ class EmmaConfig:
     hidden_size: PositiveInt = 128
     """Width of both hidden layers of policy and value."""
     averages_sentences: bool = False
-    """Whether what is read is divided by the number of sentences, as the released code does; activations then
+    """Whether the text features are divided by the number of sentences, as in the released code; activations then
     differ in scale between stages."""
     shares_hidden: bool = False
-    """Whether policy and value have the same second hidden layer, as in the released code."""
+    """Whether policy and value share the second hidden layer, as in the released code."""
 
 
 RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)

@@ -79,17 +79,17 @@ class MatchingOptions:
     sharpness: PositiveFloat = 4.0
     """Sharpness of the attention to mentions at the start, above 0; it is learned."""
     sees_names: bool = False
-    """Whether nodes hold the vectors of their names, which say nothing of names that training never showed."""
+    """Whether nodes hold the vectors of their names, which are untrained for names that training never showed."""
     unit_words: bool = field(default=True, metadata={"absent_means": False})
     """Whether vectors of words have length 1, so that a word that training never showed matches itself as well as a
     known one does."""
     learns_words: bool = True
     """Whether the vectors of words are learned; if not, they stay random."""
     has_two_tables: bool = False
-    """Whether documents have a table of words of their own, which takes the comparison of names with words out."""
+    """Whether documents have their own table of word vectors, an ablation: names are then not comparable with words."""
     reads: Reads = "pairs"
-    """What nodes learn from the document: pairs, how mentions of two nodes stand to each other, or vector, the words
-    around their own mention, which takes the comparison of these words out."""
+    """Features that nodes get from the document: pairs, comparisons of the words around one node's mention with the
+    other node; or vector, the words around the own mention, an ablation without these comparisons."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class TextReaderConfig:
     word_features: PositiveInt = 32
     """Width of a word's vector."""
     features: PositiveInt = 64
-    """Width of what is read."""
+    """Width of the text features."""
     window: PositiveInt = 3
     """Number of words to either side of a word that are read with it (matching)."""
     sharpness: PositiveFloat = 2.0

@@ -213,9 +213,9 @@ class SilgConfig:
     channels: tuple[PositiveInt, ...] = CHANNELS
     """Number of channels of each layer over the grid."""
     features: PositiveInt = 400
-    """Width of what the heads see."""
+    """Width of the features that the heads receive."""
     activation: Activation = "tanh"
-    """Activation of what the heads see: tanh or relu."""
+    """Activation function of the features that the heads receive: tanh or relu."""
 
     def build(self, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
         """Build the network over an embedding of words, for worlds of these sizes."""

@@ -124,9 +124,9 @@ class VisualConfig:
     message_features: PositiveInt = 16
     """Width of a message between agents."""
     communicates: bool = True
-    """Whether agents hear the others; without it they hear themselves in their place."""
+    """Whether agents hear the others; otherwise each agent receives its own message instead."""
     team_features: PositiveInt = 512
-    """Width of what the central network keeps of all agents' frames; no other network has it."""
+    """Width of the central network's features of all agents' frames; other networks do not use it."""
 
     @property
     def after_encoder(self) -> TboneConfig:

@@ -26,22 +26,24 @@ class Workers:
     runners: NonNegativeInt = 0
     """Number of env runner processes; 0: the trial's own process samples."""
     worlds_per_runner: PositiveInt = 64
-    """Number of worlds that one runner steps at once."""
+    """Number of worlds that one runner steps at once, at least 1."""
     world_groups: PositiveInt = field(default=1, metadata={"came_later": True})
-    """Number of groups of a runner's worlds that take turns: while a GPU acts for one group, the CPU steps the worlds
-    of the others; 1: all worlds are stepped at once."""
+    """Number of groups, at least 1, into which a runner's worlds are split: while the GPU computes the actions of one
+    group, the CPU steps the others; 1: all worlds are stepped at once."""
     fragment_length: PositiveInt = 20
-    """Number of env steps in a fragment, T."""
+    """Number of env steps in a fragment (T), at least 1."""
     learners: NonNegativeInt = 0
-    """Number of learner processes; 0: the trial's own process learns. A loss that contrasts the texts of a batch (the
-    grounding losses and the mention contrast) contrasts those of each learner on its own, so several learners make
-    another update than one."""
+    """Number of learner processes; 0: the trial's own process learns. Contrastive losses (the grounding losses and the
+    mention contrast) compare the texts of one learner's share only, so several learners make another update than
+    one."""
     aggregators: NonNegativeInt = field(default=0, metadata={"came_later": True})
-    """Number of processes of each learner that join fragments into its batches (IMPALA); 0: it does so itself."""
+    """Number of processes per learner that join fragments into its batches (IMPALA); 0: the learner joins them
+    itself."""
     gpus_per_learner: NonNegativeFloat = 0.0
-    """Number of GPUs of a learner, also of the trial's own process where that learns; 0: what `--device` finds."""
+    """Number of GPUs per learner, also for the trial's own process if it learns, at least 0; 0: what `--device`
+    finds."""
     gpus_per_runner: NonNegativeFloat = field(default=0.0, metadata={"came_later": True})
-    """Number of GPUs of an env runner process, which then acts on it; 0: it acts on the CPU."""
+    """Number of GPUs per env runner process, at least 0; 0: the runner acts on the CPU."""
 
     @property
     def worlds(self) -> int:

@@ -26,7 +26,7 @@ class TextEncoderConfig:
     word_features: PositiveInt = 64
     """Width of a learned word vector."""
     padded_to: NonNegativeInt = 0
-    """Number of tokens to which a frozen encoder pads every sentence, where padding is read like words, as in EMMA's
+    """Number of tokens to which a frozen encoder pads every sentence; it reads the padding like words, as in EMMA's
     released code (36 tokens). 0: no padding."""
     folder: str = ""
     """Folder of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""

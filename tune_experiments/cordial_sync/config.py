@@ -45,17 +45,16 @@ class CordialSettings:
     """CORDIAL's weight beta over training, in methods with CORDIAL."""
 
     form: CordialForm = "code"
-    """Form of the loss: `code`, navigation and joint actions count half each; `paper`, every coordinated joint action
-    counts alike."""
+    """Form of the loss: `code`, navigation and joint actions have half of the weight each; `paper`, all coordinated
+    joint actions have equal weight."""
     start: NonNegativeFloat = 1.0
     """Weight beta at the start, at least 0."""
     floor: NonNegativeFloat = 0.02
     """Weight beta after its decline, at least 0."""
     decline: UnitInterval = 0.3
-    """Share of the budget, from 0 to 1, after which beta has reached its floor."""
+    """Share of the budget, from 0 to 1, after which beta is at its floor."""
     decline_episodes: NonNegativeInt = 0
-    """Number of finished training episodes after which beta has reached its floor, as the paper counts; 0: use the
-    share."""
+    """Number of finished training episodes after which beta is at its floor, as in the paper; 0: use `decline`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,7 @@ class Config(TrainingConfig):
     bootstrap_at_limit: bool = True
     """Whether returns bootstrap at the time limit; the authors' code does not."""
     observation: Literal["view", "frame"] = field(default="view", metadata={"came_later": True})
-    """What an agent sees: view, a crop of the map; frame, the picture of its camera. The rules are the same."""
+    """Observation of an agent: view, a crop of the map; frame, the image of its camera. The rules are the same."""
     frame_pixels: Literal[42, 84] = field(default=42, metadata={"came_later": True})
     """Side of the agents' camera frames in pixels: 42 or 84, the paper's."""
     network: TboneConfig = field(default_factory=lambda: TboneConfig(channels=(16, 32, 64, 128), hidden_size=128))
@@ -99,11 +98,12 @@ class Config(TrainingConfig):
     valid_starts_per_room: PositiveInt = 20
     """Number of fixed starts in each validation room."""
     test_rooms: tuple[str, ...] = ("test",)
-    """Rooms where the table's numbers come from; never trained or selected on."""
+    """Rooms in which the test episodes are played; nothing is trained or chosen in them."""
     test_starts_per_room: PositiveInt = 200
     """Number of fixed starts in each test room, the same for every method and seed."""
     test_starts: str = ""
-    """A file of starts (docs/start_format.md) to test from, in its own rooms, instead of generated starts."""
+    """File of start positions (docs/start_format.md) for the test, in the rooms that it names; empty: generated
+    starts."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -46,7 +46,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     valid_rooms: str = "valid"
     """Rooms of validation, named as those of training."""
     test_rooms: str = "test"
-    """Rooms where the table's numbers come from, named as those of training."""
+    """Rooms in which the test episodes are played, named as those of training."""
     max_episode_steps: PositiveInt = 100
     """Number of env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
@@ -54,13 +54,13 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     frame_pixels: Literal[42, 84] = 42
     """Side of the agents' camera frames in pixels: 42 or 84, the paper's."""
     min_separation_cells: NonNegativeInt = field(default=8, metadata={"came_later": True})
-    """Least Manhattan distance of the agents at a pickup, in cells of 0.25 m; 0: they may stand anywhere."""
+    """Smallest Manhattan distance of the agents at a pickup, in cells of 0.25 m, at least 0; 0: any distance."""
     agents_visible: bool = False
     """Whether agents see each other in their frames, which the paper calls implicit communication."""
     heading_ring: bool = True
-    """Whether the expert turns between north and west in one step; the authors' needs three."""
+    """Whether the expert turns between north and west in one step; the authors' expert needs three."""
     components: PositiveInt = 2
-    """Number of mixture components of the method sync."""
+    """Number of mixture components of the method sync, at least 1."""
     network: VisualConfig = field(
         default_factory=lambda: VisualConfig(
             channels=(16, 16, 32, 32), hidden_size=128, message_features=8, team_features=128
@@ -78,8 +78,8 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     warm_start: ExpertWarmStart = ExpertWarmStart()
     """Imitation of the expert before reinforcement learning."""
     imitation_after_warm_start: bool = True
-    """Whether the imitation loss stays on after the warm start, as in the authors' code; the paper says that
-    reinforcement takes over."""
+    """Whether the imitation loss stays on after the warm start, as in the authors' code; in the paper's text it
+    ends."""
     imitation_coef: NonNegativeFloat = 1.0
     """Weight of the imitation loss, at least 0."""
     cordial_coef: NonNegativeFloat = 0.0

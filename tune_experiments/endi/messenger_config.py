@@ -54,8 +54,7 @@ class EndiMessengerConfig(
     )
     """Widths of the row `silg`."""
     weights: Literal["validated", "last"] = "validated"
-    """Weights that are handed to the next stage and tested: validated, those that won most validation games, or
-    last."""
+    """Weights that go to the next stage and to the test: validated, those that won most validation games, or last."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -34,7 +34,7 @@ class QmixSettings(QmixLearnerConfig):
     """How `qmix` learns, and its widths; EnDi gives none, and where QMIX's paper has another constant it is named."""
 
     sees_goal: bool = True
-    """Whether observations contain the target as a symbol; no network reads the document."""
+    """Whether observations contain the goal's team as a symbol; the network reads no document."""
     word_features: PositiveInt = 16
     """Width of a symbol's embedding."""
     cell_features: tuple[PositiveInt, PositiveInt] = (32, 64)
@@ -52,7 +52,7 @@ class QmixSettings(QmixLearnerConfig):
     batch_size: PositiveInt = 16
     """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
     train_every_env_steps: PositiveInt = 16
-    """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
+    """Number of env steps that are played for each minibatch; QMIX's paper plays one episode."""
     update_target_every_updates: PositiveInt = 100
     """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
 
@@ -93,8 +93,8 @@ class TeamTask(RtfmTask):
     max_episode_steps: PositiveInt = 40
     """Number of env steps until the game is lost; the paper has 1000."""
     team_loss: Annotated[float, Field(ge=-1, le=0)] | None = -1.0
-    """Reward of agents that did not cause a loss, from -1 to 0; None: the step's, as in the paper, so that fleeing pays
-    at first."""
+    """Reward, from -1 to 0, of the agents that did not cause a loss; None: the reward of an ordinary step, as in the
+    paper, with which fleeing pays at first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,18 +118,19 @@ class EndiRtfmConfig(
     methods: tuple[RowName, ...] = PAPER_ROWS
     """Rows of the table, each a method that is trained."""
     stages: tuple[int, ...] = (1,)
-    """Numbers of the stages S1 to S5 that the same team plays one after another: 1 2 3 4 5 for all."""
+    """Numbers of the stages S1 to S5, from 1 to 5, that the same team plays one after another: 1 2 3 4 5 for all."""
     task: TeamTask = field(default_factory=TeamTask)
-    """The room and its agents; what happens in it is the stage's."""
+    """Room and number of agents; each stage sets the other rules of the game."""
     network: NetworkSettings = field(
         default_factory=lambda: NetworkSettings(first_summary="max_of_linear", activation="relu")
     )
-    """Widths of all rows; looks and features as in the paper's text, with which txt2pi reads sooner."""
+    """Widths of all networks; the first look and the features are those of the paper's text, with which txt2pi learns
+    to read sooner."""
     goal_channels: tuple[PositiveInt, ...] = (8, 4)
     """Number of channels of the layers that ground the goal, in rows that divide; the paper has 16 4."""
     divided_features: NonNegativeInt = 64
-    """Width of what the heads see in rows that divide; 0: the pooled grid, as in the paper, where it has 64
-    channels."""
+    """Width of the features that the heads receive in rows that divide; 0: the pooled grid, as in the paper, which has
+    64 channels."""
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(joint_ratio=False, entropy_coef=0.015, num_minibatches=16)
     )
@@ -141,8 +142,8 @@ class EndiRtfmConfig(
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the row `qmix` learns, and its widths."""
     annealing_env_steps: NonNegativeInt = 0
-    """Number of env steps after which a stage's learning rate would be 0, however few are played; 0: the learner's
-    share says."""
+    """Number of env steps in which a stage's learning rate falls linearly towards 0; a shorter stage ends before that;
+    0: it falls to the learner's `final_learning_rate_share`."""
     test_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (10,)
     """Sides in cells of the larger rooms in which unseen assignments are tested, too."""
 

@@ -54,23 +54,23 @@ class RunOptions:
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     seeds: tuple[int, ...] = (0,)
-    """Seeds of the runs of training, at least 0: one run of each method for each seed."""
+    """Seeds of the trials, at least 0: one trial for each method and seed."""
     device: DeviceChoice = "auto"
-    """Where networks act, learn and are tested: auto, on a GPU if there is one; cpu, on no GPU; or cuda, on a GPU or
-    not at all."""
+    """Device of all networks: auto, a GPU if there is one; cpu, no GPU; or cuda, a GPU, and an error without one."""
     max_concurrent_trials: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Largest number of trials that train at the same time, at least 1 (None: as many as the CPUs and GPUs of the
     cluster can hold)."""
     search: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """Try N settings of the search space with each method and rank them by validation (None: no search)."""
+    """Number N of settings of the search space, at least 1, that are tried with each method and ranked by validation
+    (None: no search)."""
     search_by: Literal["random", "grid", "asha", "pbt"] = "random"
-    """How settings are chosen: random, N settings to their end; grid, all combinations; asha, the best third of N goes
-    on; pbt, bad trials copy good ones."""
+    """How settings are chosen: random, N drawn settings, each trained to its end; grid, all combinations; asha, only
+    the best third of N continues at each rung; pbt, bad trials copy good ones."""
     search_over: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PATH=KIND:VALUES")] = ()
     """Fields that vary, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or
     PATH=grid:a,b,c."""
     search_objective: Annotated[str | None, tyro.conf.arg(metavar="KEY")] = None
-    """Key of the trials' log that should be large, such as valid/success (None: what the experiment says)."""
+    """Key of the trials' log that the search maximises, such as valid/success (None: the experiment's own key)."""
     search_seed: int = 0
     """Seed of the settings that a search draws, at least 0."""
 

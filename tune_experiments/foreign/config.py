@@ -69,7 +69,7 @@ class LanguageSettings:
     team: LanguageTeamSettings = _SMALL_TEAM
     """The team's language model, adapters and critic; the fields of messages and of the situation have no effect."""
     learning_rate: PositiveFloat = 5e-3
-    """Learning rate of adapter and critic at the start, above 0; a large model wants about 0.0005."""
+    """Learning rate of adapter and critic at the start, above 0; a large model needs about 0.0005."""
     corpus_worlds: PositiveInt = 8
     """Number of games of random play whose texts the small default model reads."""
     corpus_env_steps: PositiveInt = 24
@@ -91,13 +91,14 @@ class Config(
     env_arguments: str = "{}"
     """Keyword arguments of the environment as a JSON object, such as '{"max_cycles": 50}'."""
     agents_leave: bool = False
-    """Whether agents can leave before an episode ends; a method for such games cannot be qmix."""
+    """Whether agents can leave before an episode ends; qmix refuses such games."""
     max_episode_steps: NonNegativeInt = 0
     """Number of env steps until an episode is truncated; 0 takes what the environment declares."""
     max_words: PositiveInt = 64
     """Largest number of words (or of an encoder's tokens) of a text, or of one of its sentences."""
     max_sentences: PositiveInt = 1
-    """Largest number of sentences of a text; 1 reads it as one row of words, and emma wants one row a sentence."""
+    """Largest number of sentences of a text, at least 1; 1 reads the text as one row of words; emma needs one row per
+    sentence."""
     env_processes: NonNegativeInt = 0
     """Number of processes in which a trial's environments are stepped; 0 steps them in the env runner's process."""
     methods: tuple[MethodName, ...] = ("ippo", "mappo", "sync_4", "commnet", "tbone", "qmix")

@@ -42,7 +42,7 @@ class MessengerLearnerConfig(LearnerConfig):
     """How all rows learn. A triple holds one number for each of MESSENGER's stages."""
 
     final_learning_rate_share: UnitInterval = 0.05
-    """Share of the learning rate, from 0 to 1, to which it falls in a stage's budget; the release has 1."""
+    """Share of the learning rate, from 0 to 1, that is left at the end of a stage's budget; the release has 1."""
     optimiser_epsilon: PositiveFloat = 1e-8
     """Constant above 0 that the optimiser adds to its denominators."""
     gamma: _ByStage = (0.8, 0.99, 0.99)  # type: ignore[assignment]  # `at_stage` gives one number
@@ -50,7 +50,7 @@ class MessengerLearnerConfig(LearnerConfig):
     num_epochs: int = 3
     """Number of passes over each batch (PPO); the release has 4."""
     num_minibatches: tuple[int, int, int] = (4, 4, 4)  # type: ignore[assignment]
-    """Number of minibatches in a pass, by stage (PPO); the release has 1, of 64 samples."""
+    """Numbers of minibatches in a pass, by stage (PPO); the release has 1 of 64 samples."""
     entropy_coef: _ByStage = (0.2, 0.02, 0.03)  # type: ignore[assignment]
     """Weights of the entropy bonus at the start of a stage, by stage; the release has 0.01. With a smaller
     weight in stage 1 the policy memorises the training entities and does worse in unseen games."""
@@ -82,7 +82,7 @@ class MessengerRunConfig(
     num_agents: ClassVar[int] = 1
 
     stages: tuple[int, ...] = (1,)
-    """Numbers of MESSENGER's stages that the same team plays one after another: 1 2 3 for all."""
+    """Numbers of MESSENGER's stages, from 1 to 3, that the same team plays one after another: 1 2 3 for all."""
     texts: str = "own"
     """Sentences of the world: `own`; a folder with a corpus; or `published`, the one in the folder that
     MESSENGER_TEXT_DIR names."""

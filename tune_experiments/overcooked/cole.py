@@ -43,13 +43,13 @@ class ColeSettings:
     generations: PositiveInt = 12
     """Number of generations that the budget is divided into; the learner may join the population after each."""
     initial_generations: PositiveInt = 2
-    """Number of generations after which the learner joins whatever it achieves with the others."""
+    """Number of first generations after which the learner always joins the population."""
     population_size: PositiveInt = 5
     """Number of members, at most 10, that the population keeps; SAMA has five, and the oldest leaves."""
     self_share: UnitInterval = 0.25
     """Share of episodes, from 0 to 1, in which the learner cooks with itself; the release has 1 of 4."""
     visit_weight: NonNegativeFloat = 1.0
-    """Weight of the bonus for partners that a world has seldom met, at least 0; the release has 1."""
+    """Weight of the bonus for partners that a world has rarely met, at least 0; the release has 1."""
     payoff_episodes: PositiveInt = 10
     """Number of episodes, not counted as training, behind each entry of the payoffs; the release has 3."""
 

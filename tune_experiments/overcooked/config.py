@@ -67,7 +67,7 @@ class OvercookedConfig(
     """Name of the kitchen: cramped_room, asymmetric_advantages, coordination_ring, forced_coordination or
     counter_circuit_o_1order."""
     population: str = ""
-    """Run folder of this experiment whose row `selfplay` gives row `fcp` its partners."""
+    """Run folder of this experiment; the teams of its row `selfplay` are the partners of row `fcp`."""
     network: GridCnnConfig = field(
         default_factory=lambda: GridCnnConfig(channels=(16, 16, 16), first_kernel=3, hidden_sizes=(64, 64))
     )

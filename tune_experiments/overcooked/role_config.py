@@ -26,8 +26,8 @@ class RoleSettings(QmixLearnerConfig):
     """How the rows of Q-learning learn, chosen by validation of QMIX in cramped_room."""
 
     worlds_per_runner: NonNegativeInt = field(default=8, metadata={"absent_means": 0})
-    """Number of worlds that one runner steps at once in these rows, in place of `--workers.worlds-per-runner`; 0: as
-    many as that says. The releases have 1 or 8."""
+    """Number of worlds that one runner steps at once in these rows; 0: the value of `--workers.worlds-per-runner`. The
+    releases have 1 or 8."""
     gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1; the releases have 0.99."""
     learning_rate: PositiveFloat = 1e-3
@@ -40,17 +40,18 @@ class RoleSettings(QmixLearnerConfig):
     batch_size: PositiveInt = 16
     """Number of fragments in a minibatch; the releases have 32 episodes."""
     train_every_env_steps: PositiveInt = 50
-    """Number of env steps that are played for each minibatch; the releases play an episode or eight."""
+    """Number of env steps that are played for each minibatch; the releases play one episode or eight."""
     update_target_every_updates: PositiveInt = 20
     """Number of optimiser steps between updates of the targets; the releases have 200 episodes."""
     td_lambda: UnitInterval = field(default=0.8, metadata={"absent_means": 0.0})
-    """Share of the next step's target in a target, from 0 to 1; the releases look one step ahead: 0."""
+    """Lambda of the lambda-returns in the targets, from 0 to 1; the releases have one-step targets, 0."""
     optimiser: OptimiserName = "adam"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; the releases have rmsprop."""
     exploration_env_steps: PositiveInt = 60_000
     """Number of env steps in which the probability of a random action falls from 1; the releases have 50,000."""
     whole_episodes: bool = True
-    """Whether MASER learns from whole episodes, with as many env steps in a minibatch; if not, from fragments."""
+    """Whether MASER learns from whole episodes, with the same number of env steps in a minibatch; if not, it learns
+    from fragments."""
     team: RoleTeamConfig = field(default_factory=RoleTeamConfig)
     """Widths of the networks, and constants of each method."""
 

@@ -38,7 +38,8 @@ class CloningSettings:
     distillation_epochs: PositiveInt = 1
     """Number of passes over the decisions in a distillation, half of them of own won games."""
     frequency_power: UnitInterval = field(default=1.0, metadata={"came_later": True})
-    """Power, from 0 to 1, of a command kind's frequency with which a pass draws it: 1 each decision once, 0 alike."""
+    """Exponent, from 0 to 1, of a command kind's frequency: a pass draws kinds in proportion to the result; 1 draws
+    each decision once, 0 all kinds equally often."""
     batch_size: PositiveInt = 64
     """Number of decisions in a minibatch."""
     learning_rate: PositiveFloat = 1e-3
@@ -68,7 +69,7 @@ class RedLearnerConfig(AlgorithmConfig):
     entropy_coef: UnitInterval = 0.01
     """Weight of the entropy bonus, from 0 to 1."""
     used_heads_only: bool = True
-    """Whether only factors of an action that have an effect count in its probability; the released code counts all."""
+    """Whether an action's probability includes only the factors that have an effect; the released code includes all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ class RedConfig(
     network: CommandedUnitsConfig = field(default_factory=lambda: CommandedUnitsConfig().quarter())
     """Widths of the network; a quarter of the published ones on a laptop."""
     cloning: CloningSettings = CloningSettings()
-    """How scripts and own won games are cloned."""
+    """How the team clones scripts and its own won games."""
     learner: RedLearnerConfig = RedLearnerConfig()
     """How all rows learn by PPO."""
     rl_commander: Commander = "none"
@@ -104,7 +105,7 @@ class RedConfig(
     value_updates: PositiveInt = 10
     """Number of PPO updates in which the value head learns alone, before the first round."""
     random_share: UnitInterval = 1.0
-    """Share of decisions, from 0 to 1, at which the random commander says something."""
+    """Share of decisions, from 0 to 1, at which the random commander gives a command."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=100))
     """Processes and worlds of a trial."""
     max_episode_steps: PositiveInt = 256

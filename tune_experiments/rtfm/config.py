@@ -80,7 +80,7 @@ class RtfmTask:
     dyna: bool = False
     """Whether monsters move: towards an agent that they see, else at random."""
     nl: bool = False
-    """Whether documents say the same in many words."""
+    """Whether documents are in natural language instead of fixed, short sentences."""
     distractor_monster: bool = True
     """Whether there is a monster of another team; without it the goal need not be read."""
     distractor_item: bool = True
@@ -103,8 +103,8 @@ class LettersTask:
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room in cells, walls included; the paper has 10."""
     setting: Literal["permutation", "ten_letters", "new_edge", "new_edge_and_nodes"] = "ten_letters"
-    """What evaluation asks for: permutation, unseen circles of five letters; ten_letters, which is ours, the same of
-    ten, since small readers cannot generalise from five; new_edge, unseen relations of twenty known letters;
+    """Games of the evaluation: permutation, unseen circles of five letters; ten_letters, which is ours, unseen circles
+    of ten letters, since small readers cannot generalise from five; new_edge, unseen relations of twenty known letters;
     new_edge_and_nodes, five unseen letters."""
     max_episode_steps: PositiveInt = 80
     """Number of env steps until the game is lost; the paper has 1000."""
@@ -128,8 +128,8 @@ class NetworkSettings:
     """Widths of all six networks."""
 
     form: Literal["code", "paper"] = "code"
-    """Which form txt2pi and its baselines have where the two differ: code, the released code's; paper, the paper's
-    text's."""
+    """Source that txt2pi and its baselines follow where the sources differ: code, the released code; paper, the paper's
+    text."""
     word_features: PositiveInt = 16
     """Width of a word's embedding."""
     document_hidden_size: PositiveInt = 32
@@ -142,12 +142,12 @@ class NetworkSettings:
     channels: tuple[PositiveInt, ...] = (16, 16)
     """Number of channels of each layer over the grid."""
     features: PositiveInt = 64
-    """Width of what the heads see."""
+    """Width of the features that the heads receive."""
     first_summary: FirstSummary | None = None
-    """What guides txt2pi's first look at the document: linear_of_max or max_of_linear of the grid; None: as in the
-    form."""
+    """Summary of the grid that guides txt2pi's first look at the document: linear_of_max or max_of_linear; None: that
+    of `form`."""
     activation: Activation | None = None
-    """Activation of what the heads see: tanh or relu; None: as in the form."""
+    """Activation function of the features that the heads receive: tanh or relu; None: that of `form`."""
 
 
 def learner_config(**changes: Any) -> LearnerConfig:
@@ -194,7 +194,7 @@ class RunConfig(
     validate_every_env_steps: PositiveInt = 200_000
     """Number of env steps between validations, greedy play on training and on unseen assignments."""
     valid_episodes: PositiveInt = 200
-    """Number of validation episodes on training and as many on unseen assignments."""
+    """Number of validation episodes on training assignments, and the same number on unseen ones."""
     test_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (6,)
     """Sides in cells of the rooms in which unseen assignments are tested."""
     # Shuffled documents are other episodes' documents.
@@ -226,7 +226,8 @@ class MatchingRunConfig(RunConfig):
     """What runs with rows of the mention-matching reader have in common."""
 
     matching: MatchingSettings = field(default_factory=MatchingSettings)
-    """Widths of the mention-matching reader, its learner and its budget, in stages that of the first."""
+    """Widths of the mention-matching reader, its learner and its budget; with several stages, the budget of the
+    first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +246,8 @@ class LettersConfig(
     task: LettersTask = LettersTask()
     """The game that is played, and its room."""
     network: NetworkSettings = NetworkSettings(first_summary="max_of_linear", activation="relu")
-    """Widths of all networks; looks and features as in the paper's text, with which txt2pi reads sooner."""
+    """Widths of all networks; the first look and the features are those of the paper's text, with which txt2pi learns
+    to read sooner."""
     learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
     """How the networks of all methods but `matching` learn."""
     transfer_env_steps: PositiveInt = 500_000
@@ -270,11 +272,11 @@ class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=
     """One run of an experiment whose rows are ways to the full game; `task` is that game."""
 
     methods: tuple[RowName, ...] = ("random", "from_6x6", "from_dyna", "from_dyna_group")
-    """Rows of the table, each a way to the full game."""
+    """Rows of the table, each a sequence of stages before the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
-    """The full game and its room, to which all rows lead."""
+    """The full game and its room, the last stage of all rows."""
     last_learning_rate: PositiveFloat = 2e-3
-    """Learning rate at the start of the full game, above 0, where there are stages before it."""
+    """Learning rate at the start of the full game, above 0, in rows with stages before it."""
     promote_at: UnitInterval = 0.0
-    """Greedy win rate on training assignments, from 0 to 1, that ends a stage when it is reached twice in a row; 0:
-    budgets alone do."""
+    """Greedy win rate on training assignments, from 0 to 1, that ends a stage if two validations in a row reach it; 0:
+    only its budget ends a stage."""

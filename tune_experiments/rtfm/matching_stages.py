@@ -56,7 +56,7 @@ class MatchingRtfmConfig(
     """Stages that the same team plays one after another, each with the difficulties of those before it: simplest group
     nl dyna for the full game, and 10x10 for its large room."""
     task: RtfmTask = field(default_factory=RtfmTask)
-    """The room; what happens in it is the stages'."""
+    """Room of the game; each stage sets the other rules."""
     budget_env_steps: PositiveInt = 300_000
     """Number of env steps of training in each stage but the first."""
     later_learning_rate: PositiveFloat = 1e-3

@@ -42,38 +42,38 @@ class PlannerConfig(ExperimentConfig):
     """One run under a planner."""
 
     planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
-    """Who plans: offline, rules written by hand; noisy, these rules, erring on purpose; openai, a language model behind
-    an endpoint; replay, the record of one."""
+    """Planner: offline, rules written by hand; noisy, these rules with errors on purpose; openai, a language model
+    behind an endpoint; replay, the record of a language model."""
     noise: Literal["weak", "weaker"] = "weak"
     """How often the noisy planner errs: weak, or weaker, which errs more often."""
     goals: Literal["sama", "deps", "plan4mc"] = "sama"
     """Method that names the goals: sama, deps or plan4mc."""
     reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] = MOST_REFLECTIONS
-    """Largest number of tries after a round that failed, from 0 to 3, each after a reflection."""
+    """Largest number of further tries after a failed round, from 0 to 3, each after a reflection."""
     after_failure: Literal["reflect", "retry"] = field(default="reflect", metadata={"came_later": True})
-    """What precedes such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
-    planner with another seed and an empty memory plans anew."""
+    """What happens before such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
+    planner with another seed and an empty memory plans again."""
     random_share: UnitInterval = 0.0
     """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
     manual: str = ""
-    """LaTeX of a paper about the game, from which the planner's model writes the rules that prompts and policies have;
-    by default they are the game's own."""
+    """LaTeX file of a paper about the game; from it the planner's model writes the rules for prompts and policies;
+    empty: the game's own rules."""
     translates_states: bool = False
-    """Whether the planner's model puts states into sentences, with the game's source at hand."""
+    """Whether the planner's model describes states in sentences, with the game's source code in its prompt."""
     extracts_objects: bool = True
     """Whether prompts name the objects and list the valid sub-goals."""
     shots: NonNegativeInt = 1
-    """Number of worked examples in a prompt."""
+    """Number of worked examples in a prompt, at least 0."""
     reward_source: RewardSource = "builtin"
     """Who writes the tests of sub-goals: builtin, hand-written; predicate or code, written by the planner's model in
     the language of predicates or in Python."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners that need one."""
     record: str = field(default="", metadata={"came_later": True})
-    """Folder in which every question and answer is kept, those of rules, too; by default only a language model's are
-    kept, in its own folder."""
+    """Folder in which all questions and answers are saved, those of rules, too; empty: only those of a language model
+    are saved, in `--model.folder`."""
     replay: str = field(default="", metadata={"came_later": True})
-    """Folder that --record or --model.folder has written; its answers stand in for the planner's."""
+    """Folder that --record or --model.folder has written; its answers replace those of the planner."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have, and make paths absolute: trials run and continue in other folders."""

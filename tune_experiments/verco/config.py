@@ -56,12 +56,13 @@ class CorpusSettings(WarmStartSettings):
     env_steps: PositiveInt = 90
     """Number of env steps of each game."""
     expert_share: UnitInterval = 0.75
-    """Share of the actions, from 0 to 1, that a scripted cook would take; the others are any legal ones. A large model
-    knows from its own reading what a salad takes; at 0 it has to be found out by cooking."""
+    """Share of the actions, from 0 to 1, that a scripted cook would take; the others are any legal ones. With 0 the
+    model does not read how a salad is made, and PPO must find it out; a large model knows it from its own training
+    texts."""
     follow_share: UnitInterval = 1.0
-    """Share of the actions behind a message, from 0 to 1, that a cook who hears it would take; the others are a deaf
-    cook's. A large model knows what it means to be asked for something, and needs not find that out by cooking
-    either."""
+    """Share of the actions after a message, from 0 to 1, that a cook who hears it would take; the others are those of a
+    cook who does not hear it. With 0 the model does not read that a message is to be followed; a large model knows it
+    from its own training texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +89,9 @@ class VercoLearnerConfig(LearnerConfig):
     symbolic_learning_rate: PositiveFloat = 3e-3
     """Learning rate of teams that see numbers at the start, above 0."""
     critic_learning_rate: NonNegativeFloat = 0.0
-    """Learning rate of a language team's value head at the start, at least 0; 0 takes that of the team."""
+    """Learning rate of a language team's value head at the start, at least 0; 0: the team's learning rate."""
     joint_ratio: bool = False
-    """Whether one ratio is taken of the team's joint probabilities, or one of each agent's own probability."""
+    """Whether the loss has one probability ratio for the whole team; if not, each agent has a ratio of its own."""
     value_loss_at: ValueLossAt = "decisions"
     """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
     value_coef: float = 0.5
@@ -137,21 +138,23 @@ class VercoConfig(
     imitation: ImitationSettings = ImitationSettings()
     """How the row symbolic_imitation_ppo learns the decisions of the same play before its PPO begins."""
     warm_start: WarmStartSettings = WarmStartSettings(worlds=16, env_steps=80)
-    """The play that each round of the teacher's messages is about."""
+    """Size and errors of the play that the teacher writes about in each round."""
     warm_start_by: Literal["cooks", "policy"] = "cooks"
-    """Who plays in the warm start: cooks, scripted ones that err; policy, the team itself before it learns to act."""
+    """Who plays in the warm start: cooks, scripted cooks with random errors; policy, the team itself before it learns
+    to act."""
     rounds: PositiveInt = 2
     """Number of rounds of the warm start before the team learns to act."""
     distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(num_epochs=3))
     """How the message adapter learns."""
     teacher: Literal["scripted", "endpoint"] = "scripted"
-    """Who writes the messages to be learned: `scripted`, or `endpoint`, a chat model."""
+    """Teacher that writes the messages of the warm start: `scripted`, rules written by hand; `endpoint`, a chat
+    model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """How a chat model is reached, for that teacher and for the row `api`."""
     concurrency: PositiveInt = field(default=4, metadata={"came_later": True})
     """Number of questions to a chat model under way at the same time."""
     replay: str = ""
-    """Folder of a run whose records answer in place of the endpoint: the same run again, offline."""
+    """Folder of a run whose records replace the endpoint's answers, to repeat that run offline."""
     learner: VercoLearnerConfig = VercoLearnerConfig()
     """How all rows learn, each cook with its own ratio."""
     max_episode_steps: NonNegativeInt = 0

@@ -37,11 +37,11 @@ class FineTuningSettings:
     """Further training on the states that a trained team meets under the planner."""
 
     rounds: NonNegativeInt = 0
-    """Number of rounds in which the team plays and learns on; 0: never."""
+    """Number of further rounds in which the team plays and then learns, at least 0; 0: no fine-tuning."""
     episodes: PositiveInt = 10
-    """Number of episodes played to meet states, in each round."""
+    """Number of episodes per round in which the team collects states."""
     share: PositiveFloat = 0.1
-    """Env steps of a round's training as a share of the budget, above 0; they come on top of it."""
+    """Env steps of one round's training as a share of the budget, above 0; they are added to the budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class SamaConfig(
     """Share of the reward, from 0 to 1, that a chef gets when the other has reached its sub-goal; 1 is a team's
     reward."""
     states: PositiveInt = 1_000
-    """Number of diverse states with sub-goals to learn from."""
+    """Number of diverse states, with sub-goals, from which training rounds begin."""
     fine_tuning: FineTuningSettings = FineTuningSettings()
     """Further training of the rows that learn sub-goals."""
     round_steps: PositiveInt = 40
@@ -84,8 +84,8 @@ class SamaConfig(
     valid_episodes: PositiveInt = 200
     """Number of rounds in each validation."""
     is_greedy: bool = False
-    """Whether the most likely cells are taken in tests. Chefs in each other's way then stay there until the round is
-    over."""
+    """Whether tests take the most likely cells instead of sampled ones; chefs that block each other then stay so until
+    the round ends."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

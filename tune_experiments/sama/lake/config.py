@@ -37,7 +37,7 @@ class LakeConfig(
     map_seed: NonNegativeInt = 0
     """Seed of the holes of a random map, the same throughout the run."""
     slippery: bool = False
-    """Whether a move may lead at a right angle to what was intended, as in Gymnasium's default."""
+    """Whether a move may go at a right angle to the chosen direction, as in Gymnasium's default."""
     reflections: NonNegativeInt = MOST_REFLECTIONS - 1
     """Number of further tries after a round has failed; SAMA has three tries in all."""
     round_steps: NonNegativeInt = 0

@@ -47,21 +47,21 @@ class RtsConfig(PlannerConfig):
     """Names of the opponents, of which each game draws one; by default medium_two against two agents and medium_three
     against three."""
     min_round_steps: PositiveInt = field(default=4, metadata={"renamed_from": "least_round_decisions"})
-    """Smallest number of env steps of a round, which are decisions; in 4 a factory trains a unit."""
+    """Smallest number of env steps (decisions) of a round; a factory needs 4 to train a unit."""
     round_steps: PositiveInt = field(default=12, metadata={"renamed_from": "round_decisions"})
-    """Number of env steps, which are decisions, after which a round is over."""
+    """Largest number of env steps (decisions) of a round."""
     max_episode_steps: PositiveInt = 256
     """Number of decisions after which a game stops as a draw."""
     test_seed: NonNegativeInt = 42
     """Seed of the test games of seed 0; those of seed k have this number plus k."""
     budget_env_steps: PositiveInt = 1
-    """Without effect, because nothing is trained."""
+    """This flag has no effect, because the script trains nothing."""
     validate_every_env_steps: PositiveInt = 1
-    """Without effect, because nothing is trained."""
+    """This flag has no effect, because the script trains nothing."""
     checkpoint_every_env_steps: PositiveInt = 1
-    """Without effect, because nothing is trained."""
+    """This flag has no effect, because the script trains nothing."""
     valid_episodes: PositiveInt = 1
-    """Without effect, because nothing is trained."""
+    """This flag has no effect, because the script trains nothing."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
