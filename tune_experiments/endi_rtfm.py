@@ -11,8 +11,8 @@ element; S5: natural language. Rows: `txt2pi` and `silg` without a divider; `end
 regularisers, `endi_sup` without agent modelling, `endi_reg` without a regulariser; `qmix` reads nothing and is meant
 for S1 (`--methods qmix`). A second table says how entities were divided.
 
-`matching` is ours: the mention-matching reader with a learner of its own, a backbone that reads. The divider around it
-are rows named as the paper's, with `_matching` behind: does dividing help where both can read?
+`matching` is ours: the mention-matching reader with a learner of its own, a backbone that reads. Rows that end in
+`_matching` put the paper's divider around it; they ask whether dividing helps where both teams can read.
 
     python tune_experiments/endi_rtfm.py --methods matching endi_dis_matching
 

@@ -7,10 +7,9 @@
 Two agents see a living room through their own cameras and do not see each other. A pickup succeeds only if both choose
 it in the same step, both see the television, and they stand at least 2 m apart. Training has two stages. In the warm
 start a shortest-path expert acts in a falling share of the steps, and the team learns to predict it in every step. Then
-reinforcement learning goes on, with the imitation loss still there as in the authors' code
-(`--no-imitation-after-warm-start` takes it away). Expect success to fall when the expert stops acting, and to recover.
-Methods: marginal policies without and with messages, SYNC with two components, and a central policy. Settings are in
-`cordial_sync/lifting_config.py`.
+reinforcement learning follows; it keeps the imitation loss, as in the authors' code (`--no-imitation-after-warm-start`
+removes it). Expect success to fall when the expert stops acting, and to recover. Methods: marginal policies without and
+with messages, SYNC with two components, and a central policy. Settings are in `cordial_sync/lifting_config.py`.
 """
 
 from __future__ import annotations

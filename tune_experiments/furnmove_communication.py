@@ -1,8 +1,8 @@
 """What talk and reply weights mean (A Cordial Sync, appendix A.5, equations 8 to 10, figure 5d).
 
-    python tune_experiments/furnmove_communication.py                             # trains a small team, then listens
-    python tune_experiments/furnmove_communication.py --team runs/furnmove_sync_laptop   # listens to a trained team
-    python tune_experiments/furnmove_communication.py --team pretrained/furnmove_sync    # to one that the package has
+    python tune_experiments/furnmove_communication.py                             # trains a small team first
+    python tune_experiments/furnmove_communication.py --team runs/furnmove_sync_laptop   # analyses a trained team
+    python tune_experiments/furnmove_communication.py --team pretrained/furnmove_sync    # a team of the package
     python tune_experiments/furnmove_communication.py --preset smoke              # under 2 minutes, learns nothing
 
 In every env step agents exchange two messages, each a mixture of two symbols. This script plays the test episodes and

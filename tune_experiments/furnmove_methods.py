@@ -3,10 +3,10 @@
     python tune_experiments/furnmove_methods.py --seeds 0 1 2      # laptop
     python tune_experiments/furnmove_methods.py --methods sync_4 central --learner.algorithm impala
 
-From the least to the most that a team can express: agents that do not hear each other, agents that talk and act apart,
-SYNC agents that talk and draw one of 13 product policies together, and a central policy that sees everything and
-draws joint actions. As in the paper, the last two are trained with CORDIAL, the first two with an entropy bonus.
-`--methods` takes any of the fourteen rows, here as in every FurnMove experiment.
+Rows, from the least to the most expressive team: agents that do not hear each other, agents that talk and act
+independently, SYNC agents that talk and draw one of 13 product policies together, and a central policy that sees
+everything and draws joint actions. As in the paper, the last two are trained with CORDIAL, the first two with an
+entropy bonus. `--methods` takes any of the fourteen rows, here as in every FurnMove experiment.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     python tune_experiments/matrix_game.py --preset smoke          # learns nothing
     python tune_experiments/matrix_game.py --preset paper          # the same game, more and larger batches
 
-The team loses whenever its agents differ. `marginal` agents draw their actions each on its own, and the best that they
-can do against an adversary who knows how is 5 - 4 sqrt(2) = -0.6569; `sync` agents draw from a mixture of three
-products by a shared random stream, which suffices for 0. `value_against_adversary` is no sampled return: it is the
-worst of the exact values of the learned joint policy over the adversary's three replies.
+The team loses whenever its agents differ. `marginal` agents draw their actions independently; their best value against
+an adversary who knows their policy is 5 - 4 sqrt(2) = -0.6569. `sync` agents draw from a mixture of three products by a
+shared random stream; their best value is 0. `value_against_adversary` is no sampled return: it is the worst of the
+exact values of the learned joint policy over the adversary's three replies.
 
 How it is learned: both methods follow the policy gradient (IMPALA, one update a batch) of sampled rewards. Before each
 batch the adversary is told the joint policy and answers reply k with a probability proportional to
@@ -16,11 +16,11 @@ exp(-value_k / temperature): averaged over such replies, the gradient is that of
 because the bound is only then the worst value, and the learning rate, because the optimum is a kink where two replies
 are equally bad.
 
-Where a start may end instead, and what prevents it: uniform play (-0.6667) is a true local optimum of marginal teams
-against the best reply, and stops being one above a temperature of 2/9; pure play (-1) is one at any temperature, and
-draws most starts when the adversary is much softer than that; SYNC may lose a component for good (-0.3333, two actions
-of three). So the temperature starts at 0.35, and an entropy bonus, annealed to zero, keeps teams from settling before
-the adversary has hardened. SYNC's is on component and action together (as in the authors' code) and ten times larger.
+Local optima, and what prevents them: uniform play (-0.6667) is a true local optimum of marginal teams against the best
+reply, and stops being one above a temperature of 2/9; pure play (-1) is one at any temperature, and draws most starts
+when the adversary is much softer than that; SYNC may lose a component for good (-0.3333, two actions of three). So the
+temperature starts at 0.35, and an entropy bonus, annealed to zero, keeps teams from converging before the temperature
+is low. SYNC's is on component and action together (as in the authors' code) and ten times larger.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@
 
 Teams are all trained teams of runs of `overcooked_selfplay.py` and `sama_overcooked.py` in one kitchen; single trials,
 such as the best of a search, can be named, too. A pair is chef 0 of one team and chef 1 of another; whole episodes with
-sampled actions, without shaping. Chefs of SAMA and `mappo` choose cells and the others moves, each as it has learned. A
-planner commands its own team's chefs alone and undoes nothing, so SAMA does not reflect here, even with itself. It
-leaves `results.jsonl`, tables in `crossplay.md` and heat maps in `plots/`, by default in the folder `crossplay` of the
-first run. It trains nothing and starts no Ray.
+sampled actions, without shaping. Chefs of SAMA and `mappo` choose cells, the others choose moves, each as in its
+training. A planner commands its own team's chefs alone and undoes nothing, so SAMA does not reflect here, even with
+itself. It leaves `results.jsonl`, tables in `crossplay.md` and heat maps in `plots/`, by default in the folder
+`crossplay` of the first run. It trains nothing and starts no Ray.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@
     python tune_experiments/overcooked_roles.py --preset smoke               # under 2 minutes, learns nothing
 
 Rows `qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
-chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also paid for
-onions in pots, useful dishes and soups taken; those that end in `_sparse` are paid for served soups alone, as in SAMA.
-They play by best actions in tests; a kitchen has no chance, so all episodes of a team are then one, and the column
-`reward_sampled` is with 5 % of random actions. `selfplay`, `selfplay_sparse`, `fcp` and `cole` are those of
+chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also rewarded for
+onions in pots, useful dishes and soups taken; those that end in `_sparse` are rewarded for served soups alone, as in
+SAMA. They take greedy actions in tests; a kitchen is deterministic, so all episodes of a team are then equal, and the
+column `reward_sampled` has 5 % of random actions. `selfplay`, `selfplay_sparse`, `fcp` and `cole` are those of
 `overcooked_selfplay.py` with this budget; they are tested by sampled actions. Numbers are of whole episodes of 400 env
 steps without shaping; a soup is 20. The question of SAMA's figures is whether role methods are poor beside self-play.
 """

@@ -9,16 +9,15 @@
     python tune_experiments/overcooked_selfplay.py --preset smoke            # under 2 minutes, learns nothing
     python tune_experiments/overcooked_selfplay.py --preset paper            # the published sizes: hours
 
-Rows: `selfplay` is also paid, at first, for onions in pots, useful dishes and soups taken; what this is worth falls to
-nothing. `selfplay_sparse` is paid for served soups alone. `fcp`, fictitious co-play, is paid as `selfplay` and learns
-one chef beside partners that learn no more: teams of self-play of another run, each untrained, half-way and trained.
-`cole` (Li et al., ICML 2023) is paid as `selfplay` and grows its partners: copies of itself, of which it meets those
-most often that add least to the others; `plots/` shows its generations. What pairs play for payoffs is not counted.
-All see the whole kitchen (`lossless`). Numbers are of whole episodes of 400 env steps with sampled actions, without
-shaping, beside random play; a soup is 20. Teams of `fcp` and `cole` are tested with themselves, as the others are; how
-they cook with strangers is shown by `overcooked_crossplay.py`. Population based training is a search: members train
-side by side, and those that serve least go on from the weights of those that serve most, with constants changed a
-little.
+Rows: `selfplay` also has shaped rewards for onions in pots, useful dishes and soups taken, whose weight falls to 0.
+`selfplay_sparse` is rewarded for served soups alone. `fcp`, fictitious co-play, has the rewards of `selfplay` and
+trains one chef beside frozen partners: teams of self-play of another run, each untrained, half-way and trained. `cole`
+(Li et al., ICML 2023) has the rewards of `selfplay` and grows its partners: copies of itself, of which it meets those
+most often that add least to the others; `plots/` shows its generations. The episodes behind payoffs are not counted as
+training. All see the whole kitchen (`lossless`). Numbers are of whole episodes of 400 env steps with sampled actions,
+without shaping, beside random play; a soup is 20. Teams of `fcp` and `cole` are tested with themselves, as the others
+are; `overcooked_crossplay.py` tests them with other teams. Population based training is a search: members train side by
+side, and the worst members continue from the weights of the best, with slightly changed constants.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Teams of this package in a game of others: any PettingZoo parallel environment with discrete actions.
+"""Teams of this package in a foreign game: any PettingZoo parallel environment with discrete actions.
 
     python tune_experiments/pettingzoo_teams.py --env mpe2.simple_spread_v3                      # laptop: minutes
     python tune_experiments/pettingzoo_teams.py --methods ippo mappo sync_4 commnet tbone qmix --seeds 0 1 2
@@ -12,7 +12,7 @@ policies together), `sync_M_cordial` where the game declares coordination sets, 
 their actions are called have `lora`, too (a language model with an adapter chooses among those phrases), and
 `lora_blind` (the same without the texts). Observations may be vectors, images, texts, dicts of those, and masks of
 legal actions; what agents see and do is padded to the widest. Numbers are of test episodes that training has not seen,
-with sampled actions; with the first row stands random play. `return` is the sum over the agents.
+with sampled actions; random play is tested beside the first row. `return` is the sum over the agents.
 """
 
 from __future__ import annotations

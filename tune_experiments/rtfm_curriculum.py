@@ -1,4 +1,4 @@
-"""The full Read to Fight Monsters by way of simpler games (RTFM, table 2 and figure 13).
+"""The full Read to Fight Monsters by a curriculum of simpler games (RTFM, table 2 and figure 13).
 
     python tune_experiments/rtfm_curriculum.py                       # laptop: hours on 2 cores
     python tune_experiments/rtfm_curriculum.py --preset smoke        # under 2 minutes, learns nothing
@@ -6,10 +6,10 @@
     python tune_experiments/rtfm_curriculum.py --promote-at 0.8      # a stage ends as soon as it is won so often
 
 In the full game monsters move (`dyna`), three monsters are in a team and two modifiers beat an element (`group`), and
-documents are written in many words (`nl`). Rows are where a team comes from before it plays that: from `random`
-weights, or from the simplest game, through `dyna`, through `dyna` and `group`. A second table has the win rates with
-which all stages ended, as the paper's table 2 does: by where a team comes from and which game it was trained on next.
-The other cells of that table are rows, too, and the paper's preset has them all:
+documents are written in many words (`nl`). A row is the way to that game: from `random` weights, from the simplest
+game, from it through `dyna`, or from it through `dyna` and `group`. A second table has the win rates with which all
+stages ended, as the paper's table 2 does: by where a team comes from and which game it was trained on next. The other
+cells of that table are rows, too, and the paper's preset has them all:
 
     python tune_experiments/rtfm_curriculum.py --methods random_to_nl from_6x6_to_nl from_dyna_to_dyna_nl
 """

@@ -1,4 +1,4 @@
-"""Rock-paper-scissors with letters (RTFM, figures 10 and 11): who wins games whose rules were never seen?
+"""Rock-paper-scissors with letters: win rates in games with unseen rules (RTFM, figures 10 and 11).
 
     python tune_experiments/rtfm_rock_paper_scissors.py                      # laptop: 15 minutes a seed on 2 cores
     python tune_experiments/rtfm_rock_paper_scissors.py --preset smoke       # under 2 minutes, learns nothing
@@ -11,8 +11,8 @@ A document says in three sentences which letter beats which. `eval` are games of
 possible with the grid alone, since the item with the dragon's own letter is never right. `optimum` knows the answer.
 Both are computed, for rooms of any size.
 
-The laptop has ten letters where the paper has five: told the answers as labels, small readers generalised from 120
-circles and hardly from ten. Other settings of the paper are `new_edge` and `new_edge_and_nodes`.
+The laptop has ten letters where the paper has five: with the answers as labels, small readers generalised from 120
+circles, but hardly from ten. Other settings of the paper are `new_edge` and `new_edge_and_nodes`.
 
 `matching` is ours: the mention-matching reader, which learns to read by reward alone, with a learner and a budget of
 its own under `--matching`. `random` moves uniformly.
@@ -22,14 +22,15 @@ Three ablations take one of its comparisons out: `matching_two_tables` has a tab
 mention are handed on as vectors. Two are about letters that training never showed: in `matching_named` nodes see the
 vectors of letters, which have any length, and in `matching_frozen_words` these stay random.
 
-Can the paper's network be helped? `txt2pi_shared_words` also compares a cell with words in the one table of both,
-`txt2pi_contrastive` has the loss without labels, and `txt2pi_attention_warm_start` learns at first where the dragon is
-mentioned, as the reader's attention finds it before any training.
+Three rows give txt2pi one part of the reader each: `txt2pi_shared_words` also compares a cell with words in the one
+table of both, `txt2pi_contrastive` has the loss without labels, and `txt2pi_attention_warm_start` learns at first where
+the dragon is mentioned, as the reader's attention finds it before any training.
 
-`txt2pi_supervised_attention` is not the paper's. It is txt2pi, and in training an auxiliary loss says which word of the
-document its attention is to find; no network is told, and no game that is tested says it.
+`txt2pi_supervised_attention` is not the paper's. It is txt2pi with an auxiliary loss in training, which names the word
+of the document that its attention should find. The network does not observe this word, and test games do not contain
+it.
 
-Figure 11 asks who learns unseen games faster, a team that knows seen ones or a new one:
+Figure 11 asks which team learns unseen games faster: one that was trained on seen games, or an untrained one:
 
     python tune_experiments/rtfm_rock_paper_scissors.py --methods txt2pi_transferred txt2pi_from_scratch
 """

@@ -6,9 +6,10 @@
     python tune_experiments/rtfm_txt2pi.py --preset paper --learner.learning-rate 0.005    # the text's learning rate
 
 Nothing moves, one monster is in each team and one modifier beats each element. A win takes two hops: from the goal's
-team to the monster, and from that monster's element to the item. Who picks the right monster and any item wins half of
-the episodes, which is where the paper's baselines stay. The networks are `no_task_attn` (no goal-conditioned attention
-to the document), `no_vis_attn` (no looks at the document from the grid), `no_text_mod` (FiLM in place of FiLM²).
+team to the monster, and from that monster's element to the item. A policy that picks the right monster and any item
+wins half of the episodes; the paper's baselines stay at this level. The networks are `no_task_attn` (no
+goal-conditioned attention to the document), `no_vis_attn` (no looks at the document from the grid), `no_text_mod` (FiLM
+in place of FiLM²).
 """
 
 from __future__ import annotations

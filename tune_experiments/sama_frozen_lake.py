@@ -5,12 +5,12 @@
     python tune_experiments/sama_frozen_lake.py --map random-4x4 --map-seed 3 --seeds 0 1 2 --out runs/random
     python tune_experiments/sama_frozen_lake.py --preset smoke               # under 2 minutes, learns nothing
 
-What is good to do can only be learned by trying, so a planner's common sense is of no use: that is what the figure
-shows. The team `sama` learns to go where its command says (commands are two numbers, and it learns the holes by heart);
-it is tested under planners by rule: `blind` sends agents to far corners, `remembering` looks around and avoids what has
-failed, `deps` and `plan4mc` name goals their way and decompose blindly, `random commands` are drawn, and `privileged`
-is told the map, which proves the pipeline. Each plans for the learned team, and for a `walker` that learns nothing. The
-team `mappo` learns the game without a planner: the control. Success is that both agents stand on targets.
+Good actions can only be found by trying, so common sense does not help a planner; the figure shows this. The team
+`sama` learns to go where its command says (commands are two numbers, and it memorises the holes); it is tested under
+planners by rule: `blind` sends agents to far corners, `remembering` looks around and avoids what has failed, `deps` and
+`plan4mc` name goals their way and decompose blindly, `random commands` are drawn, and `privileged` is told the map,
+which shows that the pipeline works. Each plans for the learned team, and for a `walker` that learns nothing. The team
+`mappo` learns the game without a planner: the control. Success is that both agents stand on targets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SAMA in Overcooked: a planner tells two chefs what to do, and they have learned to do so (figures 4 and 5).
+"""SAMA in Overcooked: a planner gives sub-goals in words to two chefs that learned to reach them (figures 4 and 5).
 
     python tune_experiments/sama_overcooked.py --preset kitchens --seeds 0 1 2   # the table: all five kitchens
     python tune_experiments/sama_overcooked.py                               # laptop: cramped_room, offline planner
@@ -6,16 +6,16 @@
     python tune_experiments/sama_overcooked.py --planner noisy --reflections 1
     python tune_experiments/sama_overcooked.py --planner openai --model.name NAME     # OPENAI_BASE_URL, OPENAI_API_KEY
     python tune_experiments/sama_overcooked.py --manual PAPER.tex            # rules from a paper about the game
-    python tune_experiments/sama_overcooked.py --methods sama --fine-tuning.rounds 2 # learns on in the states it met
+    python tune_experiments/sama_overcooked.py --methods sama --fine-tuning.rounds 2 # trains again on visited states
     python tune_experiments/sama_overcooked.py --preset smoke                # under 2 minutes, learns nothing
 
 The default planner is a set of rules written by hand, no language model. Diverse states are made and sub-goals planned
 for them; a team learns by PPO to reach its sub-goals, given in words; then it plays whole episodes under the planner,
-which reflects at most three times when a round has failed. Rows: `sama`; `rules_scripted`, the same rules and chefs who
-walk by script, nothing learned; `blind`, `sama`'s team without commands, the control that words are used;
-`mappo`, the same network that learns the game itself, whole episodes for soups and shaped points, without text and
-planner; `selfplay`, for as many env steps. One policy a kitchen. `sama_retest.py` tests the teams of a run again.
-Transcripts of all calls, goals and reflections are in the run folder, `transcripts/`.
+which reflects at most three times when a round has failed. Rows: `sama`; `rules_scripted`, the same rules with scripted
+chefs, nothing learned; `blind`, `sama`'s team without commands, the control that words are used; `mappo`, the same
+network that learns the game itself, whole episodes for soups and shaped points, without text and planner; `selfplay`,
+for as many env steps. One policy a kitchen. `sama_retest.py` tests the teams of a run again. Transcripts of all calls,
+goals and reflections are in the run folder, `transcripts/`.
 """
 
 from __future__ import annotations

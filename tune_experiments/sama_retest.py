@@ -1,13 +1,13 @@
-"""Test the trained teams of a run of SAMA again: another planner, more conditions, nothing trained anew.
+"""Test the trained teams of a SAMA run again, with another planner or under more conditions, without training.
 
     python tune_experiments/sama_retest.py runs/sama                         # the table of sama_overcooked.py
     python tune_experiments/sama_retest.py runs/sama --ablations --methods sama --tasks forced_coordination
     python tune_experiments/sama_retest.py runs/sama --planner openai --model.name NAME --episodes 2
 
 Teams are those of a run folder of `sama_overcooked.py` or `sama_ablations.py`, with the weights that their validation
-has chosen. It leaves `results.jsonl`, `table.md` and the planner's transcripts, by default in the folder
-`RUN_retest`. A language model is asked about 70 to 450 questions an episode (docs/papers/sama.md); what it was asked
-before, it is not asked again. It trains nothing and starts no Ray.
+has chosen. It leaves `results.jsonl`, `table.md` and the planner's transcripts, by default in the folder `RUN_retest`.
+A language model is asked about 70 to 450 questions an episode (docs/papers/sama.md); no question is asked twice. It
+trains nothing and starts no Ray.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     python tune_experiments/verco_messages.py --preset smoke                # under 2 minutes, learns nothing
 
 The run's folder `videos` holds the GIF and the Markdown transcript, in which every decision stands beside what its cook
-saw and heard. Runs of `verco_salad` leave both files for each of their rows; what the default language model has read
-before is said there.
+saw and heard. Runs of `verco_salad` leave both files for each of their rows; its header says what the default language
+model has read.
 """
 
 from __future__ import annotations

@@ -12,16 +12,17 @@
     python tune_experiments/verco_salad.py --preset smoke                   # under 2 minutes, learns nothing
     python tune_experiments/verco_salad.py --preset paper                   # the published constants: a GPU, days
 
-Rows: `verco` first learns to write what a teacher would, then to act by PPO, while it writes as it did; `twosome` is
-the same without messages; `shuffled` hears in training what is written in another kitchen, `teacher_messages` what the
-scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes vectors. `base` is the
-language model as it is, before warm start and PPO. `lookup` answers as the nearest prompt of its corpus was answered,
-without a network. `symbolic_imitation_ppo` learns the corpus' decisions in numbers, then by PPO. `api` asks a chat
-model. Beside them: the trained verco in silence, with shuffled and with the teacher's messages; verco after its warm
-start alone; random legal actions; scripted cooks, deaf and hearing.
+Rows: `verco` first learns to write a teacher's messages, then to act by PPO, while its message adapter is frozen;
+`twosome` is the same without messages; `shuffled` hears in training what is written in another kitchen,
+`teacher_messages` what the scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes
+vectors. `base` is the language model as it is, before warm start and PPO. `lookup` answers as the nearest prompt of its
+corpus was answered, without a network. `symbolic_imitation_ppo` learns the corpus' decisions in numbers, then by PPO.
+`api` asks a chat model. Beside them: the trained verco in silence, with shuffled and with the teacher's messages; verco
+after its warm start alone; random legal actions; scripted cooks without and with messages.
 
-What the default language model has read: what scripted cooks, three quarters of the time, say and do in generated
-kitchens (`rl_envs/salad/procedural.py`). No map, salad and order that is tested stands there, and no prompt.
+The default language model has read what scripted cooks, in three quarters of their decisions, say and do in generated
+kitchens (`rl_envs/salad/procedural.py`). No tested combination of map, salad and order is among them, and no tested
+prompt.
 """
 
 from __future__ import annotations
