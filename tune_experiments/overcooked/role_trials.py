@@ -68,9 +68,7 @@ def objective_of(config: OvercookedRolesConfig, *, method: RoleMethod) -> Object
     return role_objective(config.roles.team, method, qmix)
 
 
-def play(
-    config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, seed: int = EVALUATION_SEED
-) -> Episodes:
+def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, seed: int = EVALUATION_SEED) -> Episodes:
     """Episodes with best actions, and each agent's mean role or most probable sub-task; metrics as `episodes_of`."""
     return episodes_of(make_world(config, episodes), policy, is_greedy=True, draws_noise=False, seed=seed)
 
