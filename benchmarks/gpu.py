@@ -132,8 +132,8 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
         yield Measurement(f"gpu.{name}.hours_for_100_million_frames_extrapolated", hours, "h")
     largest = float(statistics[FIRST_RATIO_ERROR])
     yield Measurement(f"gpu.{name}.first_ratio_error", largest, RATIO)
-    if "policy/clipped_share" in statistics:
-        yield Measurement(f"gpu.{name}.clipped_share", float(statistics["policy/clipped_share"]), RATIO)
+    if "policy/clip_fraction" in statistics:
+        yield Measurement(f"gpu.{name}.clip_fraction", float(statistics["policy/clip_fraction"]), RATIO)
 
 
 def _verco(on_gpu: bool) -> Iterator[Measurement]:

@@ -66,7 +66,7 @@ class OptimiserSettings(OptimiserConfig):
     Attributes:
         learning_rate: of all parameters.
         critic_learning_rate: of the value head, which then is a group of parameters of its own; None: the same.
-        betas: Adam's decay rates; RMSProp uses the second as its alpha.
+        betas: Adam's decay rates; RMSProp has an alpha of 0.99.
     """
 
     learning_rate: Schedule = field(default_factory=lambda: Schedule.constant(1e-3))
@@ -98,7 +98,6 @@ def optimiser_settings(
         **constants_of(config, OptimiserConfig),
         learning_rate=falling(learning_rate),
         critic_learning_rate=falling(critic_learning_rate) if critic_learning_rate else None,
-        betas=(0.9, _RMSPROP_ALPHA if config.optimiser == "rmsprop" else 0.999),
     )
 
 
@@ -117,7 +116,7 @@ def make_optimiser(
     rate = settings.learning_rate.at(Progress())
     optimiser: torch.optim.Optimizer
     if settings.optimiser == "rmsprop":
-        optimiser = torch.optim.RMSprop(groups, lr=rate, alpha=settings.betas[1], eps=settings.optimiser_epsilon)
+        optimiser = torch.optim.RMSprop(groups, lr=rate, alpha=_RMSPROP_ALPHA, eps=settings.optimiser_epsilon)
     else:
         optimiser = torch.optim.Adam(
             groups,

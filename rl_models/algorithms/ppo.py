@@ -99,7 +99,8 @@ class Ppo(PpoConfig, ActorCritic):
         ratio, mask = log_ratio.detach().exp(), self._mask(batch)
         statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), mask)
         statistics[KL_ENTRIES] = torch.full((), ratio.numel(), device=ratio.device) if mask is None else mask.sum()
-        statistics["policy/clipped_share"] = ((ratio - 1).abs() > self.clip_range).float().mean()
+        clipped = (ratio - 1).abs() > self.clip_range
+        statistics["policy/clip_fraction"] = pg.masked_mean(clipped.float(), mask)
         statistics[RATIO_ERROR] = (ratio - 1).abs().max()
         return loss, statistics
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
-from pydantic import NonNegativeFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.algorithms.objective import RllibAlgorithm
@@ -34,9 +34,9 @@ class QmixConfig:
 
     buffer_size: PositiveInt = 5000
     """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
-    batch_size: int = 32
+    batch_size: PositiveInt = 32
     """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
-    update_target_every_updates: int = 200
+    update_target_every_updates: PositiveInt = 200
     """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
     td_lambda: UnitInterval = field(default=0.0, metadata={"came_later": True})
     """Lambda of the lambda-returns in the targets, from 0 (one-step targets, as in QMIX's paper) to 1."""
@@ -52,13 +52,13 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
     final_learning_rate_share: UnitInterval = 1.0
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
-    learning_rate: float = 5e-4
+    learning_rate: PositiveFloat = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
     exploration_env_steps: PositiveInt = 50_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
     exploration_final_epsilon: UnitInterval = 0.05
     """Probability of a random action at the end of exploration, from 0 to 1; QMIX's paper has 0.05."""
-    train_every_env_steps: int = 20
+    train_every_env_steps: PositiveInt = 20
     """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
 
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from pydantic import PositiveFloat, PositiveInt
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -32,11 +34,11 @@ class Cost:
 class Budget:
     """Limits of a whole run. A call is sent while both sums are below them, so pending calls may exceed them."""
 
-    max_calls: int = 10_000
-    """Largest number of calls of a run, with repeated attempts."""
-    max_tokens: int = 20_000_000
-    """Largest number of tokens of a run, sent and received together."""
-    calls_per_minute: float = 600.0
+    max_calls: PositiveInt = 10_000
+    """Largest number of calls of a run, with repeated attempts, at least 1."""
+    max_tokens: PositiveInt = 20_000_000
+    """Largest number of tokens of a run, sent and received together, at least 1."""
+    calls_per_minute: PositiveFloat = 600.0
     """Largest number of calls in a minute, above 0; later calls wait."""
 
 

@@ -15,9 +15,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from rl_models.batch import Batch
+from rl_models.batch import Batch, decision_mask
 from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint, l1_to_product
 from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
 
@@ -124,19 +125,23 @@ class CoordinationLoss:
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """The weighted loss, a scalar, and statistics. With weight 0 CORDIAL needs no backward pass.
 
+        Only steps at which all agents decide count: at others there is no joint action to coordinate.
+
         Args:
             output: the policy's output with batch shape [B, T].
-            batch: `obs/coordination` [B, T or T + 1, N] int and `reward` [B, T, N].
+            batch: `obs/coordination` [B, T or T + 1, N] int, `reward` [B, T, N] and the masks of `decision_mask`.
             progress: training done so far, which the schedule reads.
         """
+        decides = decision_mask(batch)
+        counts = None if decides is None else decides.all(-1)
         steps = batch["reward"].shape[1]
         matrix = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
         beta = self.beta.at(progress)
         with torch.set_grad_enabled(beta > 0 and torch.is_grad_enabled()):
             policy = as_whole_joint(output.policy)
             log_probabilities = self.coordination.log_probabilities(policy, matrix)
-            cordial = self.coordination.cordial(log_probabilities, matrix).mean()
-        invalid = self.coordination.invalid_probability(log_probabilities.detach(), matrix).mean()
+            cordial = masked_mean(self.coordination.cordial(log_probabilities, matrix), counts)
+        invalid = masked_mean(self.coordination.invalid_probability(log_probabilities.detach(), matrix), counts)
         statistics: Statistics = {
             "loss/cordial": cordial.detach(),
             "schedule/cordial": beta,

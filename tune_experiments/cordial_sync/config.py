@@ -114,14 +114,23 @@ class Config(TrainingConfig):
                 raise UserError(f"{flag}.no-communicates has no meaning here: choose the method no_communication")
         if self.observation == "frame":
             check_frames(self.visual_network, self.frame_pixels, "--visual-network.channels")
-        self._keep_files()
+        make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms", "test_starts")
 
-    def _keep_files(self) -> None:
-        """Make paths absolute: Tune runs a trial in another folder, where a relative one is lost."""
-        for name in ("train_rooms", "test_starts"):
-            object.__setattr__(self, name, _absolute(getattr(self, name)))
-        for name in ("valid_rooms", "test_rooms"):
-            object.__setattr__(self, name, tuple(_absolute(word) for word in getattr(self, name)))
+
+def make_files_absolute(config: object, *names: str) -> None:
+    """Make paths in these fields absolute, because a run is continued and its teams are tested from other folders.
+
+    Args:
+        config: a frozen configuration.
+        names: its fields, each a word or several; a word that ends with `.json` is a file.
+    """
+
+    def absolute(word: str) -> str:
+        return os.path.abspath(word) if word.endswith(".json") else word
+
+    for name in names:
+        words = getattr(config, name)
+        object.__setattr__(config, name, absolute(words) if isinstance(words, str) else tuple(map(absolute, words)))
 
 
 def check_frames(network: VisualConfig, frame_pixels: int, flag: str) -> None:
@@ -134,7 +143,3 @@ def check_frames(network: VisualConfig, frame_pixels: int, flag: str) -> None:
         pixels_left(len(network.channels), frame_pixels)
     except ValueError as error:
         raise UserError(f"{flag} and --frame-pixels do not fit: {error}") from error
-
-
-def _absolute(word: str) -> str:
-    return os.path.abspath(word) if word.endswith(".json") else word

@@ -107,7 +107,7 @@ def settings_of(config: LiftConfig, method: LiftMethod) -> FamilySettings:
 
 def _warm_start(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
     objective = ImitationLearning(
-        num_epochs=config.learner.num_epochs,
+        num_epochs=config.warm_start.num_epochs,
         num_minibatches=config.learner.num_minibatches,
         gradient_accumulation_steps=config.learner.gradient_accumulation_steps,
         extra_losses=_extra_losses(config, has_expert=True),

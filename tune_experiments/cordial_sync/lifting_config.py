@@ -12,7 +12,7 @@ from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.config import FamilySettings, check_frames
+from tune_experiments.cordial_sync.config import FamilySettings, check_frames, make_files_absolute
 from tune_experiments.experiment.training_config import ExperimentConfig
 
 LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
@@ -31,6 +31,8 @@ class ExpertWarmStart:
     """Number of training episodes in which that probability falls linearly to 0."""
     learning_rate: PositiveFloat = 1e-3
     """Learning rate of the stage, above 0."""
+    num_epochs: PositiveInt = field(default=4, metadata={"came_later": True})
+    """Number of passes over each batch of the stage, at least 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +95,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
         """Refuse numbers that no run can have."""
         super().__post_init__()
         check_frames(self.network, self.frame_pixels, "--network.channels")
+        make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms")
 
 
 LAPTOP = LiftConfig()
@@ -123,7 +126,7 @@ PAPER = dataclasses.replace(
     marginal=FamilySettings(1e-4, 0.01, 65),
     sync=FamilySettings(1e-4, 0.01),
     central=FamilySettings(1e-4, 0.01, 19),
-    warm_start=ExpertWarmStart(budget_env_steps=600_000, decline_episodes=10_000, learning_rate=1e-4),
+    warm_start=ExpertWarmStart(budget_env_steps=600_000, decline_episodes=10_000, learning_rate=1e-4, num_epochs=1),
     learner=AlgorithmConfig(
         algorithm="impala",
         joint_ratio=False,

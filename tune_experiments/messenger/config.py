@@ -34,7 +34,8 @@ MOVING = "emma_movement"
 """Rows whose queries say how sprites move, which no paper has, begin with it."""
 
 
-_ByStage: TypeAlias = tuple[float, float, float]
+_ByStage: TypeAlias = tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]
+_SharesByStage: TypeAlias = tuple[UnitInterval, UnitInterval, UnitInterval]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,18 +46,18 @@ class MessengerLearnerConfig(LearnerConfig):
     """Share of the learning rate, from 0 to 1, that is left at the end of a stage's budget; the release has 1."""
     optimiser_epsilon: PositiveFloat = 1e-8
     """Constant above 0 that the optimiser adds to its denominators."""
-    gamma: _ByStage = (0.8, 0.99, 0.99)  # type: ignore[assignment]  # `at_stage` gives one number
+    gamma: _SharesByStage = (0.8, 0.99, 0.99)  # type: ignore[assignment]  # `at_stage` gives one number
     """Discounts of an env step, from 0 to 1, by stage, as in the release."""
-    num_epochs: int = 3
+    num_epochs: PositiveInt = 3
     """Number of passes over each batch (PPO); the release has 4."""
-    num_minibatches: tuple[int, int, int] = (4, 4, 4)  # type: ignore[assignment]
+    num_minibatches: tuple[PositiveInt, PositiveInt, PositiveInt] = (4, 4, 4)  # type: ignore[assignment]
     """Numbers of minibatches in a pass, by stage (PPO); the release has 1 of 64 samples."""
     entropy_coef: _ByStage = (0.2, 0.02, 0.03)  # type: ignore[assignment]
     """Weights of the entropy bonus at the start of a stage, by stage; the release has 0.01. With a smaller
     weight in stage 1 the policy memorises the training entities and does worse in unseen games."""
     final_entropy_coef: _ByStage = (0.1, 0.005, 0.01)  # type: ignore[assignment]
     """Weights of the entropy bonus at the end of a stage's budget, by stage."""
-    value_coef: float = 0.5
+    value_coef: NonNegativeFloat = 0.5
     """Weight of the squared value error in the loss, at least 0."""
     grounding_coef: PositiveFloat = field(default=1.0, metadata={"renamed_from": "grounding_weight"})
     """Weight of the contrastive grounding loss, above 0, in rows that have it."""

@@ -13,8 +13,9 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 
-EVALUATION_SEED = 400
-"""Seed of every evaluation: it fixes the draws of actions, for all teams alike."""
+EVALUATION_SEED, VALIDATION_SEED = 400, 401
+"""Seeds of the test and of validation: each fixes the draws of actions, for all teams alike. A kitchen has one start
+and no chance of its own, so the draws of actions are all in which validation differs from the test."""
 RANDOM = "random play in "
 
 
@@ -27,10 +28,16 @@ def evaluate(config: OvercookedConfig, policy: TeamPolicy) -> dict[str, Episodes
 
 def validate(config: OvercookedConfig, policy: TeamPolicy) -> Episodes:
     """A point of the curve of rewards."""
-    return episodes_of(make_world(config, config.valid_episodes), policy)
+    return episodes_of(make_world(config, config.valid_episodes), policy, seed=VALIDATION_SEED)
 
 
-def episodes_of(world: World, policy: TeamPolicy, is_greedy: bool = False, draws_noise: bool = True) -> Episodes:
+def episodes_of(
+    world: World,
+    policy: TeamPolicy,
+    is_greedy: bool = False,
+    draws_noise: bool = True,
+    seed: int = EVALUATION_SEED,
+) -> Episodes:
     """One episode of each world.
 
     Args:
@@ -38,10 +45,11 @@ def episodes_of(world: World, policy: TeamPolicy, is_greedy: bool = False, draws
         policy: any team that moves both chefs.
         is_greedy: take the most likely actions instead of sampling.
         draws_noise: as `Evaluation` has it.
+        seed: of the draws of actions.
 
     Returns:
         `soups`, `reward`, `shaped_return` and `length`, [B] each.
     """
-    played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=draws_noise).run(EVALUATION_SEED)
+    played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=draws_noise).run(seed)
     reward = played.pop("return")[:, 0]  # the same for both
     return played | {"reward": reward}

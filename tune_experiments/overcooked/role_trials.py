@@ -21,7 +21,7 @@ from rl_models.teams.role_team import RoleMethod, role_objective, role_team
 from rl_models.teams.tbone_team import uniform_team
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.overcooked.config import make_world
-from tune_experiments.overcooked.evaluation import RANDOM, episodes_of
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, RANDOM, VALIDATION_SEED, episodes_of
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_ppo
 from tune_experiments.overcooked.role_config import Q_ROWS, SPARSE, OvercookedRolesConfig
 from tune_experiments.overcooked.trials import Row, plan_of
@@ -48,7 +48,7 @@ def plan(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
         plan_of(config, own, seed),
         optimiser=optimiser_settings(learner, learner.learning_rate, config.budget_env_steps),
         workers=workers,
-        validate=functools.partial(play, config, config.valid_episodes),
+        validate=functools.partial(play, config, config.valid_episodes, seed=VALIDATION_SEED),
         kept_checkpoints=1,  # each holds the replay
     )
 
@@ -68,9 +68,9 @@ def objective_of(config: OvercookedRolesConfig, *, method: RoleMethod) -> Object
     return role_objective(config.roles.team, method, qmix)
 
 
-def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy) -> Episodes:
+def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, seed: int = EVALUATION_SEED) -> Episodes:
     """Episodes with best actions, and each agent's mean role or most probable sub-task; metrics as `episodes_of`."""
-    return episodes_of(make_world(config, episodes), policy, is_greedy=True, draws_noise=False)
+    return episodes_of(make_world(config, episodes), policy, is_greedy=True, draws_noise=False, seed=seed)
 
 
 def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Episodes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_envs.minirts.opponents import opponent_of
 from rl_models.algorithms.learner_config import AlgorithmConfig
@@ -52,11 +52,11 @@ class RedLearnerConfig(AlgorithmConfig):
 
     gamma: UnitInterval = 0.999
     """Discount of a decision, from 0 to 1."""
-    value_coef: float = 0.5
+    value_coef: NonNegativeFloat = 0.5
     """Weight of the squared value error in the loss, at least 0."""
-    value_clip_range: float = 0.2
+    value_clip_range: NonNegativeFloat = 0.2
     """How far a value may move in an update before its error stops falling, at least 0; 0 sets no limit (PPO)."""
-    max_grad_norm: float = 0.5
+    max_grad_norm: NonNegativeFloat = 0.5
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
     gradient_accumulation_steps: PositiveInt = 4
     """Number of parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""

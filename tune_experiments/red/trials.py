@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rl_models.algorithms.learner_config import make_objective
-from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserSettings, constants_of
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
@@ -126,15 +126,7 @@ def _plan(config: RedConfig, seed: int, budget: int, rate: Schedule, **changes: 
         make_world=functools.partial(make_world, config),
         build_policy=functools.partial(build_policy, config, seed),
         objective=make_objective(learner, Schedule.constant(learner.entropy_coef)),
-        optimiser=OptimiserSettings(
-            optimiser=learner.optimiser,
-            learning_rate=rate,
-            optimiser_epsilon=learner.optimiser_epsilon,
-            amsgrad=learner.amsgrad,
-            max_grad_norm=learner.max_grad_norm,
-            grad_clip_by=learner.grad_clip_by,
-            precision=learner.precision,
-        ),
+        optimiser=OptimiserSettings(**constants_of(learner, OptimiserConfig), learning_rate=rate),
         workers=config.workers,
         seed=seed,
         budget_env_steps=budget,

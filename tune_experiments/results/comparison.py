@@ -134,7 +134,7 @@ def _rows(methods: Mapping[str, Sequence[Result]]) -> tuple[Row, ...]:
         Row(
             method,
             values[method],
-            interval_over_seeds([line.number for line in lines], lines[0].is_proportion),
+            interval_over_seeds([line.number for line in lines], lines[0].bounds),
             None if method == baseline else welch_interval(values[method], values[baseline]),
             interquartile_mean(values[method]),
             None if method == baseline else share_above(values[method], values[baseline]),

@@ -15,6 +15,7 @@ what is measured.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ __all__ = [
     "interval_over_seeds",
     "is_proportion",
     "is_share",
+    "range_of",
     "welch_interval",
 ]
 
@@ -49,6 +51,8 @@ READINGS = "reads_"
 and 1, too."""
 PROPORTIONS = ("overlap", "coverage", "taken", "conflicts", "md_spl", "invalid_probability", "tvd")
 """Metrics that lie between 0 and 1 in each episode, and need not be either."""
+SIGNED = ("return", "value_")
+"""Beginnings of names of metrics that can be below 0, even where no seed of a table is."""
 _EQUAL = 1e-12
 
 
@@ -94,6 +98,11 @@ def is_proportion(metric: str) -> bool:
     return is_share(metric) or metric in PROPORTIONS or metric.startswith(READINGS)
 
 
+def range_of(metric: str) -> tuple[float, float]:
+    """Smallest and largest value that a metric can have; one that no list here names is at least 0."""
+    return (-math.inf if metric.startswith(SIGNED) else 0.0, 1.0 if is_proportion(metric) else math.inf)
+
+
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:
     """Mean of `[n]` episodes of one seed.
 
@@ -120,16 +129,18 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
     return Interval(mean, mean - half, mean + half, NORMAL)
 
 
-def interval_over_seeds(values: Sequence[float | Interval], is_proportion: bool = False) -> Interval:
+def interval_over_seeds(
+    values: Sequence[float | Interval], bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Interval:
     """Mean of `[n]` seeds with Student's t interval.
 
     Args:
         values: one a seed, with its interval over episodes where there is one.
-        is_proportion: whether they cannot be larger than 1.
+        bounds: smallest and largest value that the metric can have (`range_of`).
 
     Returns:
-        One seed: itself. Equal seeds, or an interval that would go below 0 where no seed does, or above 1 where none
-        can: the mean and all seeds. Else t.
+        One seed: itself. Equal seeds, or an interval that would go beyond the bounds while no seed does: the mean and
+        all seeds. Else t.
 
     Raises:
         ValueError: no seeds.
@@ -139,7 +150,8 @@ def interval_over_seeds(values: Sequence[float | Interval], is_proportion: bool 
     if len(seeds) == 1:
         return seeds[0]
     mean, half = float(sample.mean()), _student_half_width(sample)
-    leaves = sample.min() >= 0 > mean - half or (is_proportion and mean + half > 1)
+    lowest, highest = bounds
+    leaves = sample.min() >= lowest > mean - half or sample.max() <= highest < mean + half
     if leaves or np.ptp(sample) <= _EQUAL:
         return Interval(mean, seeds=seeds)
     return Interval(mean, mean - half, mean + half, STUDENT)

@@ -17,7 +17,7 @@ from typing import Any
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.results.intervals import NONE, WILSON, Interval, is_proportion, is_share
+from tune_experiments.results.intervals import NONE, WILSON, Interval, is_share, range_of
 
 __all__ = ["Result", "append", "read", "replace_rows"]
 
@@ -63,9 +63,9 @@ class Result:
         return self.interval == WILSON or (self.interval is None and is_share(self.metric))
 
     @property
-    def is_proportion(self) -> bool:
-        """Whether the value lies between 0 and 1, whatever the method."""
-        return self.is_share or is_proportion(self.metric)
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest value that the metric can have, whatever the method."""
+        return (0.0, 1.0) if self.is_share else range_of(self.metric)
 
     @property
     def number(self) -> Interval:

@@ -186,7 +186,7 @@ def _number(lines: Sequence[Result]) -> Interval | None:
     """One cell from the lines of one method and metric."""
     of_seeds = [line for line in lines if line.seed is not None]
     if of_seeds:
-        return interval_over_seeds([line.number for line in of_seeds], of_seeds[0].is_proportion)
+        return interval_over_seeds([line.number for line in of_seeds], of_seeds[0].bounds)
     return lines[0].number if lines else None
 
 

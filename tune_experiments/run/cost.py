@@ -12,7 +12,7 @@ from rl_models.training.loop import Learner
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import TrialPlan
 
-__all__ = ["cost", "longest_lane"]
+__all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
 
 
 def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
@@ -32,19 +32,34 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
         )
     plans, concurrent = learning, min(concurrent, len(learning))
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
-    seconds = _seconds_per_env_step(longest.stages[-1].plan) / max(1, longest.workers.runners)
+    last = longest.stages[-1].plan
+    seconds = seconds_per_env_step(*_measured(last), last.workers, last.objective.takes_turns)
     give_memory_back()
     budgets = [plan.budget_env_steps for plan in plans]
-    minutes = seconds * longest_lane(budgets, concurrent) / 60
+    minutes = seconds * makespan_env_steps(budgets, concurrent) / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
         f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(plans)}, "
         f"{concurrent} at a time: training alone takes about {took} "
-        f"at this machine's {1 / seconds:,.0f} env steps a second and process"
+        f"at this machine's {1 / seconds:,.0f} env steps a second and trial"
     )
 
 
-def longest_lane(budgets: Sequence[int], concurrent: int) -> int:
+def seconds_per_env_step(playing: float, learning: float, workers: Workers, takes_turns: bool) -> float:
+    """Seconds of a trial for one env step, if each of its processes has a core or a GPU of its own.
+
+    Args:
+        playing: seconds of one process that plays an env step.
+        learning: seconds of one process that learns from it.
+        workers: processes of the trial; runners share the env steps, and learners share the learning.
+        takes_turns: the algorithm plays and learns in turns, as PPO does; else at the same time, as IMPALA does where
+            runners are processes of their own.
+    """
+    playing, learning = playing / max(1, workers.runners), learning / max(1, workers.learners)
+    return playing + learning if takes_turns or not workers.runners else max(playing, learning)
+
+
+def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
     """Env steps of the busiest slot if each trial begins as soon as another has ended."""
     lanes = [0] * concurrent
     for budget in budgets:
@@ -59,7 +74,8 @@ def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
     return f"at most {budget_text} in up to {stages} stages" if stages > 1 else budget_text
 
 
-def _seconds_per_env_step(plan: TrialPlan) -> float:
+def _measured(plan: TrialPlan) -> tuple[float, float]:
+    """Seconds of this process to play an env step, and to learn from it."""
     workers: Workers = plan.workers
     worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))
     world = plan.make_world(num_worlds=worlds, first_world=0)
@@ -69,5 +85,6 @@ def _seconds_per_env_step(plan: TrialPlan) -> float:
     learner.update([collector.collect()])  # the first update pays for start-up
     start = time.perf_counter()
     fragment = collector.collect()
+    played = time.perf_counter()
     learner.update([fragment])
-    return (time.perf_counter() - start) / fragment.env_steps()
+    return (played - start) / fragment.env_steps(), (time.perf_counter() - played) / fragment.env_steps()

@@ -19,8 +19,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.request import Request, SearchScheduler
+from tune_experiments.search.folder import LATE_SHARE
 
-__all__ = ["Reached", "RequestOf", "SearchSchedulers", "value_between"]
+__all__ = ["Reached", "RequestOf", "SearchSchedulers", "late_value", "value_between"]
 
 RequestOf = Callable[[Any, str, int, int, int | None], Request]
 """`(config, method, setting, seed, until env steps) -> request`."""
@@ -86,14 +87,29 @@ def _has_reached(trial: Path, until: int | None) -> bool:
     return newest is not None and int(newest.name.removeprefix("checkpoint_")) >= (until or 0)
 
 
+def late_value(trial: Path, objective: str, until: float) -> float:
+    """Mean of the validations in the last quarter of `until` env steps, its beginning included; -inf if diverged.
+
+    Raises:
+        UserError: there was no validation at all.
+    """
+    return _value(trial, objective, until, lambda env_steps: env_steps >= (1 - LATE_SHARE) * until)
+
+
 def value_between(trial: Path, objective: str, since: float, until: float) -> float:
-    """Mean of the validations from `since` to `until` env steps; -inf if diverged.
+    """Mean of the validations after `since` and up to `until` env steps; -inf if diverged.
+
+    Raises:
+        UserError: there was no validation at all.
+    """
+    return _value(trial, objective, until, lambda env_steps: env_steps > since)
+
+
+def _value(trial: Path, objective: str, until: float, counts: Callable[[float], bool]) -> float:
+    """Mean of the validations up to `until` whose env steps count.
 
     A trial stops at the first row beyond where it was to stop, so that row counts; and where nothing was validated
     between, the last validation before does.
-
-    Raises:
-        UserError: there was none at all.
     """
     rows = read_metrics(trial / "metrics.jsonl")
     end = next((row["env_steps"] for row in rows if row["env_steps"] >= until), until)
@@ -104,6 +120,6 @@ def value_between(trial: Path, objective: str, since: float, until: float) -> fl
             f"{trial} has logged no {objective!r} in its first {end:,.0f} env steps to rank by "
             f"(but {', '.join(known) or 'nothing of the kind'}); name another with --search-objective"
         )
-    values = [row[objective] for row in validated if row["env_steps"] > since] or [validated[-1][objective]]
+    values = [row[objective] for row in validated if counts(row["env_steps"])] or [validated[-1][objective]]
     mean = float(np.mean(values))
     return mean if math.isfinite(mean) else -math.inf

@@ -19,15 +19,13 @@ import numpy as np
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
-from tune_experiments.search.scheduler import Reached, Request, RequestOf, value_between
+from tune_experiments.search.scheduler import Reached, Request, RequestOf, late_value
 from tune_experiments.search.settings import Setting
 
 __all__ = ["FACTOR", "Halving", "rungs_of"]
 
 FACTOR = 3
 _RUNGS = 3
-_JUDGED_SHARE = 0.25
-"""Validations in this last share of the way to a rung count, as in a search without rungs."""
 
 
 def rungs_of(budget: int) -> list[int]:
@@ -124,8 +122,7 @@ class Halving:
     def _score(self, number: int, rung: int) -> float:
         end = self._rungs[rung]
         folders = [Path(self._request(number, seed, rung)["folder"]) for seed in self._seeds]
-        since = (1 - _JUDGED_SHARE) * end
-        return float(np.mean([value_between(folder, self._objective, since, end) for folder in folders]))
+        return float(np.mean([late_value(folder, self._objective, end) for folder in folders]))
 
     def _document(self) -> dict[str, dict[str, int]]:
         return read_json(self._file) if self._file.exists() else {}

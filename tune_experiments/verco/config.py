@@ -84,7 +84,7 @@ class VercoLearnerConfig(LearnerConfig):
     A decision of d env steps is discounted by gamma^d, and lambda is taken once a decision.
     """
 
-    learning_rate: float = 3e-3
+    learning_rate: PositiveFloat = 3e-3
     """Learning rate of language teams at the start, above 0."""
     symbolic_learning_rate: PositiveFloat = 3e-3
     """Learning rate of teams that see numbers at the start, above 0."""
@@ -94,9 +94,9 @@ class VercoLearnerConfig(LearnerConfig):
     """Whether the loss has one probability ratio for the whole team; if not, each agent has a ratio of its own."""
     value_loss_at: ValueLossAt = "decisions"
     """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
-    value_coef: float = 0.5
+    value_coef: NonNegativeFloat = 0.5
     """Weight of the squared value error in the loss, at least 0."""
-    final_entropy_coef: float | None = 0.002
+    final_entropy_coef: NonNegativeFloat | None = 0.002
     """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight as it is."""
     max_grad_norm: NonNegativeFloat = 0.5
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""

@@ -29,8 +29,8 @@ from tune_experiments.verco.lookup import LookupNetwork, distances_to_corpus
 from tune_experiments.verco.prompted import chat_of, refusals, usage
 from tune_experiments.verco.teacher_messages import taught_world, writer_of
 
-EVALUATION_SEED = 500
-"""Seed of every evaluation: it fixes orders and the draws of actions, for all teams alike."""
+EVALUATION_SEED, VALIDATION_SEED = 500, 501
+"""Seeds of the test and of validation: each fixes orders and the draws of actions, for all teams alike."""
 RANDOM, DEAF, HEARING = "random legal actions", "scripted cooks, deaf", "scripted cooks, hearing"
 SILENT, SHUFFLED, TAUGHT = "in silence", "with shuffled messages", "with the teacher's messages"
 OF_ORDER = "_of_"
@@ -71,13 +71,13 @@ def evaluate_stage(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episode
 def validate(config: VercoConfig, is_taught: bool, policy: TeamPolicy) -> Episodes:
     """A point of the curve of returns."""
     if is_taught:
-        return episodes_of(taught_world(config, writer_of(policy), config.valid_episodes), policy)
-    return episodes_of(make_world(config, config.valid_episodes), policy)
+        return episodes_of(taught_world(config, writer_of(policy), config.valid_episodes), policy, VALIDATION_SEED)
+    return episodes_of(make_world(config, config.valid_episodes), policy, VALIDATION_SEED)
 
 
-def episodes_of(world: Salad, policy: TeamPolicy) -> Episodes:
+def episodes_of(world: Salad, policy: TeamPolicy, seed: int = EVALUATION_SEED) -> Episodes:
     """One episode of each world, with sampled actions; the return is the team's, [B]."""
-    played = Evaluation(world, policy).run(EVALUATION_SEED)
+    played = Evaluation(world, policy).run(seed)
     return played | {"return": played["return"][:, 0]}  # the same for both
 
 

@@ -135,8 +135,23 @@ def test_ppo_is_surrogate_plus_weighted_value_error_minus_weighted_entropy(joint
     assert statistics["loss/policy"].item() == pytest.approx(surrogate, abs=1e-5)
     assert statistics["loss/value"].item() == pytest.approx(value_loss, abs=1e-5)
     clipped = ((ratio - 1).abs() > 0.2).float().mean().item()
-    assert statistics["policy/clipped_share"].item() == pytest.approx(clipped)
+    assert statistics["policy/clip_fraction"].item() == pytest.approx(clipped)
     assert 0 < clipped < 1
+
+
+def test_the_clip_fraction_is_of_agents_that_decide():
+    policy, _, _ = leaf_policy()
+    old, _, _ = leaf_policy(moved=0.3)
+    batch = one_step_batch(old)
+    objective = Ppo(joint_ratio=False, normalize_advantages=False)
+    values = torch.zeros(WORLDS, TIME, AGENTS)
+    ratio = (policy.component_log_prob(batch["actions"], batch["component"]) - batch["agent_log_prob"]).exp()
+    decides = torch.rand(WORLDS, TIME + 1, AGENTS, generator=torch.Generator().manual_seed(0)) < 0.5
+    prepared = objective.prepare(batch | {"obs/decides": decides})
+    _, statistics = objective.loss(output_of(policy, values=values), prepared, Progress())
+    wanted = ((ratio - 1).abs() > 0.2)[decides[:, :TIME]].float().mean().item()
+    assert statistics["policy/clip_fraction"].item() == pytest.approx(wanted)
+    assert 0 < wanted < 1
 
 
 def test_marginal_entropy_is_an_option():

@@ -32,9 +32,7 @@ def steps(settings):
 
 
 def test_rmsprop_divides_by_the_root_of_the_mean_square():
-    settings = OptimiserSettings(
-        optimiser="rmsprop", learning_rate=Schedule.constant(0.1), betas=(0.9, 0.99), optimiser_epsilon=0.01
-    )
+    settings = OptimiserSettings(optimiser="rmsprop", learning_rate=Schedule.constant(0.1), optimiser_epsilon=0.01)
     weight, square = 1.0, 0.0
     for gradient, got in zip(GRADIENTS, steps(settings), strict=True):
         square = 0.99 * square + 0.01 * gradient**2

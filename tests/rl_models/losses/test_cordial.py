@@ -1,12 +1,14 @@
 """CORDIAL against hand numbers on small matrices, and its cost of one number for each entry of S."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.losses.cordial import CoordinationSet
+from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
+from rl_models.schedule import Progress, Schedule
 
 
 def product(*probabilities):
@@ -72,3 +74,25 @@ def test_each_step_is_judged_by_its_own_matrix():
     for row, kind in enumerate(which):
         torch.testing.assert_close(cordial[row], numbers(sets, product(*TEAM), int(kind))[0])
     assert cordial[0] != cordial[1]
+
+
+def cordial_of(logits, alive=None):
+    """The loss and its statistics in one world: logits [T, N, A], and who is in the game, [T, N]."""
+    loss = CoordinationLoss(CoordinationSet.from_matrices(DIAGONAL), Schedule.constant(1.0))
+    times, agents, _ = logits.shape
+    policy = MixtureOfMarginals.from_logits(torch.zeros(1, times, 1), logits[None, :, :, None])
+    matrix, reward = torch.zeros(1, times, agents, dtype=torch.long), torch.zeros(1, times, agents)
+    batch = {"obs/coordination": matrix, "reward": reward}
+    batch |= {} if alive is None else {"obs/alive": alive[None]}
+    return loss(SimpleNamespace(policy=policy), batch, Progress())
+
+
+def test_cordial_and_invalid_probability_are_of_the_steps_at_which_all_agents_decide():
+    logits = torch.randn(3, 2, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    alive = torch.tensor([[True, True], [True, False], [True, True]])
+    loss, statistics = cordial_of(logits, alive)
+    together, wanted = cordial_of(logits[[0, 2]])
+    torch.testing.assert_close(loss, together)
+    torch.testing.assert_close(statistics["policy/invalid_probability"], wanted["policy/invalid_probability"])
+    loss.backward()
+    assert logits.grad[1].abs().max() == 0 and logits.grad[[0, 2]].abs().min() > 0

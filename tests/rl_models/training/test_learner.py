@@ -25,7 +25,7 @@ from rl_models.training.loop import Learner, count_progress, train
 from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
-RMSPROP = OptimiserSettings(optimiser="rmsprop", betas=(0.9, 0.99), max_grad_norm=0.5)
+RMSPROP = OptimiserSettings(optimiser="rmsprop", max_grad_norm=0.5)
 
 
 def weights(policy):

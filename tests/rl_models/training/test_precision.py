@@ -27,7 +27,7 @@ def test_in_bfloat16_the_first_minibatch_clips_no_more_samples_than_in_float32()
     for precision, largest in (("float32", 1e-5), ("bfloat16", 0.05)):
         statistics, _, _ = update(precision)
         assert float(statistics[FIRST_RATIO_ERROR]) < largest, precision
-        assert float(statistics["policy/clipped_share"]) == 0.0
+        assert float(statistics["policy/clip_fraction"]) == 0.0
 
 
 def test_the_ratio_error_of_the_first_minibatch_is_kept_beside_that_of_the_last():

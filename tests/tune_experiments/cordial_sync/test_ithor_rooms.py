@@ -56,3 +56,12 @@ def test_the_printed_table_names_its_world_although_there_is_one(config, world):
     rows = [Result("furnmove_sync", EXPERIMENT.caption, "marginal", name, "test", 0, "success", 0.5, 0.4, 0.6, 9, 9)]
     (table,) = EXPERIMENT.tables(rows)
     assert f"Measured in furnmove-{world}." in table.markdown()
+
+
+@pytest.mark.parametrize("experiment", ["furnmove_sync", "furnlift"])
+def test_a_room_file_is_found_again_from_another_folder(experiment, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    laptop = find_experiment(experiment).presets["laptop"]
+    config = dataclasses.replace(laptop, train_rooms="mine.json")
+    assert config.train_rooms == str(tmp_path / "mine.json")
+    assert laptop.train_rooms == "train_stream", "a split is no file"

@@ -20,6 +20,7 @@ from tune_experiments.sama_retest import Retest
 
 FEWEST_WORDS = 5
 FRAGMENTS = ("Of ", "In ", "At ", "For ", "On ", "After ", "The same ", "Played ")
+RANGES = ("above 0", "at least 0", "at least 1", "from 0 to 1")
 MOST_NAMED_CHOICES = 5
 UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 """These scripts train nothing, so they have no configuration."""
@@ -48,6 +49,31 @@ def _faults(config_class: Any) -> Iterator[str]:
                     yield f"{where} does not name {missing}"
             if dataclasses.is_dataclass(inner):
                 yield from _faults(inner)
+
+
+def _types_without_range(hint: Any) -> Iterator[Any]:
+    """The types that a type is made of, but for those that have a range."""
+    yield hint
+    if typing.get_origin(hint) not in (Literal, typing.Annotated):
+        for inner in typing.get_args(hint):
+            yield from _types_without_range(inner)
+
+
+def _unchecked_ranges(config_class: Any) -> Iterator[str]:
+    """Fields of a configuration, its nested ones included, whose help names a range that their type does not have."""
+    hints = typing.get_type_hints(config_class, include_extras=True)
+    for field in dataclasses.fields(config_class):
+        text = get_field_docstring(config_class, field.name, ()) or ""
+        parts = [*_types_without_range(hints[field.name])]
+        if any(words in text for words in RANGES) and {int, float} & {*parts}:
+            yield f"{config_class.__module__}.{config_class.__name__}.{field.name}: {text!r}"
+        for inner in filter(dataclasses.is_dataclass, parts):
+            yield from _unchecked_ranges(inner)
+
+
+@pytest.mark.parametrize("name", sorted({*known_experiments()} - UNTRAINED))
+def test_a_number_whose_help_names_a_range_is_checked(name: str) -> None:
+    assert sorted(set(_unchecked_ranges(find_experiment(name).config_class))) == []
 
 
 @pytest.mark.parametrize("name", sorted({*known_experiments()} - UNTRAINED))

@@ -1,6 +1,7 @@
 """Rules of results: validated lines, no doubles, and intervals equal to hand numbers."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tune_experiments.results.intervals import (
     interval_over_episodes,
     interval_over_seeds,
     is_share,
+    range_of,
     welch_interval,
 )
 from tune_experiments.results.rows import Result, append, read, replace_rows
@@ -121,7 +123,7 @@ def test_interval_over_seeds_is_students_t():
 
 def test_one_seed_keeps_the_interval_over_its_episodes():
     own = Interval(0.8, 0.7, 0.9, WILSON)
-    assert interval_over_seeds([own], is_proportion=True) == own
+    assert interval_over_seeds([own], (0.0, 1.0)) == own
 
 
 @pytest.mark.parametrize(("shares", "shown"), [((1.0, 1.0, 1.0), 1), ((0.0, 0.1, 0.9), 3)])
@@ -129,18 +131,24 @@ def test_shares_that_are_equal_or_leave_zero_and_one_show_every_seed_with_its_ow
     seeds = tuple(
         interval_over_episodes([1] * round(10 * share) + [0] * (10 - round(10 * share)), True) for share in shares
     )
-    found = interval_over_seeds(seeds, is_proportion=True)
+    found = interval_over_seeds(seeds, (0.0, 1.0))
     assert (found.low, found.high, found.kind) == (None, None, NONE)
     assert found.seeds == seeds
     assert found.text().count("[") == shown
     assert found.text().startswith("each ") == (shown == 1)
-    assert interval_over_seeds([-0.1, 0.1, 0.9]).kind == STUDENT, "what can be negative may be below 0"
-    assert interval_over_seeds([0.0, 0.1, 0.9]).seeds, "soups cannot"
+
+
+def test_an_interval_below_zero_is_shown_of_metrics_that_can_be_negative():
+    assert range_of("return") == range_of("return_of_onion") == (-math.inf, math.inf)
+    assert range_of("soups") == (0.0, math.inf)
+    assert range_of("success") == range_of("tvd") == (0.0, 1.0)
+    assert interval_over_seeds([0.1, 0.5, 0.9], range_of("return")).kind == STUDENT
+    assert interval_over_seeds([0.0, 0.1, 0.9], range_of("soups")).seeds
 
 
 def test_no_interval_of_a_proportion_goes_beyond_one():
     lines = [Result("e", "t", "m", "w", "test", seed, "taken", value) for seed, value in enumerate((0.98, 0.99, 0.999))]
-    assert {(line.is_share, line.is_proportion) for line in lines} == {(False, True)}
+    assert {(line.is_share, line.bounds) for line in lines} == {(False, (0.0, 1.0))}
     ((_, (cell,)),) = make_table(lines, "t", ("taken",)).rows
     assert cell.text() == "0.990: 0.980, 0.990, 0.999"
 

@@ -1,24 +1,38 @@
 """What a run is said to cost before it starts."""
 
+import pytest
+
+from rl_models.rllib.workers import Workers
 from tests.tune_experiments.run.stages import plan, three_stages
 from tune_experiments.run import cost as module
-from tune_experiments.run.cost import cost, longest_lane
+from tune_experiments.run.cost import cost, makespan_env_steps, seconds_per_env_step
 
 
 def test_a_trial_begins_as_soon_as_another_ends():
-    assert longest_lane([10, 10, 10], 2) == 20
-    assert longest_lane([10, 30, 10, 10], 2) == 30
-    assert longest_lane([10, 30], 5) == 30
+    assert makespan_env_steps([10, 10, 10], 2) == 20
+    assert makespan_env_steps([10, 30, 10, 10], 2) == 30
+    assert makespan_env_steps([10, 30], 5) == 30
+
+
+def test_runners_share_the_playing_and_learners_the_learning():
+    def seconds(takes_turns, **workers):
+        return seconds_per_env_step(0.6, 0.4, Workers(**workers), takes_turns)
+
+    assert seconds(takes_turns=True) == seconds(takes_turns=False) == 1.0
+    assert seconds(takes_turns=True, runners=6) == pytest.approx(0.5)  # 0.1 of playing, then 0.4 of learning
+    assert seconds(takes_turns=False, runners=6) == pytest.approx(0.4)  # at the same time: the learner's
+    assert seconds(takes_turns=False, runners=6, learners=8) == pytest.approx(0.1)
+    assert seconds(takes_turns=True, runners=2, learners=2) == pytest.approx(0.5)
 
 
 def test_stages_and_trials_of_all_lengths_are_counted(monkeypatch):
     timed = []
-    monkeypatch.setattr(module, "_seconds_per_env_step", lambda plan: timed.append(plan) or 0.5)
+    monkeypatch.setattr(module, "_measured", lambda plan: timed.append(plan) or (0.2, 0.3))
     staged = three_stages()  # at most 60 env steps each
     said = cost([plan(budget_env_steps=20), staged, plan(budget_env_steps=30)], 2)
     assert said == (
         "cost: 3 trials of at most 20 to 180 env steps in up to 3 stages, 2 at a time: "
-        "training alone takes about 90 seconds at this machine's 2 env steps a second and process"
+        "training alone takes about 90 seconds at this machine's 2 env steps a second and trial"
     )
     assert timed == [staged.stages[2].plan]
     alone = cost([plan(budget_env_steps=7_000)], 1)

@@ -19,6 +19,7 @@ from tune_experiments.search.folder import (
     score,
     write_ranking,
 )
+from tune_experiments.search.scheduler import late_value, value_between
 from tune_experiments.search.settings import Setting, draw_settings
 
 
@@ -144,6 +145,12 @@ def test_a_score_is_the_mean_of_the_validations_in_the_last_quarter(tmp_path):
     rows = [(100, 0.9), (740, 0.9), (760, 0.2), (800, None), (900, 0.4), (1000, 0.6), (1000.5, None)]
     assert score(trial(tmp_path, rows[:-1]), "valid/success") == pytest.approx(0.4)
     assert score(trial(tmp_path, [(500, 0.9), (1000, 0.1)]), "valid/success") == 0.1
+
+
+def test_the_last_rung_is_judged_as_a_search_without_rungs_is(tmp_path):
+    folder = trial(tmp_path, [(250, 0.0), (500, 0.0), (750, 0.0), (1000, 1.0)])
+    assert late_value(folder, "valid/success", 1000) == score(folder, "valid/success") == 0.5
+    assert value_between(folder, "valid/success", 750, 1000) == 1.0  # a generation's own validations
 
 
 def test_an_objective_that_was_not_logged_is_told(tmp_path):

@@ -28,7 +28,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan, make_rllib_algorithm
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
-from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
 from tune_experiments.sama.kitchen.commands import command_texts, domain_of, manual_sentences
 from tune_experiments.sama.kitchen.config import SamaConfig
 from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
@@ -40,7 +40,7 @@ SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
 """Rows that are called after the source of their rewards."""
 VALIDATION_SEED = 500
-"""Seed of the states on which weights are chosen; training has other states."""
+"""Seed of the states on which weights are chosen, and of the actions there; training and tests have other seeds."""
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 
@@ -157,10 +157,15 @@ def check(config: SamaConfig) -> None:
 
 
 def play_unplanned(
-    row: str, settings: OvercookedConfig, episodes: int, is_greedy: bool, policy: TeamPolicy
+    row: str,
+    settings: OvercookedConfig,
+    episodes: int,
+    is_greedy: bool,
+    policy: TeamPolicy,
+    seed: int = EVALUATION_SEED,
 ) -> Episodes:
     """Whole episodes of such a row's team, paid for soups alone."""
-    return episodes_of(UNPLANNED[row].make_world(settings, episodes), policy, is_greedy)
+    return episodes_of(UNPLANNED[row].make_world(settings, episodes), policy, is_greedy, seed=seed)
 
 
 def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPlan:
@@ -173,7 +178,9 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
     return dataclasses.replace(
         overcooked.plan_of(settings, UNPLANNED[row], seed),
         build_policy=build,
-        validate=functools.partial(play_unplanned, row, settings, settings.valid_episodes, config.is_greedy),
+        validate=functools.partial(
+            play_unplanned, row, settings, settings.valid_episodes, config.is_greedy, seed=VALIDATION_SEED
+        ),
     )
 
 
