@@ -27,7 +27,7 @@ class ExpertWarmStart:
     """Number of joint env steps of the stage; 0 leaves it out."""
     expert_probability: UnitInterval = 0.9
     """Probability, from 0 to 1, that the expert acts for both agents in an env step, at the start."""
-    decline_episodes: PositiveInt = 1_500
+    decline_episodes: PositiveInt = 4_000
     """Number of training episodes in which that probability falls linearly to 0."""
     learning_rate: PositiveFloat = 1e-3
     """Learning rate of the stage, above 0."""
