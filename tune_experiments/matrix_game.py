@@ -49,7 +49,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from rl_models.team_world import TeamWorld
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner

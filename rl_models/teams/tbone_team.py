@@ -16,12 +16,9 @@ from torch import nn
 from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central, OneMemory
-from rl_models.networks.constant import ConstantNetwork
 from rl_models.networks.tbone import Tbone, TboneConfig
 from rl_models.networks.visual import VisualCentral, VisualConfig, VisualTbone
 from rl_models.policy import FeatureNetwork, TeamPolicy
-
-_CONSTANT_FEATURES = 8
 
 
 @dataclass(frozen=True)
@@ -107,33 +104,6 @@ def team_of_one(make_network: Callable[[], OneMemory], num_actions: int, seed: i
         network = make_network()
         head = CentralHead(network.features, num_actions, network.num_agents)
         return TeamPolicy(network, head, SharedValueHead(network.features, network.num_agents))
-
-
-def uniform_team(num_agents: int, num_actions: int) -> TeamPolicy:
-    """Build a team whose actions all have the same probability, illegal ones too: random play.
-
-    Args:
-        num_agents: N.
-        num_actions: A.
-    """
-    team = constant_team(1, num_agents, num_actions)
-    for weights in team.parameters():
-        nn.init.zeros_(weights)
-    return team
-
-
-def constant_team(components: int, num_agents: int, num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a team that reads no observation, for one-step games. PyTorch's global generator is left as it is.
-
-    Args:
-        components: M, number of mixture components; 1 gives marginal policies.
-        num_agents: N.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
-    message_features = _CONSTANT_FEATURES if components > 1 else 0
-    make_network = functools.partial(ConstantNetwork, num_agents, _CONSTANT_FEATURES, message_features)
-    return talking_team(make_network, num_actions, components, seed)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from rl_envs.matrix_game.world import MatrixGame
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 

@@ -12,7 +12,7 @@ from typing import Any
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import EVALUATIONS
 from rl_models.policy import TeamPolicy
-from rl_models.teams.tbone_team import uniform_team
+from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.endi.division import evaluation_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage

@@ -18,7 +18,7 @@ from rl_envs.core.world import World
 from rl_envs.messenger.symbols import ACTIONS
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.policy import TeamPolicy
-from rl_models.teams.tbone_team import uniform_team
+from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.messenger.config import MessengerRunConfig, make_world

@@ -8,7 +8,7 @@ from __future__ import annotations
 from rl_envs.core.world import World
 from rl_envs.overcooked.words import ACTIONS
 from rl_models.policy import TeamPolicy
-from rl_models.teams.tbone_team import uniform_team
+from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world

@@ -17,7 +17,7 @@ from rl_envs import World
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_models.policy import TeamOutput, TeamPolicy
-from rl_models.teams.tbone_team import uniform_team
+from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.rtfm.best_play import win_probabilities

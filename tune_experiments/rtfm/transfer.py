@@ -25,8 +25,8 @@ from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
+from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.reader_team import reading_team
-from rl_models.teams.tbone_team import uniform_team
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import LettersConfig, LettersRow, MethodName, make_world

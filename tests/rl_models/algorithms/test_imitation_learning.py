@@ -6,7 +6,7 @@ import torch
 from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.losses.imitation import Imitation
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 
 OBJECTIVE = ImitationLearning(extra_losses=(Imitation(Schedule.constant(1.0)),))
 

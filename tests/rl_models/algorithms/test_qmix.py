@@ -14,7 +14,7 @@ from rl_models.algorithms.replay import Replay
 from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation

@@ -10,7 +10,7 @@ from rl_envs import make
 from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 from rl_models.training.evaluation import Evaluation
 
 AGENTS, ACTIONS = 2, 4

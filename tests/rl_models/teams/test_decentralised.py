@@ -7,8 +7,9 @@ from rl_envs.core.chance import Chance
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
+from rl_models.teams.constant_team import constant_team
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
-from rl_models.teams.tbone_team import TboneTeamConfig, constant_team, tbone_team
+from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 from tests.rl_models.training.small import rooms
 
 STEPS, WORLDS = 18, 3

@@ -9,7 +9,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.schedule import Progress
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 from rl_models.training.collector import Collector
 from tests.rl_models.training.small import (
     CENTRAL,

@@ -12,9 +12,9 @@ from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.fragment import Fragment
 from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
-from rl_models.networks.constant import ConstantNetwork
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
+from rl_models.teams.constant_team import ConstantNetwork
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.toy_worlds import Errands

@@ -6,7 +6,7 @@ import pytest
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.workers import Workers
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 from rl_models.training import collector as collector_module
 from rl_models.training.collector import Collector, collect_in_turns
 from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups

@@ -17,7 +17,8 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.networks.tbone import TboneConfig
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.tbone_team import TboneTeamConfig, constant_team, tbone_team
+from rl_models.teams.constant_team import constant_team
+from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation

@@ -9,7 +9,7 @@ import torch
 
 from rl_envs.matrix_game.payoff import payoff_tensor, value_against_adversary, values_by_reply
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 from tune_experiments.matrix_game import (
     EXPERIMENT,

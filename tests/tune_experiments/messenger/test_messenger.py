@@ -8,7 +8,7 @@ import pytest
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE
 from rl_models.networks.emma import Emma, GameId
 from rl_models.schedule import Progress
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 from rl_models.text.choice import TextEncoderConfig
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner

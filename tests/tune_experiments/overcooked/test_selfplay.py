@@ -10,8 +10,8 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.batch import forward, to_batch
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.schedule import Progress
+from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.grid_cnn_team import grid_cnn_team
-from rl_models.teams.tbone_team import uniform_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.overcooked.cooks import Cooks

@@ -23,8 +23,8 @@ from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
+from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.parts_team import parts_team
-from rl_models.teams.tbone_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.sama.lake.commanded_lake import CommandedLake, SubgoalLake

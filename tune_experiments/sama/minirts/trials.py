@@ -16,7 +16,7 @@ from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.tbone_team import uniform_team
+from rl_models.teams.constant_team import uniform_team
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.supervised_stage import NoTraining

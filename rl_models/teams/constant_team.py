@@ -1,15 +1,48 @@
-"""A network without input: one learned vector an agent, which gives tabular policies for one-step games.
+"""Teams that read no observation: learned tabular policies for one-step games, and random play.
 
-It is for worlds whose observation never changes, such as the matrix games of A Cordial Sync (appendix A.2). With the
-usual heads it can represent every policy of its agents. It reads no observation key.
+They are for worlds whose observation never changes, such as the matrix games of A Cordial Sync (appendix A.2), and for
+the rows of tables that say what random actions get. The network has one learned vector an agent; with the usual heads
+it can represent every policy of its agents.
 """
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor, nn
 
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, TeamPolicy
+from rl_models.teams.tbone_team import talking_team
+
+_FEATURES = 8
+
+
+def constant_team(components: int, num_agents: int, num_actions: int, seed: int = 0) -> TeamPolicy:
+    """Build a team that reads no observation, for one-step games. PyTorch's global generator is left as it is.
+
+    Args:
+        components: M, number of mixture components; 1 gives marginal policies.
+        num_agents: N.
+        num_actions: A.
+        seed: seed of the initial weights.
+    """
+    message_features = _FEATURES if components > 1 else 0
+    make_network = functools.partial(ConstantNetwork, num_agents, _FEATURES, message_features)
+    return talking_team(make_network, num_actions, components, seed)
+
+
+def uniform_team(num_agents: int, num_actions: int) -> TeamPolicy:
+    """Build a team whose actions all have the same probability, illegal ones too: random play.
+
+    Args:
+        num_agents: N.
+        num_actions: A.
+    """
+    team = constant_team(1, num_agents, num_actions)
+    for weights in team.parameters():
+        nn.init.zeros_(weights)
+    return team
 
 
 class ConstantNetwork(nn.Module):

@@ -1,9 +1,9 @@
-"""The network without input."""
+"""Teams without input: learned tables, and random play."""
 
 import pytest
 import torch
 
-from rl_models.teams.tbone_team import constant_team
+from rl_models.teams.constant_team import constant_team
 
 
 def run(policy, batch=3, time=2):
