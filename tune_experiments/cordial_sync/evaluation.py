@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,7 @@ import numpy as np
 import torch
 
 from rl_envs import World, make
-from rl_envs.furnmove.ithor import LABEL, PREFIX, has_inferred_tv_cells
-from rl_envs.furnmove.room import Room
-from rl_envs.furnmove.splits import resolve_rooms
+from rl_envs.furnmove.ithor import LABEL
 from rl_envs.furnmove.start_file import load_starts
 from rl_envs.furnmove.starts import StartError, Starts, make_starts
 from rl_models.distributions.joint_policy import WholeJointPolicy
@@ -25,6 +22,7 @@ from rl_models.losses.cordial import CoordinationProbe, CoordinationSet, Cordial
 from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, names_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes
 
@@ -47,11 +45,6 @@ def world_name(config: Config) -> str:
     frames = f"-{config.frame_pixels}_pixel_frames" * (config.observation == "frame")
     agents = f"-{config.num_agents}_agents" * (config.num_agents != 2)
     return f"furnmove-{world}{frames}{agents}"
-
-
-def has_inferred_masks(rooms: Sequence[Room]) -> bool:
-    """Whether some rooms are iTHOR's or exported, whose cells for the television are inferred; tables must say so."""
-    return any(has_inferred_tv_cells(room) for room in rooms)
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:
@@ -116,50 +109,12 @@ def check_rooms_apart(config: Config) -> None:
     )
 
 
-def check_apart(named: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a room that serves twice.
-
-    Args:
-        named: flag -> names of its rooms.
-
-    Raises:
-        UserError: one does; the sentence names the room and the flags.
-    """
-    used: dict[str, str] = {}
-    for flag, names in named.items():
-        for name in names:
-            room = name.removeprefix(PREFIX).lower()  # floorplan229 is also one of iTHOR's floors
-            if room in used:
-                flags = f"twice by {flag}" if used[room] == flag else f"by {used[room]} and {flag}"
-                raise UserError(f"{name} is named {flags}: let each room serve once")
-            used[room] = flag
-
-
 def _names_of_the_test(config: Config) -> dict[str, list[str]]:
     """Under the flag that decides on them."""
     if not config.test_starts:
         return {"--test-rooms": names_of(config.room_size, config.test_rooms)}
     names = [_STREAM_ROOM.sub(r"\1", room.name) for room in test_starts(config).rooms]
     return {"--test-starts": list(dict.fromkeys(names))}
-
-
-def names_of(room_size: str, words: Sequence[str]) -> list[str]:
-    """Names of rooms; a stream stands for all of its rooms, which are in nothing else."""
-    streams = [word for word in words if _is_stream(word)]
-    return [*streams, *(room.name for room in named_rooms(room_size, words))]
-
-
-def named_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
-    """The rooms of all these words, in order, without those of streams, which are generated and thousands."""
-    return _rooms_named(room_size, [word for word in words if not _is_stream(word)])
-
-
-def _is_stream(word: str) -> bool:
-    return word.endswith("_stream")
-
-
-def _rooms_named(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
-    return tuple(room for word in words for room in resolve_rooms(word, room_size))
 
 
 def world_from(config: Config, starts: Starts, num_worlds: int) -> World:
@@ -191,7 +146,7 @@ def _starts(config: Config, words: tuple[str, ...], per_room: int) -> Starts:
 
 @functools.lru_cache(maxsize=4)
 def _made_starts(room_size: str, num_agents: int, words: tuple[str, ...], per_room: int) -> Starts:
-    return make_starts(_rooms_named(room_size, words), num_agents, per_room)
+    return make_starts(all_rooms(room_size, words), num_agents, per_room)
 
 
 def sizes(world: World) -> dict[str, Any]:
@@ -201,7 +156,10 @@ def sizes(world: World) -> dict[str, Any]:
 
 
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:
-    """Coordination sets of a FurnMove world; the code's form of CORDIAL averages navigation apart from the rest."""
+    """Coordination sets of a FurnMove or FurnLift world.
+
+    In the code's form of CORDIAL, navigation is averaged apart from the actions that move or lift the object.
+    """
     actions = torch.from_numpy(world.tables["coordinated_actions"])
     moves_object = torch.from_numpy((world.tables["coordinated_modality"] > 0).astype(np.int64))
     return CoordinationSet(actions, moves_object.expand(actions.shape[:2]), form)

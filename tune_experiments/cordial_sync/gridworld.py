@@ -18,16 +18,10 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import evaluation, figures
 from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings
-from tune_experiments.cordial_sync.evaluation import (
-    check_rooms_apart,
-    has_inferred_masks,
-    named_rooms,
-    test_starts,
-    valid_starts,
-    world_from,
-)
+from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test_starts, valid_starts, world_from
 from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
+from tune_experiments.cordial_sync.rooms import has_inferred_masks, named_rooms
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from rl_envs import World, make
-from rl_envs.core.spec import Array, Arrays
-from rl_envs.furnlift.world import DIFFICULTIES, FurnLift
+from rl_envs.furnlift.guided import GuidedFurnLift
+from rl_envs.furnlift.world import DIFFICULTIES
 from rl_envs.furnmove.ithor import LABEL
 from rl_envs.furnmove.room import Room
 from rl_models.algorithms.imitation_learning import ImitationLearning
@@ -27,15 +27,9 @@ from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import FamilySettings
-from tune_experiments.cordial_sync.evaluation import (
-    EVALUATION_SEED,
-    check_apart,
-    coordination_set,
-    has_inferred_masks,
-    named_rooms,
-    names_of,
-)
+from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, LiftConfig, LiftMethod
+from tune_experiments.cordial_sync.rooms import check_apart, has_inferred_masks, named_rooms, names_of
 from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
@@ -157,40 +151,6 @@ def _extra_losses(config: LiftConfig, has_expert: bool) -> tuple[ExtraLoss, ...]
     coordination = coordination_set(world_of(config, config.valid_rooms))
     cordial = CoordinationLoss(coordination, Schedule.constant(config.cordial_coef))
     return (cordial, Imitation(Schedule.constant(config.imitation_coef))) if has_expert else (cordial,)
-
-
-class GuidedFurnLift(FurnLift):
-    """FurnLift in which the expert takes over in part of the steps (appendix A.4; DAgger).
-
-    With probability p(1 - e / E) both agents take the expert's action, by one coin for both; e is the number of
-    training episodes that have ended. Each world counts its own episodes, and all worlds of a run play about equally
-    many.
-    """
-
-    def __init__(
-        self, num_worlds: int, first_world: int, expert_probability: float, decline_episodes: float, **arguments: Any
-    ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            expert_probability: p, at the start.
-            decline_episodes: episodes of one world in which it falls to 0.
-            arguments: of FurnLift.
-        """
-        super().__init__(num_worlds, first_world, shows_expert=True, **arguments)
-        self._probability, self._decline = expert_probability, decline_episodes
-
-    def expert_acts(self) -> Array:
-        """Whether the expert takes over in this step, [B] bool."""
-        left = np.maximum(1 - self.chance.episode / self._decline, 0)
-        return self.chance.uniforms(1)[:, 0] < self._probability * left
-
-    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        advised = self.state["expert"]
-        takes_over = self.expert_acts() & (advised >= 0).all(1)
-        return super()._advance(np.where(takes_over[:, None], advised, actions), recorded)
 
 
 # ------------------------------------------------------------------------------------------------ evaluation
