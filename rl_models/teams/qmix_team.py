@@ -20,7 +20,7 @@ from rl_models.networks.reading import ReadingSizes
 
 
 @dataclass(frozen=True)
-class QmixConfig:
+class QmixTeamConfig:
     """Widths of a QMIX team; the defaults are the paper's."""
 
     grid: GridSymbolsConfig = field(default_factory=GridSymbolsConfig)
@@ -37,7 +37,7 @@ class QmixConfig:
 
 
 def qmix_grid_team(
-    config: QmixConfig,
+    config: QmixTeamConfig,
     sizes: ReadingSizes,
     grid: tuple[int, int],
     num_actions: int,

@@ -26,7 +26,7 @@ from rl_models.teams.endi_team import (
     divided_matching_team,
     divided_reading_team,
 )
-from rl_models.teams.qmix_team import QmixConfig, qmix_grid_team
+from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from tune_experiments.endi.division import ON_MATCHING, is_divided, losses_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, task_of
@@ -171,6 +171,6 @@ def build_qmix_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
     return qmix_grid_team(_team(config.qmix), sizes(config.task), (side, side), actions, seed)
 
 
-def _team(settings: QmixSettings) -> QmixConfig:
+def _team(settings: QmixSettings) -> QmixTeamConfig:
     grid = GridSymbolsConfig(settings.word_features, settings.cell_features, sees_goal=settings.sees_goal)
-    return QmixConfig(grid, settings.hidden_size, settings.mixing_hidden_size)
+    return QmixTeamConfig(grid, settings.hidden_size, settings.mixing_hidden_size)

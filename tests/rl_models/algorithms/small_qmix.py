@@ -9,7 +9,7 @@ from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_encoders import GridSymbolsConfig, VectorEncoder, VectorState
 from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Schedule
-from rl_models.teams.qmix_team import QmixConfig, qmix_grid_team
+from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
 from rl_models.teams.role_team import RoleTeamConfig, role_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -17,7 +17,7 @@ from rl_models.training.loop import Learner
 SIZE = 5
 S1 = {"size": SIZE, "num_agents": 2, "distractor_monster": False, "distractor_item": False, "max_episode_steps": 9}
 ROOM = GridSymbolsConfig(word_features=4, cell_features=(6, 6), state_features=12)
-CONFIG = QmixConfig(ROOM, hidden_size=8, mixing_hidden_size=5)
+CONFIG = QmixTeamConfig(ROOM, hidden_size=8, mixing_hidden_size=5)
 
 
 def rooms(num_worlds, first_world=0, **arguments):

@@ -9,7 +9,7 @@ import torch
 from rl_models.batch import forward, to_batch
 from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
 from rl_models.networks.texts import MissingTextsError
-from rl_models.teams.qmix_team import QmixConfig
+from rl_models.teams.qmix_team import QmixTeamConfig
 from tests.rl_models.algorithms.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
 
 
@@ -79,7 +79,7 @@ def test_no_document_is_read_and_the_goal_is_a_symbol():
 
 
 def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
-    config = QmixConfig(dataclasses.replace(ROOM, sees_goal=False), CONFIG.hidden_size, 5)
+    config = QmixTeamConfig(dataclasses.replace(ROOM, sees_goal=False), CONFIG.hidden_size, 5)
     fragment, policy = fragment_and_team(policy=room_team(config))
     assert config.texts == ()
     bare = objective(texts=()).prepare(to_batch(fragment))
