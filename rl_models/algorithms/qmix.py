@@ -146,12 +146,28 @@ class Qmix(QmixConfig):
         Raises:
             ValueError: a team that does not act by action values.
         """
+        loss, statistics = self.loss_with_reward(output, batch, progress, batch["reward"].mean(-1))
+        return share.steps * loss, statistics | {"loss/total": loss.detach()}
+
+    def loss_with_reward(
+        self, output: TeamOutput, batch: Batch, progress: Progress, reward: Tensor
+    ) -> tuple[Tensor, Statistics]:
+        """The loss of a batch, not weighted by a share; a method that shapes rewards calls it.
+
+        Args:
+            output: of the policy at all T + 1 observations.
+            batch: of the replay.
+            progress: training done so far.
+            reward: [B, T] float32, what the joint value is learned from.
+
+        Raises:
+            ValueError: a team that does not act by action values.
+        """
         extras = output.extras
         if f"q/{ONLINE}" not in extras:
             raise ValueError("QMIX needs a team that acts by action values: build it with `rl_models.teams.qmix_team`")
         online, target = extras[f"q/{ONLINE}"], extras[f"q/{TARGET}"]
         joint_values = mixing_of(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
-        reward = self.team_reward(output, batch)
         discounts = self.gamma * (~batch["terminated"]).float()
         following = mixing_of(extras, TARGET, _AFTER)
         # Where an episode was merely stopped, what followed is not in the fragment: the step teaches nothing, and the
@@ -169,16 +185,7 @@ class Qmix(QmixConfig):
             addition, more = extra(output, batch, progress)
             loss = loss + addition
             statistics |= more
-        return share.steps * loss, statistics | {"loss/total": loss.detach()}
-
-    def team_reward(self, output: TeamOutput, batch: Batch) -> Tensor:
-        """Reward that the joint value is learned from, [B, T] float32: the mean of the agents' rewards.
-
-        Args:
-            output: of the policy at all T + 1 observations; a method that shapes rewards reads it.
-            batch: of the replay.
-        """
-        return batch["reward"].mean(-1)
+        return loss, statistics
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Set epsilon; update the targets every `update_target_every_updates` updates."""

@@ -22,9 +22,7 @@ from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.q_learning import chosen_values
 from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, mixing_of
 from rl_models.policy import TeamOutput
-from rl_models.schedule import Progress
 
-_BEFORE = slice(None, -1)
 _SMALL = 1e-8
 
 
@@ -128,57 +126,46 @@ def proxy_reward(batch: Batch, subgoals: Subgoals, config: MaserConfig) -> Tenso
     return batch["reward"].mean(-1) + config.intrinsic_coef * subgoals.intrinsic.mean(-1)
 
 
-@dataclass(frozen=True)
-class MaserLoss:
-    """The three losses that MASER adds to that of the joint value.
+def maser_losses(
+    output: TeamOutput, batch: Batch, subgoals: Subgoals, config: MaserConfig, gamma: float
+) -> tuple[Tensor, Statistics]:
+    """The three weighted losses that MASER adds to that of the joint value, a scalar, and where the sub-goals are.
 
-    Attributes:
+    Args:
+        output: the policy's output at all T + 1 observations.
+        batch: of the replay.
+        subgoals: of the batch.
         config: the constants.
         gamma: discount of an env step.
     """
+    individual = individual_error(output, batch, subgoals, config, gamma)
+    explored = exploration(output, subgoals, ONLINE if config.form == "paper" else TARGET)
+    distance = representation_error(output, subgoals)
+    loss = config.individual_coef * individual
+    loss = loss + config.exploration_coef * explored + config.distance_coef * distance
+    return loss, {
+        "loss/individual": individual.detach(),
+        "loss/exploration": explored.detach(),
+        "loss/representation": distance.detach(),
+        "maser/intrinsic_reward": subgoals.intrinsic.mean(),
+        "maser/subgoal_step": subgoals.step.float().mean(),
+    }
 
-    config: MaserConfig
-    gamma: float
 
-    def to(self, device: torch.device) -> None:
-        """Nothing to move."""
+def individual_error(output: TeamOutput, batch: Batch, subgoals: Subgoals, config: MaserConfig, gamma: float) -> Tensor:
+    """Squared errors of the agents' own values, summed over agents, a scalar; arguments as of `maser_losses`.
 
-    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted losses, a scalar, and where the sub-goals are.
-
-        Args:
-            output: the policy's output at all T + 1 observations.
-            batch: of the replay.
-            progress: not used.
-        """
-        config, subgoals = self.config, find_subgoals(output, batch, self.config)
-        individual = self.individual_error(output, batch, subgoals)
-        explored = exploration(output, subgoals, ONLINE if config.form == "paper" else TARGET)
-        distance = representation_error(output, subgoals)
-        loss = config.individual_coef * individual
-        loss = loss + config.exploration_coef * explored + config.distance_coef * distance
-        return loss, {
-            "loss/individual": individual.detach(),
-            "loss/exploration": explored.detach(),
-            "loss/representation": distance.detach(),
-            "maser/intrinsic_reward": subgoals.intrinsic.mean(),
-            "maser/subgoal_step": subgoals.step.float().mean(),
-        }
-
-    def individual_error(self, output: TeamOutput, batch: Batch, subgoals: Subgoals) -> Tensor:
-        """Squared errors of the agents' own values, summed over agents, a scalar.
-
-        An agent's reward is its share of R and its own distance; shares are the softmax of the agents' values, of the
-        next observation as released, or of the present one as in the paper.
-        """
-        following = subgoals.own[:, 1:]
-        values = following if self.config.form == "released" else subgoals.own[:, :-1]
-        reward = values.softmax(-1) * proxy_reward(batch, subgoals, self.config)[..., None]
-        reward = reward + self.config.intrinsic_coef * subgoals.intrinsic
-        discounts = self.gamma * (~batch["terminated"]).float()
-        targets = reward + discounts[..., None] * following
-        error = chosen_values(output.extras[f"q/{ONLINE}"][:, :-1], batch["actions"]) - targets
-        return error.masked_fill(batch["truncated"][..., None], 0.0).square().sum(-1).mean()
+    An agent's reward is its share of R and its own distance; shares are the softmax of the agents' values, of the
+    next observation as released, or of the present one as in the paper.
+    """
+    following = subgoals.own[:, 1:]
+    values = following if config.form == "released" else subgoals.own[:, :-1]
+    reward = values.softmax(-1) * proxy_reward(batch, subgoals, config)[..., None]
+    reward = reward + config.intrinsic_coef * subgoals.intrinsic
+    discounts = gamma * (~batch["terminated"]).float()
+    targets = reward + discounts[..., None] * following
+    error = chosen_values(output.extras[f"q/{ONLINE}"][:, :-1], batch["actions"]) - targets
+    return error.masked_fill(batch["truncated"][..., None], 0.0).square().sum(-1).mean()
 
 
 def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:

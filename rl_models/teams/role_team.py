@@ -1,22 +1,19 @@
 """Ready-made teams of ROMA, LDSA and MASER beside QMIX: one body and one mixer, and what each method has of its own.
 
-They are the role methods of SAMA's comparison. `role_team` builds a team, `role_objective` what it minimises.
+They are the role methods of SAMA's comparison. What they minimise is in `algorithms/role_objectives.py`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
 from pydantic import NonNegativeInt, PositiveInt
 
-from rl_models.algorithms.maser_objective import maser_objective
-from rl_models.algorithms.qmix import Qmix
 from rl_models.losses.maser import MaserConfig
-from rl_models.losses.roles import RoleLoss, RoleLossConfig
-from rl_models.losses.subtasks import SubtaskLoss, SubtaskLossConfig
+from rl_models.losses.roles import RoleLossConfig
+from rl_models.losses.subtasks import SubtaskLossConfig
 from rl_models.networks.q_network import Encoder, QNetwork, QValues
 from rl_models.networks.qmix_policy import MaserPolicy, QmixPolicy, StateMixer
 from rl_models.networks.role_q_network import RoleConfig, RoleQNetwork
@@ -91,18 +88,3 @@ def _network(
     if method == "ldsa":
         return SubtaskQNetwork(encoder, num_agents, num_actions, config.ldsa, config.hidden_size)
     return QNetwork(encoder, num_agents, num_actions, config.hidden_size)
-
-
-def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qmix:
-    """What a team of `role_team` minimises.
-
-    Args:
-        config: that of the team.
-        method: that of the team.
-        qmix: the constants of Q-learning.
-    """
-    if method == "roma":
-        return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, RoleLoss(config.roma_losses)))
-    if method == "ldsa":
-        return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, SubtaskLoss(config.ldsa_losses)))
-    return maser_objective(qmix, config.maser) if method == "maser" else qmix

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 import torch
 
+from rl_models.algorithms import role_objectives
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
+from rl_models.algorithms.role_objectives import role_objective
 from rl_models.batch import forward, to_batch
 from rl_models.losses.maser import (
     MaserConfig,
     actionable_distance,
     divergence_from_uniform,
     find_subgoals,
+    maser_losses,
     proxy_reward,
     subgoal_steps,
 )
 from rl_models.schedule import Progress
-from rl_models.teams.role_team import role_objective
 from tests.rl_models.algorithms.role_worlds import SMALL, Corridor, played
 
 
@@ -88,6 +90,21 @@ def test_the_joint_value_learns_the_shaped_reward():
     paid = batch | {"reward": shaped[..., None].expand_as(batch["reward"])}
     wanted = Qmix().loss(forward(policy, paid), paid, Progress())[1]["loss/td"]
     torch.testing.assert_close(loss_of(batch, policy, config)[1]["loss/td"], wanted)
+
+
+@pytest.mark.parametrize("form", ["paper", "released"])
+def test_subgoals_are_sought_once_and_the_loss_is_the_sum_of_its_parts_to_the_bit(form, monkeypatch):
+    batch, policy, config = learned_from(form)
+    sought = []
+    monkeypatch.setattr(role_objectives, "find_subgoals", lambda *given: sought.append(given) or find_subgoals(*given))
+    loss, statistics = loss_of(batch, policy, config)
+    assert len(sought) == 1
+    output = forward(policy, batch)
+    reward = proxy_reward(batch, find_subgoals(output, batch, config.maser), config.maser)
+    td = Qmix().loss_with_reward(output, batch, Progress(), reward)[0]
+    added, logged = maser_losses(output, batch, find_subgoals(output, batch, config.maser), config.maser, Qmix().gamma)
+    assert loss.equal(td + added)
+    assert all(value.equal(statistics[name]) for name, value in logged.items())
 
 
 def gradients(batch, policy, config):

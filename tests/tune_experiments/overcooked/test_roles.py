@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_envs.overcooked.layouts import LAYOUTS
-from rl_models.algorithms.maser_objective import Maser
+from rl_models.algorithms.role_objectives import Maser
 from rl_models.batch import forward, to_batch
 from rl_models.networks.added_observations import NOISE
 from rl_models.training.collector import Collector

@@ -1,0 +1,66 @@
+"""What teams of ROMA, LDSA and MASER minimise: QMIX with other extra losses, or with another reward.
+
+MASER's reward tells each agent how far it is from its sub-goal (`losses/maser.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from rl_models.algorithms.optimiser import constants_of
+from rl_models.algorithms.qmix import Qmix
+from rl_models.batch import WHOLE, Batch, Share
+from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.maser import MaserConfig, find_subgoals, maser_losses, proxy_reward
+from rl_models.losses.roles import RoleLoss
+from rl_models.losses.subtasks import SubtaskLoss
+from rl_models.policy import TeamOutput
+from rl_models.schedule import Progress
+from rl_models.teams.role_team import RoleMethod, RoleTeamConfig
+
+
+def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qmix:
+    """What a team of `role_team` minimises.
+
+    Args:
+        config: that of the team.
+        method: that of the team.
+        qmix: the constants of Q-learning.
+    """
+    if method == "roma":
+        return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, RoleLoss(config.roma_losses)))
+    if method == "ldsa":
+        return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, SubtaskLoss(config.ldsa_losses)))
+    return Maser(**constants_of(qmix, Qmix), config=config.maser) if method == "maser" else qmix
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maser(Qmix):
+    """QMIX on rewards that are shaped anew whenever a fragment is learned from; what is replayed stays as it is.
+
+    Attributes:
+        config: constants of the rewards and of the losses that are added.
+    """
+
+    config: MaserConfig = field(default_factory=MaserConfig)
+
+    def loss(
+        self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
+    ) -> tuple[Tensor, Statistics]:
+        """QMIX's loss with the proxy reward, and MASER's three losses.
+
+        Args:
+            output: of a policy with a representation, at all T + 1 observations.
+            batch: of the replay.
+            progress: training done so far.
+            share: what the batch is of the minibatch.
+        """
+        subgoals = find_subgoals(output, batch, self.config)
+        reward = proxy_reward(batch, subgoals, self.config)
+        loss, statistics = self.loss_with_reward(output, batch, progress, reward)
+        addition, more = maser_losses(output, batch, subgoals, self.config, self.gamma)
+        loss = loss + addition
+        return share.steps * loss, statistics | more | {"loss/total": loss.detach()}
