@@ -42,7 +42,8 @@ from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
 from rl_envs.matrix_game.world import ACTION_NAMES
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings, UnitInterval
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.configuration import UnitInterval
 from rl_models.device import device_of
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamPolicy

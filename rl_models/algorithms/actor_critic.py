@@ -22,7 +22,6 @@ import torch
 from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import (
     ALONE,
@@ -38,6 +37,7 @@ from rl_models.batch import (
     select_worlds,
     valued_mask,
 )
+from rl_models.configuration import UnitInterval
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy

@@ -14,8 +14,9 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat
 from rl_models.algorithms.actor_critic import EntropyKind
 from rl_models.algorithms.impala import Impala, ImpalaConfig
 from rl_models.algorithms.objective import Objective
-from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, constants_of
+from rl_models.algorithms.optimiser import AnnealedOptimiserConfig
 from rl_models.algorithms.ppo import Ppo, PpoConfig
+from rl_models.configuration import constants_of
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.schedule import Schedule
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import torch
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import NonNegativeFloat, PositiveFloat
 from torch import Tensor, nn
 
+from rl_models.configuration import UnitInterval, constants_of
 from rl_models.policy import Precision
 from rl_models.schedule import Progress, Schedule
 
@@ -28,8 +29,6 @@ logger = logging.getLogger(__name__)
 OptimiserName = Literal["adam", "rmsprop"]
 GradClipBy = Literal["norm", "largest"]
 _RMSPROP_ALPHA = 0.99
-UnitInterval = Annotated[float, Field(ge=0, le=1)]
-"""A number from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +71,6 @@ class OptimiserSettings(OptimiserConfig):
     learning_rate: Schedule = field(default_factory=lambda: Schedule.constant(1e-3))
     critic_learning_rate: Schedule | None = None
     betas: tuple[float, float] = (0.9, 0.999)
-
-
-def constants_of(config: object, declared: type) -> dict[str, Any]:
-    """The fields that a dataclass declares, as an instance of a subclass has them, name -> value."""
-    return {field.name: getattr(config, field.name) for field in fields(declared)}
 
 
 def optimiser_settings(

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig, shuffled_minibatches
 from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, RllibAlgorithm
-from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import (
     ALONE,
@@ -25,6 +24,7 @@ from rl_models.batch import (
     decision_steps,
     without_last_observation,
 )
+from rl_models.configuration import UnitInterval
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamOutput

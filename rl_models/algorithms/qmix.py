@@ -15,9 +15,10 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.algorithms.objective import RllibAlgorithm
-from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, OptimiserName, UnitInterval, constants_of
+from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, OptimiserName
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, decision_mask
+from rl_models.configuration import UnitInterval, constants_of
 from rl_models.device import move
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from rl_models.algorithms.optimiser import constants_of
 from rl_models.algorithms.qmix import Qmix
 from rl_models.batch import WHOLE, Batch, Share
+from rl_models.configuration import constants_of
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.maser import MaserConfig, find_subgoals, maser_losses, proxy_reward
 from rl_models.losses.roles import RoleLoss

@@ -11,13 +11,14 @@ episodes and the worlds are reset together, which is the paper's rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field, NonNegativeFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.batch import Batch
+from rl_models.configuration import UnitInterval
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.q_learning import chosen_values
 from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, mixing_of
@@ -34,7 +35,7 @@ class MaserConfig:
     """Form of the method: paper, or released, in which the representation and the exploration term learn nothing."""
     representation_hidden_size: PositiveInt = 128
     """Width of the hidden layer that represents observations; the release has 128."""
-    own_value_share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    own_value_share: UnitInterval = 0.5
     """Share, from 0 to 1, of the agent's own value in choosing its sub-goal; the rest is the team's value."""
     intrinsic_coef: NonNegativeFloat = 0.03
     """Weight of the distance to the sub-goal in the rewards, at least 0."""

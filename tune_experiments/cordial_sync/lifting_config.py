@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.configuration import UnitInterval
 from rl_models.networks.visual import VisualConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.config import FamilySettings, check_frames, make_files_absolute

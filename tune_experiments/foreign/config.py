@@ -9,8 +9,9 @@ from typing import Any, Literal
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
+from rl_models.algorithms.optimiser import OptimiserName
 from rl_models.algorithms.qmix import QmixLearnerConfig
+from rl_models.configuration import UnitInterval
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers

@@ -21,7 +21,7 @@ import torch
 from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_envs.core.spec import Array
-from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.configuration import UnitInterval
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors

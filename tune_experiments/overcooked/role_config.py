@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.algorithms.optimiser import OptimiserName, UnitInterval
+from rl_models.algorithms.optimiser import OptimiserName
 from rl_models.algorithms.qmix import QmixLearnerConfig
+from rl_models.configuration import UnitInterval
 from rl_models.rllib.workers import Workers
 from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.core.checks import check_at_least, check_ranges

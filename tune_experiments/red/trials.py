@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from rl_models.algorithms.learner_config import make_objective
-from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserSettings, constants_of
+from rl_models.algorithms.optimiser import OptimiserConfig, OptimiserSettings
+from rl_models.configuration import constants_of
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.algorithms.optimiser import constants_of
+from rl_models.configuration import constants_of
 from rl_models.networks.matching import MatchingConfig, MatchingOptions
 from rl_models.rllib.workers import Workers
 

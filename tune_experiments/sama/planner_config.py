@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.chat.chat_settings import ChatSettings
+from rl_models.configuration import UnitInterval
 from rl_models.planners.rewards import RewardSource
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig

@@ -17,8 +17,8 @@ from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
 from rl_models.algorithms.actor_critic import ValueLossAt
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.algorithms.optimiser import UnitInterval
 from rl_models.chat.chat_settings import ChatSettings
+from rl_models.configuration import UnitInterval
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.configuration import UnitInterval
 from tune_experiments.core.checks import check_ranges
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError

@@ -16,7 +16,7 @@ from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.algorithms.optimiser import UnitInterval
+from rl_models.configuration import UnitInterval
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
