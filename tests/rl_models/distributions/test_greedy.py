@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from rl_envs import make
-from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.teams.constant_team import constant_team
@@ -46,14 +45,6 @@ def test_greedy_agents_of_a_mixture_agree_on_its_likeliest_component():
     for row in range(6):
         own = policy.log_marginals[row, :, component[row]]
         assert torch.equal(actions[row], own.argmax(-1))
-
-
-def test_greedy_factors_are_greedy_each():
-    factors = {"move": mixture(1, seed=1), "say": mixture(2, seed=2)}
-    actions, components = FactoredPolicy(factors).mode()
-    for place, (name, policy) in enumerate(factors.items()):
-        assert torch.equal(actions[name], policy.mode()[0])
-        assert torch.equal(components[:, place], policy.mode()[1])
 
 
 def test_a_greedy_evaluation_plays_the_same_action_everywhere_and_a_sampling_one_does_not():

@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
-from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.joint_policy import as_whole_joint
 from rl_models.distributions.mixture import MixtureOfMarginals
+from tests.rl_models.training.factored_policy import FactoredPolicy
 
 BATCH, ACTIONS = 3, 4
 AGENTS = pytest.mark.parametrize("agents", [1, 2, 3])

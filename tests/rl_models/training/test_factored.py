@@ -8,7 +8,6 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
-from rl_models.distributions.factored import FactoredPolicy
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.fragment import Fragment
 from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
@@ -17,6 +16,7 @@ from rl_models.schedule import Progress
 from rl_models.teams.constant_team import ConstantNetwork
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.rl_models.training.factored_policy import FactoredPolicy
 from tests.toy_worlds import Errands
 
 

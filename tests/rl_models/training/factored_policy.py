@@ -1,4 +1,4 @@
-"""Joint policy over factored actions: one independent joint policy for each factor, such as a move and a message."""
+"""A joint policy as a user may write one: factored actions, an independent policy for each factor (a move, a word)."""
 
 from __future__ import annotations
 
