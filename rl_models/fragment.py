@@ -18,12 +18,16 @@ Array = NDArray[Any]
 class Fragment:
     """T consecutive steps of B worlds.
 
+    The observation `decides` says which agents only carry on with a decision. The world's info `duration` is not here:
+    returns discount each env step by gamma and count the steps of a decision together (`values_of_decisions`), so a
+    decision of d steps is discounted by gamma ** d.
+
     Attributes:
         obs: name -> [B, T + 1, N, ...]; the last one follows the last step. A network's own noise is an observation
             too, so that all epochs use the same noise.
         is_first: [B, T + 1] bool, an episode begins with this observation.
-        steps: name -> [B, T, ...]: `reward` [B, T, N] float32, `terminated` and `truncated` [B, T] bool, `duration`
-            [B, T, N] int, `log_prob` and `component` [B, T], `agent_log_prob` and `values` [B, T, N] float32,
+        steps: name -> [B, T, ...]: `reward` [B, T, N] float32, `terminated` and `truncated` [B, T] bool,
+            `log_prob` and `component` [B, T], `agent_log_prob` and `values` [B, T, N] float32,
             `final_values` [B, T, N] float32 (values of the final observation where the episode was truncated) and
             `actions` [B, T, N] int, or `actions/NAME` for each factor.
         ends: name -> [B, ...]: `last_values` [B, N] float32 and `state/NAME`, the recurrent state before the first

@@ -166,7 +166,6 @@ class Collector:
         self._obs = self._completed(seen)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
             steps[name][:, step] = array
-        steps["duration"][:, step] = info["duration"]
         self._state = asked.state
         self._is_first = terminated | truncated
         if info["done_worlds"].size:
@@ -252,7 +251,6 @@ class Collector:
             "reward": np.empty(per_agent, np.float32),
             "terminated": np.empty(per_team, bool),
             "truncated": np.empty(per_team, bool),
-            "duration": np.empty(per_agent, np.int32),
         }
         return obs, steps, np.empty((worlds, time + 1), bool)
 

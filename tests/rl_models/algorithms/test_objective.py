@@ -52,7 +52,6 @@ def one_step_batch(policy):
         "last_values": torch.zeros(WORLDS, AGENTS),
         "terminated": torch.ones(WORLDS, TIME, dtype=torch.bool),
         "truncated": torch.zeros(WORLDS, TIME, dtype=torch.bool),
-        "duration": torch.ones(shape, dtype=torch.int32),
         "is_first": torch.ones(WORLDS, TIME + 1, dtype=torch.bool),
     }
 
@@ -170,7 +169,6 @@ def test_the_joint_form_takes_the_teams_summed_reward_and_value():
     summed = dict(batch)
     for name in ("reward", "values", "final_values", "last_values"):
         summed[name] = batch[name].sum(-1, keepdim=True)
-    summed["duration"] = batch["duration"][..., :1]
     objective = Ppo(normalize_advantages=False)
     torch.testing.assert_close(
         objective.prepare(batch)["advantages"], objective.prepare(summed)["advantages"], atol=1e-5, rtol=1e-4
@@ -212,7 +210,6 @@ def test_the_end_of_an_episode_a_time_limit_and_the_end_of_a_fragment_are_three_
         "last_values": torch.full((1, 1), 4.0),
         "terminated": torch.full((1, 1), end == "terminated"),
         "truncated": torch.full((1, 1), end == "truncated"),
-        "duration": torch.ones(shape, dtype=torch.int32),
         "is_first": torch.ones(1, 2, dtype=torch.bool),
     }
     worth = {"terminated": 1.0, "truncated": 1 + 0.5 * 6, "fragment": 1 + 0.5 * 4}[end]
