@@ -16,10 +16,8 @@ from rl_envs.minirts.symbols import (
     BUILD,
     CD_MOVE,
     COST,
-    FINISHED,
     LOAD,
     POWER,
-    RESOURCE,
 )
 from rl_envs.minirts.units import add, count_of, find, fits, is_building, is_free, is_ghost, remove, square
 
@@ -202,9 +200,3 @@ def clean_up(g, s, order):
     ghost = ghost_at(g, player, kind, g.order_x[order], g.order_y[order])
     if ghost >= 0:
         remove(g, ghost)
-
-
-@kernel
-def is_finished(g, row):
-    """Whether an object is no ghost and no resource."""
-    return g.unit_expire[row] == FINISHED and g.unit_type[row] != RESOURCE

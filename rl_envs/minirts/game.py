@@ -159,9 +159,6 @@ SCRATCH = np.dtype(
 """Working memory of one kernel call; nothing in it outlives a tick but the log of planned paths."""
 
 GAME_NAMES: tuple[str, ...] = GAME.names or ()
-OBJECT_NAMES = tuple(name for name, *_ in _OBJECT_FIELDS)
-ORDER_NAMES = tuple(name for name, *_ in _ORDER_FIELDS)
-BULLET_NAMES = tuple(name for name, *_ in _BULLET_FIELDS)
 
 
 def blank_games(count: int) -> np.ndarray:

@@ -18,8 +18,8 @@ from rl_envs.minirts.symbols import BUILD, FOG, MAX_HP, MOVE, NUM_CELLS, NUM_TYP
 from rl_envs.minirts.units import is_building
 
 NUM_COUNTS = 34
-PLANES = ("y", "x", "visible", "seen", "unseen", "terrain (6)", "own by type (15)", "enemies by type (15)", "resources")
 NUM_PLANES = 42
+"""y, x, visible, seen, unseen, terrain (6), own by type (15), enemies by type (15), resources."""
 _SIGHT_PLANE, _TERRAIN_PLANE, _OWN_PLANE, _ENEMY_PLANE, _RESOURCE_PLANE = 2, 5, 11, 26, 41
 MONEY_BINS, MONEY_BIN = 11, 50
 _DECAY = np.float32(0.98)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import MAX_ORDERS
-from rl_envs.minirts.symbols import ATTACK, GATHER, NO_TYPE, NOWHERE
+from rl_envs.minirts.symbols import ATTACK, GATHER, NO_TYPE
 from rl_envs.minirts.units import find, is_building, is_ghost
 
 TAKEN, SAME_TARGET, SAME_RESOURCE, ON_GHOST, BUSY = range(5)
@@ -146,8 +146,3 @@ def drop_ended(g):
                 move_order(g, k, kept)
             kept += 1
     g.num_orders = kept
-
-
-FIELDS = ("unit", "kind", "target", "type", "hall", "x", "y", "scale")
-"""Columns of an order from outside, in the order of `issue`."""
-NO_PLACE = float(NOWHERE)

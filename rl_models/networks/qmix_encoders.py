@@ -34,22 +34,6 @@ class VectorEncoder(nn.Module):
         return obs[self.key].float().flatten(3)
 
 
-class VectorState(nn.Module):
-    """Global state that concatenates the observations of all agents.
-
-    Attributes:
-        features: S, N times the width of one agent's observation.
-    """
-
-    def __init__(self, key: str, features: int, num_agents: int) -> None:
-        super().__init__()
-        self.key, self.features = key, num_agents * features
-
-    def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """The observation under `key` [B, T, N, ...], as [B, T, S] float32."""
-        return obs[self.key].float().flatten(2)
-
-
 class FirstAgentState(nn.Module):
     """Global state that is the first agent's observation, for worlds in which each agent sees everything.
 

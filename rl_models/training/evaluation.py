@@ -101,7 +101,7 @@ class Evaluation(Collector):
 
     def _act_forward(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
         output = super()._act_forward(obs, state, is_first)
-        if self._probe is not None and len(is_first) == self.world.num_worlds:
+        if self._probe is not None:
             tensors = {key: value[:, None] for key, value in to_device(obs, self.device).items()}
             for name, value in self._probe(output, tensors).items():
                 total = self._sums.setdefault(name, np.zeros((len(value), *value.shape[2:])))
