@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import UserError, one_line
 
 __all__ = ["Jobs", "pinned_packages", "runtime_environment"]
 
@@ -154,7 +154,7 @@ class Jobs:
                 raise self._gone() from error
             if job and "does not exist" in str(error):
                 raise UserError(f"no job is called {job!r}; `python -m cluster.submit list` names them") from error
-            raise UserError(f"{self.address} refused: {' '.join(str(error).split())[:300]}") from error
+            raise UserError(f"{self.address} refused: {one_line(error)[:300]}") from error
 
 
 def _checked_address(address: str) -> str:

@@ -20,6 +20,7 @@ from torch import Tensor
 from rl_models.batch import Batch
 from rl_models.configuration import UnitInterval
 from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.policy_gradient import masked_mean
 from rl_models.losses.q_learning import chosen_values
 from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, mixing_of
 from rl_models.policy import TeamOutput
@@ -179,8 +180,7 @@ def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:
     """
     divergences = divergence_from_uniform(output.extras[f"q/{who}"][:, :-1])
     steps = torch.arange(divergences.shape[1], device=divergences.device)
-    is_past = steps[:, None] >= subgoals.step
-    return (divergences * is_past).sum() / is_past.sum().clamp(min=1)
+    return masked_mean(divergences, steps[:, None] >= subgoals.step)
 
 
 def representation_error(output: TeamOutput, subgoals: Subgoals) -> Tensor:

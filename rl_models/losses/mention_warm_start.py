@@ -15,6 +15,7 @@ from torch import Tensor
 from rl_models.batch import Batch
 from rl_models.losses.attention_supervision import ATTENTION
 from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
 
@@ -78,7 +79,7 @@ class MentionWarmStart:
             return attention.new_zeros(()), {"schedule/mention_warm_start": weight}
         target, exists = (part.unflatten(0, attention.shape[:3]) for part in self._targets(batch, steps))
         errors = -(target[..., None, :] * (attention + _EPSILON).log()).sum(-1).mean(-1)
-        loss = (errors * exists).sum() / exists.sum().clamp(min=1)
+        loss = masked_mean(errors, exists)
         return weight * loss, {"loss/mention_warm_start": loss.detach(), "schedule/mention_warm_start": weight}
 
     def _targets(self, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rl_models.batch import Batch
 from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.policy_gradient import masked_mean
 from rl_models.networks.subtask_q_network import LOGITS, TABLE
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
@@ -41,8 +42,7 @@ def change_of_choice(logits: Tensor, is_first: Tensor) -> Tensor:
     """
     now, following = logits[:, :-1].softmax(-1).detach(), logits[:, 1:].softmax(-1)
     crossed = -(now * (following + _EPSILON).log()).sum(-1).mean(-1)
-    counts = ~is_first[:, 1:]
-    return (crossed * counts).sum() / counts.sum().clamp(min=1)
+    return masked_mean(crossed, ~is_first[:, 1:])
 
 
 def usage_entropy(logits: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, names_of
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.plan import Episodes
 
 EVALUATION_SEED = 229
@@ -141,7 +141,7 @@ def _starts(config: Config, words: tuple[str, ...], per_room: int) -> Starts:
     try:
         return _made_starts(config.room_size, config.num_agents, words, per_room)
     except ValueError as error:
-        raise UserError(" ".join(str(error).split())) from error
+        raise UserError(one_line(error)) from error
 
 
 @functools.lru_cache(maxsize=4)

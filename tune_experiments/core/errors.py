@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
-__all__ = ["EXIT_CODE", "StoreUnavailableError", "UserError", "exits_with_one_sentence"]
+__all__ = ["EXIT_CODE", "StoreUnavailableError", "UserError", "exits_with_one_sentence", "first_line", "one_line"]
 
 EXIT_CODE = 2
+_LONGEST_LINE = 200
 P = ParamSpec("P")
 
 
@@ -24,6 +25,16 @@ class UserError(Exception):
 
 class StoreUnavailableError(UserError):
     """A store that does not answer at present; the same call may succeed later, so a trial starts again."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its type if it says nothing; at most 200 characters."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST_LINE]
+
+
+def one_line(said: object) -> str:
+    """What an error or a text says, in one line."""
+    return " ".join(str(said).split())
 
 
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:

@@ -26,7 +26,7 @@ from tyro import _docstrings
 
 from rl_models.device import DeviceChoice
 from tune_experiments.core.config_json import config_from_json, config_to_json, describe_type, renamed_fields
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import UserError, one_line
 
 __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", "one_sentence", "parse"]
 
@@ -107,7 +107,7 @@ def parse(
     except SystemExit as exit_request:
         if exit_request.code == 0:  # --help
             raise
-        raise _explanation(default, arguments) or UserError(" ".join(captured.getvalue().split())) from None
+        raise _explanation(default, arguments) or UserError(one_line(captured.getvalue())) from None
     check_options(parsed.options)
     return parsed.config, parsed.options
 

@@ -127,10 +127,12 @@ def _learner(config: Config, method: str) -> Any:
 def _actor_critic(config: Config, method: str) -> Objective:
     is_sync = method.startswith("sync")
     learner = dataclasses.replace(_learner(config, method), joint_ratio=config.learner.joint_ratio and is_sync)
-    objective: Any = make_objective(
-        learner, learner.entropy_schedule(config.budget_env_steps), _cordial(config, method)
+    return make_objective(
+        learner,
+        learner.entropy_schedule(config.budget_env_steps),
+        _cordial(config, method),
+        entropy_kind="marginal" if is_sync else "component",
     )
-    return cast(Objective, dataclasses.replace(objective, entropy_kind="marginal" if is_sync else "component"))
 
 
 def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.files import read_json
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
@@ -75,7 +75,7 @@ def launch(
         try:
             run = session.train_and_evaluate() if search is None else session.search(search)
         except ForeignEnvError as error:
-            raise UserError(" ".join(str(error).split())) from error
+            raise UserError(one_line(error)) from error
         except KeyboardInterrupt:
             console.print(STOPPED)
             raise
@@ -104,7 +104,7 @@ def _check(experiment: BaseExperiment[Config], config: Config, options: RunOptio
         if not options.searches:
             experiment.test_world(config, 1).reset(0)
     except ValueError as error:
-        raise UserError(" ".join(str(error).split())) from error
+        raise UserError(one_line(error)) from error
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:

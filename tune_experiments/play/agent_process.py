@@ -21,7 +21,7 @@ from torch import Tensor
 from rl_envs.core.chance import Chance
 from rl_models.device import DeviceChoice, to_device
 from rl_models.teams.decentralised import AgentPolicy, run_dialogue
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.play.loading import load_policy
 
 _UNIFORMS = "uniforms"
@@ -104,7 +104,7 @@ def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) 
     except Exception as error:
         reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
         with contextlib.suppress(OSError):
-            coordinator.send(f"agent {role.agent} failed: {' '.join(reason.split())}")
+            coordinator.send(f"agent {role.agent} failed: {one_line(reason)}")
 
 
 @torch.inference_mode()

@@ -29,7 +29,7 @@ from rl_models.networks.texts import MissingTextsError, TextEncodings
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.collector import to_numpy
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
 from tune_experiments.run.curriculum_state import curriculum_behind
@@ -198,7 +198,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
     except CheckpointError as error:
         raise UserError(str(error)) from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error)[:200]
         raise UserError(
             f"{checkpoint_path} does not fit this version of its experiment ({reason}); train anew"
         ) from error

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rl_models.device import NO_GPU, DeviceChoice
-from tune_experiments.core.errors import UserError
+from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.run.placement import device_or_refusal
 
 _CONNECT_SECONDS = 5.0
@@ -84,7 +84,7 @@ def _start(ray: Any, num_cpus: int | None, quiet: dict[str, Any]) -> None:
         ray.init(include_dashboard=False, num_cpus=num_cpus, **quiet)
     except Exception as error:
         raise UserError(
-            f"Ray did not start on this machine ({_first_line(error)}); "
+            f"Ray did not start on this machine ({_first_sentence(error)}); "
             f"run the command again when the machine is less busy, or set RAY_ADDRESS to a cluster that runs"
         ) from error
 
@@ -98,7 +98,7 @@ def _join(ray: Any, address: str, quiet: dict[str, Any]) -> None:
         ray.init(address=address, **quiet)
     except Exception as error:
         raise UserError(
-            f"cannot join the Ray cluster at RAY_ADDRESS={address} ({_first_line(error)}); {mend}"
+            f"cannot join the Ray cluster at RAY_ADDRESS={address} ({_first_sentence(error)}); {mend}"
         ) from error
 
 
@@ -110,9 +110,8 @@ def _answers(host: str, port: int) -> bool:
         return False
 
 
-def _first_line(error: Exception) -> str:
-    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return line.split(". ")[0][:200].rstrip(".")
+def _first_sentence(error: Exception) -> str:
+    return first_line(error).split(". ")[0].rstrip(".")
 
 
 def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:

@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tune_experiments.core.errors import StoreUnavailableError, UserError
+from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
 from tune_experiments.run.remote_claim import Claim
 from tune_experiments.run.remote_ledger import Ledger
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
@@ -158,7 +158,9 @@ class RemoteSync:
         try:
             self._store, self._root = fs.FileSystem.from_uri(uri)
         except (OSError, ValueError) as error:
-            raise _error_of(error)(f"{uri} cannot be opened ({_line(error)}); correct it or name a folder") from error
+            raise _error_of(error)(
+                f"{uri} cannot be opened ({first_line(error)}); correct it or name a folder"
+            ) from error
         self._ledger = Ledger(self._store, self._root, uri)
 
     @contextmanager
@@ -210,7 +212,7 @@ class RemoteSync:
         try:
             self._bring_up_to_date()
         except OSError as error:
-            logger.warning("%s is not up to date (%s); it will be tried again", self.uri, _line(error))
+            logger.warning("%s is not up to date (%s); it will be tried again", self.uri, first_line(error))
             return False
         return True
 
@@ -224,7 +226,7 @@ class RemoteSync:
             self._bring_up_to_date()
         except OSError as error:
             advice = "give --out a store that you may write to, or see to this one, and run again"
-            raise UserError(f"{self.uri} cannot be written ({_line(error)}); {advice}") from error
+            raise UserError(f"{self.uri} cannot be written ({first_line(error)}); {advice}") from error
 
     def push_at_end(self, patience_seconds: float | None = None) -> None:
         """Bring the copy up to date before the folder is given up.
@@ -287,7 +289,7 @@ class RemoteSync:
         try:
             yield
         except OSError as error:
-            sentence = f"{self.uri} cannot be read ({_line(error)}); see to the store and run again"
+            sentence = f"{self.uri} cannot be read ({first_line(error)}); see to the store and run again"
             raise _error_of(error)(sentence) from error
 
     def _there(self) -> dict[str, Stamp]:
@@ -343,7 +345,3 @@ def _state_file_last(name: str) -> tuple[bool, str]:
 def _stamp(path: Path) -> Stamp:
     found = path.stat()
     return found.st_size, found.st_mtime_ns
-
-
-def _line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
+from tune_experiments.core.errors import first_line
+
 __all__ = ["WandbLogger"]
 
 PROJECT = "WANDB_PROJECT"
@@ -73,8 +75,4 @@ class WandbLogger:
             act()
         except (Exception, SystemExit) as error:
             self._run = None
-            self._report({"notice": f"Weights & Biases gets nothing of this trial any more ({_line(error)})"})
-
-
-def _line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            self._report({"notice": f"Weights & Biases gets nothing of this trial any more ({first_line(error)})"})
