@@ -32,9 +32,8 @@ from tune_experiments.experiment.finding import find_experiment, find_stored, kn
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.launch import show_results
-from tune_experiments.play.game.playing import play_in_browser
+from tune_experiments.play.cli_commands import match_file, play_in_browser, write_match
 from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
-from tune_experiments.play.match import match_file, write_match
 from tune_experiments.play.pretrained import pack, size_of
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page

@@ -49,7 +49,7 @@ from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.verco import figures
+from tune_experiments.verco import run_files
 from tune_experiments.verco.config import (
     CorpusSettings,
     VercoConfig,
@@ -59,7 +59,6 @@ from tune_experiments.verco.config import (
 )
 from tune_experiments.verco.deviations import deviations
 from tune_experiments.verco.evaluation import evaluate
-from tune_experiments.verco.model_export import export, keep_model
 from tune_experiments.verco.replay import KitchenSpectator
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import ROWS, check, plan
@@ -174,19 +173,19 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def prepare(self, config: VercoConfig, method: str, trial_folder: Path) -> None:
         """Keep the small language model beside the checkpoints."""
-        keep_model(config, method, trial_folder)
+        run_files.keep_model(config, method, trial_folder)
 
     def export(self, loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
         """The adapters, as peft reads them."""
-        return export(loaded, folder)
+        return run_files.export(loaded, folder)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
         """Curves, and an episode of each row with what was said."""
-        return figures.draw(run_folder, trials)
+        return run_files.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with messages."""
-        return figures.video(loaded, seed)
+        return run_files.video(loaded, seed)
 
     def spectator(self, loaded: LoadedPolicy) -> KitchenSpectator:
         """Tells what each cook sees."""

@@ -271,15 +271,24 @@ class MiniRts(World):
         Raises:
             ValueError: not two policies, an unknown one, or less than a tick between frames.
         """
-        from rl_envs.minirts.match import frames_of  # draws with Pillow, which training does not need
-
         if len(policies) != 2:
             raise ValueError(f"a match of MiniRTS has two policies, one a side, not {len(policies)}")
         if every_ticks < 1:
             raise ValueError(f"every_ticks must be at least 1, got {every_ticks}")
         world = MiniRts(1, own_script=policies[0], opponents=policies[1])
         world.reset(seed)
-        return frames_of(world.games, (policies[0], policies[1]), every_ticks)
+        return world._frames_to_the_end((policies[0], policies[1]), every_ticks)
+
+    def _frames_to_the_end(self, names: tuple[str, str], every_ticks: int) -> Iterator[Array]:
+        """Play the first game, a game of scripts, and draw it at its start, every so many ticks, and at its end."""
+        from rl_envs.minirts.render import draw  # draws with Pillow, which training does not need
+
+        game, player = self.games.records[0], Player(1)
+        yield draw(game, names)
+        while game["result"] == RUNNING:
+            player.tick(self.games, 0, player.no_tables, player.no_continues)
+            if game["tick"] % every_ticks == 0 or game["result"] != RUNNING:
+                yield draw(game, names)
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` from above, [H, W, 3] uint8."""

@@ -15,8 +15,7 @@ from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.game.human_data import load_episode
-from tune_experiments.play.game.human_game import HumanGame, RefusedError
-from tune_experiments.play.game.keys import keys_of
+from tune_experiments.play.game.human_game import HumanGame, RefusedError, keys_of
 from tune_experiments.play.game.server import OCCUPIED, GameServer
 
 SEED = 3

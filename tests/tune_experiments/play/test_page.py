@@ -16,8 +16,7 @@ from tune_experiments.__main__ import main as after_training
 from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, record_episodes
 from tune_experiments.play.show import names_of, write_page
-from tune_experiments.play.viewer.page import FOLDER, ShownTeam, page_of
-from tune_experiments.play.viewer.pictures import KEY_EVERY, pieces_of
+from tune_experiments.play.viewer.page import FOLDER, KEY_EVERY, ShownTeam, page_of, pieces_of
 from tune_experiments.run.run_folder import CONFIG_FILE
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
+import string
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,6 @@ from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.episode import Episode, EpisodeRecorder, metrics_of
 from tune_experiments.play.game.human_data import HumanEpisode, about, save_episode
-from tune_experiments.play.game.keys import keys_of
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.viewer.page import ShownTeam, page_of
 
@@ -31,6 +32,24 @@ LONGEST_MESSAGE = 500
 """Characters of a message that a person writes."""
 MOST_STEPS = 5_000
 """Env steps of an episode; a longer one ends there."""
+_USUAL_KEYS = {
+    "up": "ArrowUp",
+    "north": "ArrowUp",
+    "moveahead": "ArrowUp",
+    "down": "ArrowDown",
+    "south": "ArrowDown",
+    "left": "ArrowLeft",
+    "west": "ArrowLeft",
+    "rotateleft": "ArrowLeft",
+    "right": "ArrowRight",
+    "east": "ArrowRight",
+    "rotateright": "ArrowRight",
+    "stay": " ",
+    "wait": " ",
+    "pass": " ",
+    "interact": "e",
+}
+_OTHER_KEYS = string.digits[1:] + string.ascii_lowercase
 
 
 class RefusedError(ValueError):
@@ -232,6 +251,20 @@ def _number_of(name: str, agents: tuple[str, ...]) -> int:
     if number.isascii() and number.isdigit() and int(number) < len(agents):
         return int(number)
     raise UserError(f"this team has no agent {name!r}; --human can be {', '.join(agents)}")
+
+
+def keys_of(names: Sequence[str]) -> list[str]:
+    """A key for each action, as the browser calls it; "" for actions beyond all keys, which have buttons.
+
+    Arrows are for directions and the space bar for waiting; all others get digits and letters.
+    """
+    usual = [_USUAL_KEYS.get(name.lower(), "") for name in names]
+    taken, keys = set(usual), list(usual)
+    others = iter([key for key in _OTHER_KEYS if key not in taken])
+    for number, key in enumerate(usual):
+        if not key or key in usual[:number]:
+            keys[number] = next(others, "")
+    return keys
 
 
 def _png(picture: Any) -> str:

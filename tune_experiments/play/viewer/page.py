@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from PIL import Image
 
 from rl_envs.core.spec import Array
 from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, Episode, Step
-from tune_experiments.play.viewer.pictures import pieces_of
 
 FOLDER = Path(__file__).parent
 Curves: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]
 """Name of a metric -> points (env steps, value)."""
+KEY_EVERY = 32
+Piece: TypeAlias = dict[str, Any] | None
+"""`x`, `y`, `width`, `height` in pixels, `png` in base64, `whole`; None for a picture that is equal to the last one."""
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -150,6 +154,49 @@ def _attention(one: AttentionMap, number: Any) -> dict[str, Any]:
         "words": number("\n".join(" ".join(word.split()) for word in one.words)),
         "weights": _bytes(one.weights),
     }
+
+
+# ---- pictures --------------------------------------------------------------------------------------------------------
+
+
+def pieces_of(pictures: Iterable[Array | None]) -> list[Piece]:
+    """One piece of PNG for each picture, [H, W, 3] uint8; None for a picture that is not there.
+
+    Each is only the rectangle that changed since the one before, and the page draws them one over another. Every
+    `KEY_EVERY`-th picture is whole, so that a jump draws few of them.
+    """
+    found: list[Piece] = []
+    before: Array | None = None
+    since_key = 0
+    for picture in pictures:
+        since_key += 1
+        if picture is None:
+            found.append(None)
+            continue
+        is_whole = before is None or before.shape != picture.shape or since_key >= KEY_EVERY
+        found.append(_piece(picture, None if is_whole else before))
+        since_key, before = 0 if is_whole else since_key, picture
+    return found
+
+
+def _piece(picture: Array, before: Array | None) -> Piece:
+    if before is None:
+        return _cut(picture, 0, 0, is_whole=True)
+    changed = (picture != before).any(-1)
+    rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
+    if not len(rows):
+        return None
+    return _cut(picture[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1], int(columns[0]), int(rows[0]))
+
+
+def _cut(part: Array, x: int, y: int, is_whole: bool = False) -> dict[str, Any]:
+    file = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(part)).save(file, "PNG")
+    png = base64.b64encode(file.getvalue()).decode()
+    return {"x": x, "y": y, "width": part.shape[1], "height": part.shape[0], "png": png, "whole": is_whole}
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
 def _bytes(shares: Array) -> str:
