@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic
+from typing import Any, Generic
 
 from rich.console import Console
 
@@ -15,8 +15,9 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.files import read_json
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import trial_folders, trial_name, trusting
-from tune_experiments.experiment.plan import Stage
+from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import with_verdicts
@@ -28,8 +29,9 @@ from tune_experiments.run.ray_cluster import check_capacity, check_this_machine,
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
 from tune_experiments.run.run_folder import MANIFEST_FILE, RunFolder, dated
+from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.tuning import STOPPED, ends_gently, run_trials
+from tune_experiments.run.tuning import run_trials
 from tune_experiments.run.weight_transfer import check_transfers
 from tune_experiments.search.folder import refuse_search_folder
 from tune_experiments.search.run_search import (
@@ -186,23 +188,11 @@ class _Session(Generic[Config]):
 
     def _train(self, requests: list[Request], scheduler: SearchSchedulers | None) -> dict[str, str]:
         plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
-        workers = [plan.workers for plan in plans.values()]
-        stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
-        columns = stage | dict(self.experiment.columns)
-        budgets = {name: plan.budget_env_steps for name, plan in plans.items()}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
-        with ray_cluster() as ray, ends_gently(self.console.print), self.experiment.shared(self.config):
-            device, most_gpus = self.options.device, max(one.gpus for one in workers)
-            at_once = check_capacity(ray, max(one.cpus for one in workers), most_gpus, device)
-            concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
-            has_gpus = gpus_of_cluster(ray, device)
-            self.console.print(cost(list(plans.values()), concurrent), highlight=False)
-            uri = self.sync.uri if self.sync else None
+        with ray_cluster() as ray, graceful_stop(self.console.print), self.experiment.shared(self.config):
             try:
-                failures = run_trials(
-                    requests, budgets, concurrent, self.folder.path, columns, uri, has_gpus, scheduler, watch
-                )
+                failures = self._run_trials(ray, requests, plans, scheduler, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # what Tune says of a session that it had to end is not the cause
@@ -218,6 +208,33 @@ class _Session(Generic[Config]):
         if left if scheduler is None else not scheduler.is_over:
             raise KeyboardInterrupt
         return failures
+
+    def _run_trials(
+        self,
+        ray: Any,
+        requests: list[Request],
+        plans: Mapping[str, TrialPlan | Curriculum],
+        scheduler: SearchSchedulers | None,
+        watch: TrialWatch | None,
+    ) -> dict[str, str]:
+        """Run trials on the cluster that this process has joined, as many at once as it holds."""
+        workers, device = [plan.workers for plan in plans.values()], self.options.device
+        at_once = check_capacity(ray, max(one.cpus for one in workers), max(one.gpus for one in workers), device)
+        concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
+        has_gpus = gpus_of_cluster(ray, device)
+        self.console.print(cost(list(plans.values()), concurrent), highlight=False)
+        stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
+        return run_trials(
+            requests,
+            {name: plan.budget_env_steps for name, plan in plans.items()},
+            concurrent=concurrent,
+            out=self.folder.path,
+            columns=stage | dict(self.experiment.columns),
+            uri=self.sync.uri if self.sync else None,
+            has_gpus=has_gpus,
+            scheduler=scheduler,
+            watch=watch,
+        )
 
 
 def trial_requests(

@@ -1,23 +1,13 @@
-"""Running an experiment's trials with Ray Tune; one whose process dies is restarted from its own checkpoint.
-
-A trial reports to Tune rarer and rarer. Of each report, Tune keeps a reference and the row as long as the trial's
-process lives: some 4 to 20 kB of the driver's memory, gigabytes in a long run, for a live line that people look at. So
-a report follows the one before after ten seconds at first, and later after a hundredth of the time that the trial has
-taken: some 540 in a day. The trial's own log has every row.
-"""
+"""Running an experiment's trials with Ray Tune; one whose process dies is restarted from its own checkpoint."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rl_envs.core.errors import ForeignEnvError
@@ -28,21 +18,18 @@ from tune_experiments.experiment.finding import find_experiment, read_configurat
 from tune_experiments.results.trial_log import REFUSED, WAITS
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
 from tune_experiments.run.progress import Progress
-from tune_experiments.run.remote_sync import RemoteSync, synced_folder
+from tune_experiments.run.remote_sync import synced_folder
+from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes
 from tune_experiments.run.request import Request, SearchScheduler, as_searcher, plan_of
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_storage import patient_storage
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.wandb_log import WandbLogger
 
 _RESTARTS = 3
-STOPPED = "stopped; the same command continues from the newest checkpoints"
-_STOP_SECONDS = 20.0
-"""Slurm kills what has not ended 30 s after SIGTERM."""
 
 
-def places_of(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
+def placement_bundles(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
     """What is reserved for a trial: its own process first, then runners, then learners."""
     # RLlib wants aggregators on the node of their learner.
     learner = {"CPU": 1.0 + workers.aggregators, "GPU": gpus.learner}
@@ -81,7 +68,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
         report: Report = stack.enter_context(PacedReport(tell))
         if request.get("uri"):
             folder, sync = stack.enter_context(synced_folder(request["uri"]))
-            report = _reports_and_sends(report, folder / CHECKPOINTS, sync)
+            report = reports_and_pushes(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
         stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence, WAITS: True})))
@@ -91,22 +78,10 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
         )
 
 
-def _reports_and_sends(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
-    """Report, and bring the copy up to date if there is a checkpoint that was not there the last time."""
-    seen: set[Path] = set()
-
-    def both(row: dict[str, Any]) -> None:
-        report(row)
-        there = set(checkpoints.glob("checkpoint_*"))
-        if there - seen and sync.push():
-            seen.update(there)
-
-    return both
-
-
 def run_trials(
     requests: Sequence[Request],
     budgets: Mapping[str, int],
+    *,
     concurrent: int,
     out: Path,
     columns: Mapping[str, str],
@@ -134,10 +109,29 @@ def run_trials(
     _keep_tune_quiet()
     from ray import tune
 
-    from tune_experiments.run.tune_display import display, stop_on_failure
-
     if uri is not None:
         requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
+    searcher = None if scheduler is None else as_searcher(scheduler)
+    with Progress(budgets, columns) as progress:
+        results = tune.Tuner(
+            _trainable(has_gpus, concurrent),
+            param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
+            tune_config=tune.TuneConfig(
+                max_concurrent_trials=concurrent,
+                trial_dirname_creator=_folder_name,
+                search_alg=searcher,
+                num_samples=1 if scheduler is None else -1,
+            ),
+            run_config=_run_config(out, progress, watch),
+        ).fit()
+    if searcher is not None and searcher.failure is not None:
+        raise searcher.failure
+    return _failures(results)
+
+
+def _trainable(has_gpus: float, concurrent: int) -> Any:
+    """`train_trial`, with what Tune is to reserve for each trial."""
+    from ray import tune
 
     def gpus_for(parameters: dict[str, Any]) -> tuple[Workers, Gpus]:
         request: Request = parameters["request"]
@@ -147,79 +141,26 @@ def run_trials(
     def train(parameters: dict[str, Any]) -> None:
         train_trial(parameters, gpus_for(parameters)[1])
 
-    def places(parameters: dict[str, Any]) -> Any:
-        return tune.PlacementGroupFactory(places_of(*gpus_for(parameters)))
+    def bundles(parameters: dict[str, Any]) -> Any:
+        return tune.PlacementGroupFactory(placement_bundles(*gpus_for(parameters)))
 
-    searcher = None if scheduler is None else as_searcher(scheduler)
-    with Progress(budgets, columns) as progress:
-        results = tune.Tuner(
-            tune.with_resources(train, places),
-            param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
-            tune_config=tune.TuneConfig(
-                max_concurrent_trials=concurrent,
-                trial_dirname_creator=_folder_name,
-                search_alg=searcher,
-                num_samples=1 if scheduler is None else -1,
-            ),
-            run_config=tune.RunConfig(
-                name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
-                storage_path=str((out / "tune").resolve()),
-                callbacks=[display(progress, watch)],
-                stop=None if watch is None else stop_on_failure(watch),
-                failure_config=tune.FailureConfig(max_failures=_RESTARTS),
-                verbose=0,
-            ),
-        ).fit()
-    if searcher is not None and searcher.failure is not None:
-        raise searcher.failure
-    return _failures(results)
+    return tune.with_resources(train, bundles)
 
 
-@contextlib.contextmanager
-def ends_gently(say: Callable[[str], None]) -> Iterator[None]:
-    """Within it the first Control-C lets Tune end its trials, which takes seconds, and the second one ends at once.
+def _run_config(out: Path, progress: Progress, watch: TrialWatch | None) -> Any:
+    """Where Tune keeps its books, whom it tells what, and how often it starts a trial again."""
+    from ray import tune
 
-    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects. Where
-    it ends Ray's processes, too, Tune waits for them in vain, so after 20 s the process ends with status 130.
+    from tune_experiments.run.tune_display import display, stop_on_failure
 
-    Args:
-        say: gets a sentence at the first one, and where Tune does not end.
-
-    Raises:
-        KeyboardInterrupt: at the second one, or at the first while Tune does not run.
-    """
-    asked: list[int] = []
-    in_vain = threading.Timer(_STOP_SECONDS, _end_at_once, (say,))
-    in_vain.daemon = True
-
-    def stop(number: int, frame: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        say("stopping; the newest checkpoints are kept")
-        if number == signal.SIGTERM:
-            in_vain.start()
-        signal.raise_signal(signal.SIGUSR1)  # on which Tune ends its trials, from when it starts
-
-    if threading.current_thread() is not threading.main_thread():  # which alone hears signals
-        yield
-        return
-    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as a shell starts what runs in the background
-        handlers[signal.SIGINT] = stop
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        in_vain.cancel()
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
-
-
-def _end_at_once(say: Callable[[str], None]) -> None:
-    say(STOPPED)
-    sys.stdout.flush()
-    os._exit(130)
+    return tune.RunConfig(
+        name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
+        storage_path=str((out / "tune").resolve()),
+        callbacks=[display(progress, watch)],
+        stop=None if watch is None else stop_on_failure(watch),
+        failure_config=tune.FailureConfig(max_failures=_RESTARTS),
+        verbose=0,
+    )
 
 
 def _keep_tune_quiet() -> None:
@@ -253,50 +194,3 @@ def _reason(result: Any) -> str | None:
         return (result.metrics or {}).get(REFUSED)
     lines = [line.strip() for line in str(result.error).splitlines() if line.strip()]
     return lines[-1] if lines else type(result.error).__name__
-
-
-_SHARE = 0.01
-"""Shortest pause between two reports, as a share of the time since the start."""
-
-
-class PacedReport:
-    """Passes on a row now and then, with all that came meanwhile; a context manager.
-
-    Args:
-        report: gets the rows.
-        seconds: between two of them at least. A row with a `notice` goes at once, the last one at the end.
-        clock: seconds.
-    """
-
-    def __init__(
-        self,
-        report: Callable[[dict[str, Any]], None],
-        seconds: float = 10.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._report, self._seconds, self._clock = report, seconds, clock
-        self._waiting: dict[str, Any] = {}
-        self._began_at, self._sent_at = clock(), -seconds
-
-    def __call__(self, row: dict[str, Any]) -> None:
-        """Take a row."""
-        self._waiting |= row
-        now = self._clock()
-        pause = max(self._seconds, _SHARE * (now - self._began_at))
-        if "notice" in row or now - self._sent_at >= pause:
-            self._sent_at = now
-            self._send()
-
-    def __enter__(self) -> PacedReport:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._send()
-
-    def _send(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        if waiting:
-            self._report(waiting)

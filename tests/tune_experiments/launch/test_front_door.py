@@ -109,8 +109,7 @@ def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_sessi
         def on_validation(self, trial, row):
             raise ZeroDivisionError("mine")
 
-    def ends_badly(requests, *arguments):
-        watch = arguments[-1]
+    def ends_badly(requests, budgets, *, watch, **_):
         Trial(EXPERIMENT, dataclasses.replace(SMOKE, **SMALL), "sync", 0, Path(requests[0]["folder"])).run(
             lambda row: watch.look(is_due=True), 640
         )

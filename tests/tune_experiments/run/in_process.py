@@ -20,7 +20,7 @@ def trials_in_process():
         yield
 
 
-def _run_trials(requests, budgets, *arguments, **named):
+def _run_trials(requests, budgets, **named):
     """Run trials; a trial that fails raises its own error."""
     for request in requests:
         assert budgets[request["name"]] > 0

@@ -32,7 +32,7 @@ from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.run import ray_cluster
 from tune_experiments.run.placement import Gpus, gpus_of_trial
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.tuning import places_of
+from tune_experiments.run.tuning import placement_bundles
 from tune_experiments.sama.kitchen.executors import learned_executor
 from tune_experiments.sama.kitchen.trials import plan as sama_plan
 from tune_experiments.verco.config import ImitationSettings
@@ -226,7 +226,7 @@ def test_a_run_with_device_cpu_refuses_the_gpu_in_its_own_process_and_for_its_tr
 
     asked = []
 
-    def trials(requests, budgets, concurrent, out, columns, uri, has_gpus, scheduler, watch):
+    def trials(requests, budgets, *, has_gpus, **_):
         asked.append((has_gpus, device.chosen_device().type))
         return {request["name"]: "not trained" for request in requests}
 
@@ -249,7 +249,7 @@ def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, monkeypatch
 
     asked = []
     monkeypatch.setattr(launch, "ray_cluster", lambda: contextlib.nullcontext(Cluster()))
-    monkeypatch.setattr(launch, "run_trials", lambda requests, budgets, concurrent, *_: asked.append(concurrent) or {})
+    monkeypatch.setattr(launch, "run_trials", lambda *_, concurrent, **__: asked.append(concurrent) or {})
     main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "run"), "--seeds", "0", "1", "2", *most])
     assert asked == [expected]
 
@@ -270,7 +270,7 @@ def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, monkeypatch
 def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus, trials, expected):
     found = gpus_of_trial(workers, has_gpus, trials)
     assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
-    reserved = sum(place["GPU"] for place in places_of(workers, found))
+    reserved = sum(place["GPU"] for place in placement_bundles(workers, found))
     assert reserved * trials <= max(has_gpus, workers.gpus) + 1e-9
 
 

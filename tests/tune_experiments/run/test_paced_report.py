@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tune_experiments.run.tuning import PacedReport
+from tune_experiments.run.reports import PacedReport
 
 
 class Clock:

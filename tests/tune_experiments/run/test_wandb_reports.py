@@ -10,8 +10,8 @@ import pytest
 from tune_experiments.matrix_game import SMOKE
 from tune_experiments.run import run_folder, tuning
 from tune_experiments.run.remote_sync import open_run
+from tune_experiments.run.reports import WandbLogger
 from tune_experiments.run.request import request_for
-from tune_experiments.run.wandb_log import WandbLogger
 
 IDENTITY = {"experiment": "matrix_game", "method": "sync", "seed": 0, "config": {"games": 8}}
 ROWS = [{"env_steps": 10, "loss/total": 1.0, "notice": "hello"}, {"env_steps": 20, "loss/total": 0.5}]

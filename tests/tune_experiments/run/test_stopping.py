@@ -14,7 +14,8 @@ from cluster.testing.local_cluster import wait_until
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments.launch import launch as launching
 from tune_experiments.matrix_game import EXPERIMENT
-from tune_experiments.run.tuning import _failures, ends_gently
+from tune_experiments.run.stopping import graceful_stop
+from tune_experiments.run.tuning import _failures
 
 ROOT = Path(__file__).parents[3]
 STOPS = [signal.SIGINT, signal.SIGTERM]
@@ -25,7 +26,7 @@ def test_the_first_signal_is_said_at_once_and_passed_to_tune_and_the_second_ends
     said, heard, before = [], [], signal.getsignal(number)
     with contextlib.ExitStack() as stack:
         stack.enter_context(pytest.raises(KeyboardInterrupt))
-        stack.enter_context(ends_gently(said.append))
+        stack.enter_context(graceful_stop(said.append))
         signal.signal(signal.SIGUSR1, lambda *_: heard.append("Tune"))
         signal.raise_signal(number)
         assert (said, heard) == (["stopping; the newest checkpoints are kept"], ["Tune"])
@@ -37,7 +38,7 @@ def test_the_first_signal_is_said_at_once_and_passed_to_tune_and_the_second_ends
 @pytest.mark.parametrize("number", STOPS)
 def test_where_tune_does_not_run_yet_the_first_signal_ends_all(number):
     said = []
-    with pytest.raises(KeyboardInterrupt), ends_gently(said.append):
+    with pytest.raises(KeyboardInterrupt), graceful_stop(said.append):
         signal.raise_signal(number)
     assert said == ["stopping; the newest checkpoints are kept"]
 

@@ -1,0 +1,144 @@
+"""Where a trial's rows go beside its log: to Tune now and then, to Weights & Biases, and with its copy to a store.
+
+A trial reports to Tune rarer and rarer. Of each report, Tune keeps a reference and the row as long as the trial's
+process lives: some 4 to 20 kB of the driver's memory, gigabytes in a long run, for a live line that people look at. So
+a report follows the one before after ten seconds at first, and later after a hundredth of the time that the trial has
+taken: some 540 in a day. The trial's own log has every row.
+
+Weights & Biases gets the rows where WANDB_PROJECT names a project; training never fails by it. A row that it does not
+take is not sent again, and the first refusal ends the sending, with one sentence. The x axis is the number of env
+steps, so rows that a continued trial repeats lie on those it had sent. This file must not know what the numbers mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tune_experiments.core.errors import first_line
+from tune_experiments.run.remote_sync import RemoteSync
+from tune_experiments.run.stage_training import Report
+
+__all__ = ["PacedReport", "WandbLogger", "reports_and_pushes"]
+
+PROJECT = "WANDB_PROJECT"
+_SHARE = 0.01
+"""Shortest pause between two reports, as a share of the time since the start."""
+
+
+class PacedReport:
+    """Passes on a row now and then, with all that came meanwhile; a context manager.
+
+    Args:
+        report: gets the rows.
+        seconds: between two of them at least. A row with a `notice` goes at once, the last one at the end.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        seconds: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._report, self._seconds, self._clock = report, seconds, clock
+        self._waiting: dict[str, Any] = {}
+        self._began_at, self._sent_at = clock(), -seconds
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Take a row."""
+        self._waiting |= row
+        now = self._clock()
+        pause = max(self._seconds, _SHARE * (now - self._began_at))
+        if "notice" in row or now - self._sent_at >= pause:
+            self._sent_at = now
+            self._send()
+
+    def __enter__(self) -> PacedReport:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._send()
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        if waiting:
+            self._report(waiting)
+
+
+class WandbLogger:
+    """Hands on what a trial reports; a context manager, for a run has an end.
+
+    Args:
+        report: gets every row, whatever becomes of W&B.
+        identity: experiment, method, seed and configuration.
+        name: of the trial, and of its run there.
+        run_id: of the run that the trial belongs to.
+    """
+
+    def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str) -> None:
+        self._report, self._identity, self._name = report, identity, name
+        # A trial that goes on elsewhere is the same run there, and no other run's trial is, wherever it lies.
+        self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
+        self._run: Any = None
+
+    def __enter__(self) -> WandbLogger:
+        if os.environ.get(PROJECT):
+            self._disable_on_error(self._begin)
+        return self
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Report a row."""
+        self._report(row)
+        if self._run is not None and "env_steps" in row:
+            numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
+            self._disable_on_error(lambda: self._run.log(numbers))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._run is not None:
+            self._disable_on_error(lambda: self._run.finish(exit_code=0 if error is None else 1))
+
+    def _begin(self) -> None:
+        import wandb  # an extra: pip install "concord-marl[wandb]"
+
+        run = wandb.init(
+            project=os.environ[PROJECT],
+            id=self._id,
+            name=self._name,
+            group=str(self._identity["experiment"]),
+            config=dict(self._identity),
+            resume="allow",
+        )
+        run.define_metric("env_steps")
+        run.define_metric("*", step_metric="env_steps")
+        self._run = run
+
+    def _disable_on_error(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (Exception, SystemExit) as error:
+            self._run = None
+            self._report({"notice": f"Weights & Biases gets nothing of this trial any more ({first_line(error)})"})
+
+
+def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
+    """Report, and bring the copy up to date if there is a checkpoint that was not there the last time."""
+    seen: set[Path] = set()
+
+    def both(row: dict[str, Any]) -> None:
+        report(row)
+        there = set(checkpoints.glob("checkpoint_*"))
+        if there - seen and sync.push():
+            seen.update(there)
+
+    return both

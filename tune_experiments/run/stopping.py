@@ -1,0 +1,64 @@
+"""How a run ends when it is told to: by Control-C, or by SIGTERM, which Slurm and containers send."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+__all__ = ["STOPPED", "graceful_stop"]
+
+STOPPED = "stopped; the same command continues from the newest checkpoints"
+_STOP_SECONDS = 20.0
+"""Slurm kills what has not ended 30 s after SIGTERM."""
+
+
+@contextlib.contextmanager
+def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
+    """Within it the first Control-C lets Tune end its trials, which takes seconds, and the second one ends at once.
+
+    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects. Where
+    it ends Ray's processes, too, Tune waits for them in vain, so after 20 s the process ends with status 130.
+
+    Args:
+        say: gets a sentence at the first one, and where Tune does not end.
+
+    Raises:
+        KeyboardInterrupt: at the second one, or at the first while Tune does not run.
+    """
+    asked: list[int] = []
+    in_vain = threading.Timer(_STOP_SECONDS, _end_at_once, (say,))
+    in_vain.daemon = True
+
+    def stop(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        say("stopping; the newest checkpoints are kept")
+        if number == signal.SIGTERM:
+            in_vain.start()
+        signal.raise_signal(signal.SIGUSR1)  # on which Tune ends its trials, from when it starts
+
+    if threading.current_thread() is not threading.main_thread():  # which alone hears signals
+        yield
+        return
+    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as a shell starts what runs in the background
+        handlers[signal.SIGINT] = stop
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        in_vain.cancel()
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _end_at_once(say: Callable[[str], None]) -> None:
+    say(STOPPED)
+    sys.stdout.flush()
+    os._exit(130)
