@@ -379,7 +379,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = _read(words)
     _check_paths(command)
     torch.set_num_threads(1)
-    doers: dict[type, Callable[..., None]] = {
+    handlers: dict[type, Callable[..., None]] = {
         Evaluate: evaluate,
         Play: play,
         Show: show,
@@ -391,7 +391,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Compare: compare,
     }
     with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):
-        doers[type(command)](command, Console(soft_wrap=True))
+        handlers[type(command)](command, Console(soft_wrap=True))
     return 0
 
 

@@ -112,7 +112,7 @@ class Furnlift(Experiment[LiftConfig]):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees."""
-        return _camera_episode(loaded, seed).pictures
+        return _camera_episode(loaded, seed).frames
 
     def test_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the test's rooms."""

@@ -65,6 +65,7 @@ from tune_experiments.play.trial_figures import Trials, draw_curves, trained_tea
 from tune_experiments.results.intervals import BOOTSTRAP, Interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import FURNITURE_METRICS, PaperNumbers, PaperTable, make_table
+from tune_experiments.run.final_evaluation import figure_data_files
 
 Row: TypeAlias = Literal["trained", "untrained"]
 TRAINED: Row = "trained"
@@ -191,7 +192,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         curves = {key: heading for heading, key in self.columns.items()}
         drawn = list(draw_curves(run_folder, trials, curves, bins=40))
         for method, seeds in trials.items():
-            for data in sorted(next(iter(seeds.values())).glob("*_pictures.npz"))[:1]:
+            for data in list(figure_data_files(next(iter(seeds.values()))).values())[:1]:
                 path = run_folder / f"plots/messages_{method}.png"
                 drawn += [draw_messages(read_arrays(data), path, method)]
         for method, policy in trained_teams(trials):
@@ -200,7 +201,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
-        return _camera_episode(loaded, seed).pictures
+        return _camera_episode(loaded, seed).frames
 
     def valid_world(self, config: CommunicationConfig, num_worlds: int) -> World:
         """Worlds at the starts of validation, whose rooms serve nothing else."""

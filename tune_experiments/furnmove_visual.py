@@ -100,7 +100,7 @@ class FurnmoveVisual(GridworldExperiment):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
-        return record_cameras(loaded, seed, loaded.config.frame_pixels).pictures
+        return record_cameras(loaded, seed, loaded.config.frame_pixels).frames
 
 
 def _on_a_laptop(grid: Config) -> Config:

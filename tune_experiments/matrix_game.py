@@ -63,6 +63,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.results.trial_log import logs_of
+from tune_experiments.run.final_evaluation import figure_data_files
 
 GAME = "rock_paper_scissors"
 METRICS = ("value_against_adversary", "invalid_probability", "tvd")
@@ -185,8 +186,8 @@ def draw(out: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
     written, policies = [], {}
     for method, seeds in trials.items():
         for seed, folder in seeds.items():
-            if (pictures := folder / f"{GAME}_pictures.npz").exists():
-                policies[f"{method}, seed {seed}"] = read_arrays(pictures)["_joint_policy"]
+            if (data := figure_data_files(folder).get(GAME)) is not None:
+                policies[f"{method}, seed {seed}"] = read_arrays(data)["_joint_policy"]
     if runs := logs_of(trials):
         written.append(plots.learning_curves(runs, out / "plots/curves.png", CURVES))
     if policies:

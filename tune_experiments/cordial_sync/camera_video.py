@@ -36,11 +36,11 @@ class CameraEpisode:
     """An episode.
 
     Attributes:
-        pictures: `[T + 1][H, W, 3]` uint8, at the start and after each env step.
+        frames: `[T + 1][H, W, 3]` uint8, at the start and after each env step.
         weights: [T] of round -> [N] float, what agents said in each step; empty where they say nothing.
     """
 
-    pictures: Sequence[np.ndarray]
+    frames: Sequence[np.ndarray]
     weights: Sequence[Weights]
 
 
@@ -60,20 +60,20 @@ def record_cameras(
     eyes = Eyes(world, index, pixels, agents_visible)
     with listening(policy.policy) as heard:
         steps = steps_of_episode(policy, world, seed, index)
-        pictures, weights = [beside(world.render(index), eyes.frames(), {})], []
+        frames, weights = [beside(world.render(index), eyes.frames(), {})], []
         for _ in steps:
             sent = {name: values[index] for name, values in heard.items()}
-            pictures.append(beside(world.render(index), eyes.frames(), sent))
+            frames.append(beside(world.render(index), eyes.frames(), sent))
             weights.append(sent)
-    return CameraEpisode(pictures, weights if any(weights) else [])
+    return CameraEpisode(frames, weights if any(weights) else [])
 
 
 def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Sequence[Path]:
     """`NAME.gif`, and `NAME.avi` with sound where the agents talk; what was written."""
-    written = [write_gif(episode.pictures, folder / f"{name}.gif", FRAME_SECONDS)]
+    written = [write_gif(episode.frames, folder / f"{name}.gif", FRAME_SECONDS)]
     if episode.weights:
         sound = np.concatenate([silence(), *(tones(sent) for sent in episode.weights)])
-        written.append(write_avi(episode.pictures, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE))
+        written.append(write_avi(episode.frames, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE))
     return written
 
 

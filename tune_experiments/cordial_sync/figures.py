@@ -29,6 +29,7 @@ from tune_experiments.play.trial_figures import Trials, trained_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import plots
 from tune_experiments.results.trial_log import logs_of
+from tune_experiments.run.final_evaluation import figure_data_files
 from tune_experiments.run.run_folder import read_config
 
 State = dict[str, np.ndarray]
@@ -177,5 +178,6 @@ def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
 
 
 def _mean_joint(seeds: Mapping[int, Path]) -> np.ndarray | None:
-    found = [read_arrays(path)["_joint_policy"] for folder in seeds.values() for path in folder.glob("*_pictures.npz")]
+    files = [path for folder in seeds.values() for path in figure_data_files(folder).values()]
+    found = [read_arrays(path)["_joint_policy"] for path in files]
     return np.mean(found, axis=0) if found else None

@@ -28,7 +28,7 @@ from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
-from tune_experiments.run.run_folder import MANIFEST_FILE, RunFolder, dated
+from tune_experiments.run.run_folder import MANIFEST_FILE, RunFolder, with_announcement_times
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import run_trials
@@ -271,7 +271,7 @@ def show_results(
         return [], []
     manifest = out / MANIFEST_FILE
     sessions = read_json(manifest)["sessions"] if manifest.exists() else []
-    comparisons = dated(experiment.main_comparisons(config), sessions)
+    comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
     tables = with_verdicts(experiment.tables(results), comparisons, results)
     write_tables(out / "table.md", tables)
     for table in tables:

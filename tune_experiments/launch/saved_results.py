@@ -28,7 +28,7 @@ from tune_experiments.experiment.finding import find_experiment, known_experimen
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.run_folder import dated
+from tune_experiments.run.run_folder import with_announcement_times
 
 __all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "save", "with_tables"]
 
@@ -100,7 +100,7 @@ def save(
         "commits": list(dict.fromkeys(map(_commit, sessions))),
         "commands": list(dict.fromkeys(_command(session["command"]) for session in sessions)),
         "seeds": sorted({line.seed for line in results if line.seed is not None}),
-        "comparisons": [asdict(one) for one in dated(experiment.main_comparisons(config), sessions)],
+        "comparisons": [asdict(one) for one in with_announcement_times(experiment.main_comparisons(config), sessions)],
     }
     text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
     packed = gzip.compress(text.encode(), mtime=0)

@@ -49,7 +49,7 @@ class StageEnd:
     chosen: int | None = None
 
     @property
-    def left(self) -> int:
+    def checkpoint_env_steps(self) -> int:
         """Number of the checkpoint that it leaves to the next stage and to tests."""
         return self.env_steps if self.chosen is None else self.chosen
 
@@ -167,7 +167,7 @@ class CurriculumState:
     @property
     def kept(self) -> set[int]:
         """Numbers of checkpoints that are still needed."""
-        ends = {number for end in self.ended for number in (end.env_steps, end.left)}
+        ends = {number for end in self.ended for number in (end.env_steps, end.checkpoint_env_steps)}
         return ends if self.choice is None else ends | {self.choice.env_steps}
 
     def next_stage(self) -> None:

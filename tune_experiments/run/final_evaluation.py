@@ -1,4 +1,4 @@
-"""How a trained team is evaluated, and the file in which a finished trial leaves its numbers.
+"""How a trained team is evaluated, and the files in which a finished trial leaves its numbers and data for figures.
 
 A trial at its end and `python -m tune_experiments evaluate` have the same rule: a team of the last stage takes the
 experiment's evaluation, one of an earlier stage its stage's own, so that a stage may be of another game.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.config_json import config_from_json
@@ -23,14 +25,18 @@ __all__ = [
     "Evaluate",
     "after_stage",
     "evaluations_of",
+    "figure_data_files",
     "read_test_results",
     "results_of",
     "results_of_training",
+    "save_figure_data",
     "write_test_results",
 ]
 
 TEST_RESULTS_FILE = "test_results.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
+_FIGURE_DATA, _OLD_FIGURE_DATA = "_figures.npz", "_pictures.npz"
+"""How files with data for figures end, now and in runs of earlier versions."""
 _METRICS = {"length": "episode_length"}
 """What worlds call a metric -> what results call it."""
 
@@ -134,3 +140,17 @@ def read_test_results(folder: Path) -> list[Result] | None:
         return [config_from_json(Result, row, f"{path}: a result") for row in read_json(path)["results"]]
     except (KeyError, TypeError) as error:
         raise UserError(f"{path} holds no results ({error!r}); delete it and the trial is tested again") from error
+
+
+def save_figure_data(folder: Path, world: str, episodes: Episodes) -> None:
+    """Write what the episodes of a test hold for figures, if they do: arrays whose names begin with `_`."""
+    arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
+    if arrays:
+        np.savez(folder / f"{world}{_FIGURE_DATA}", allow_pickle=False, **arrays)
+
+
+def figure_data_files(folder: Path) -> dict[str, Path]:
+    """Files of `save_figure_data` in a trial's folder, name of the world -> file, in the order of their names."""
+    ends = (_OLD_FIGURE_DATA, _FIGURE_DATA)
+    found = {path.name.removesuffix(end): path for end in ends for path in folder.glob(f"*{end}")}
+    return dict(sorted(found.items(), key=lambda one: one[1].name))

@@ -27,7 +27,15 @@ from tune_experiments.core.files import read_json, write_json
 from tune_experiments.results.main_comparison import AFTER, BEFORE, MainComparison
 from tune_experiments.run.manifest import concord_version, describe_session
 
-__all__ = ["WRITTEN_BY", "RunFolder", "check_config", "check_version", "dated", "read_config", "refuse_foreign"]
+__all__ = [
+    "WRITTEN_BY",
+    "RunFolder",
+    "check_config",
+    "check_version",
+    "read_config",
+    "refuse_foreign",
+    "with_announcement_times",
+]
 
 SCHEMA_VERSION = 3
 """Schema version of run files and configuration fields. 1: to commit 657fe97, before experiments became classes."""
@@ -195,7 +203,9 @@ def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> 
         )
 
 
-def dated(comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]) -> list[MainComparison]:
+def with_announcement_times(
+    comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
+) -> list[MainComparison]:
     """The comparisons, and whether each session that wrote down what it announced has announced them.
 
     Args:

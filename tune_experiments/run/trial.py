@@ -13,7 +13,6 @@ import json
 from pathlib import Path
 from typing import Any, Generic
 
-import numpy as np
 import torch
 
 from rl_models.device import chosen_device
@@ -32,6 +31,7 @@ from tune_experiments.run.final_evaluation import (
     evaluations_of,
     results_of,
     results_of_training,
+    save_figure_data,
     write_test_results,
 )
 from tune_experiments.run.placement import Gpus
@@ -94,17 +94,17 @@ class Trial(Generic[Config]):
             self.curriculum.next_stage()
         plan = self.curriculum.plan
         with contextlib.closing(plan.make_algorithm(plan)) as algorithm:
-            self._bring_up(algorithm, log, report)
+            self._restore_or_transfer(algorithm, log, report)
             training = StageTraining(self.curriculum, self.folder / CHECKPOINTS, self._identity(), log, report)
             training.run(algorithm, until_env_steps)
 
-    def _bring_up(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
+    def _restore_or_transfer(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
         """Continue where the curriculum stands, or take over what the stage before it has learned."""
         curriculum, env_steps = self.curriculum, self.curriculum.total().env_steps
         if not env_steps:
             return
         begins = not curriculum.progress.env_steps
-        number = curriculum.ended[-1].left if begins else env_steps
+        number = curriculum.ended[-1].checkpoint_env_steps if begins else env_steps
         tensors = load_checkpoint(path_of(self.folder / CHECKPOINTS, number)).tensors
         if not begins:
             algorithm.restore(tensors, curriculum.progress)
@@ -134,9 +134,10 @@ class Trial(Generic[Config]):
         for index, end in enumerate(curriculum.ended):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
-                results += self._results_of(end.left, stage.plan_at(index), {after_stage(end.name): stage.evaluate})
+                own = {after_stage(end.name): stage.evaluate}
+                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own)
         whole = evaluations_of(self.experiment, self.config, self.method, curriculum, self.folder)
-        return results + self._results_of(curriculum.end().left, curriculum.plan, whole)
+        return results + self._results_of(curriculum.end().checkpoint_env_steps, curriculum.plan, whole)
 
     def _results_of(self, env_steps: int, plan: TrialPlan, evaluations: dict[str, Evaluate]) -> list[Result]:
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
@@ -147,8 +148,5 @@ class Trial(Generic[Config]):
         for after, evaluate in evaluations.items():
             for world, episodes in evaluate(policy).items():
                 results += results_of(self.experiment, self.method, self.seed, world + after, episodes, trained)
-                arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
-                if arrays:
-                    path = self.folder / f"{world}{after.replace(' ', '_')}_pictures.npz"
-                    np.savez(path, allow_pickle=False, **arrays)
+                save_figure_data(self.folder, world + after.replace(" ", "_"), episodes)
         return results

@@ -10,7 +10,7 @@ from ray.tune.experiment import Trial
 from tune_experiments.results.trial_log import REFUSED, WAITS
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.waiting_trials import Waiting, room_in_cluster
+from tune_experiments.run.waiting_trials import PendingTrials, cluster_capacity
 
 
 class _Display(Callback):  # type: ignore[misc]
@@ -18,7 +18,11 @@ class _Display(Callback):  # type: ignore[misc]
 
     def __init__(self, progress: Progress, watch: TrialWatch | None) -> None:
         self._progress, self._watch = progress, watch
-        self._waiting = Waiting(lambda trial, notice: progress.update(trial, {"notice": notice}), room_in_cluster)
+
+        def say(trial: str, notice: str) -> None:
+            progress.update(trial, {"notice": notice})
+
+        self._pending = PendingTrials(say, cluster_capacity)
 
     def __reduce__(self) -> Any:
         # Tune pickles its callbacks into its bookkeeping; display and user's callbacks stay with this process.
@@ -33,7 +37,7 @@ class _Display(Callback):  # type: ignore[misc]
             self._watch.look()
         pending = [trial for trial in trials if trial.status == Trial.PENDING]
         groups = {trial.config["request"]["name"]: trial.placement_group_factory for trial in pending}
-        self._waiting.look({name: group.required_resources for name, group in groups.items()})
+        self._pending.look({name: group.required_resources for name, group in groups.items()})
 
     def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
         """Show a row."""

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Room", "Waiting", "room_in_cluster"]
+__all__ = ["ClusterCapacity", "PendingTrials", "cluster_capacity"]
 
 Amounts = Mapping[str, float]
 """Resource -> how much of it, in Ray's words: CPU, GPU."""
 
 
 @dataclass(frozen=True)
-class Room:
+class ClusterCapacity:
     """What a cluster has.
 
     Attributes:
@@ -31,12 +31,12 @@ class Room:
     is_short: bool
 
 
-class Waiting:
+class PendingTrials:
     """Watches which trials wait, and says what for.
 
     Args:
         say: `(trial, sentence)`.
-        room: asked only when a trial has waited long enough.
+        capacity: asked only when a trial has waited long enough.
         seconds: before the first sentence, and between two.
         clock: seconds.
     """
@@ -44,11 +44,11 @@ class Waiting:
     def __init__(
         self,
         say: Callable[[str, str], None],
-        room: Callable[[], Room],
+        capacity: Callable[[], ClusterCapacity],
         seconds: float = 180.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._say, self._room, self._seconds, self._clock = say, room, seconds, clock
+        self._say, self._capacity, self._seconds, self._clock = say, capacity, seconds, clock
         self._since: dict[str, float] = {}
         self._asked_at = -seconds
 
@@ -60,16 +60,17 @@ class Waiting:
         if not late or now - self._asked_at < self._seconds:
             return
         self._asked_at = now
-        room = self._room()
-        if room.is_short:
-            self._say(late[0], _sentence((now - self._since[late[0]]) / 60, len(late) - 1, needed[late[0]], room))
+        capacity = self._capacity()
+        if capacity.is_short:
+            minutes = (now - self._since[late[0]]) / 60
+            self._say(late[0], _sentence(minutes, len(late) - 1, needed[late[0]], capacity))
 
 
-def _sentence(minutes: float, others: int, needed: Amounts, room: Room) -> str:
+def _sentence(minutes: float, others: int, needed: Amounts, capacity: ClusterCapacity) -> str:
     wanted = {name: amount for name, amount in needed.items() if amount > 0}
     asked = " and ".join(_counted(amount, name) for name, amount in wanted.items())
     there = " and ".join(
-        f"{room.free.get(name, 0):g} of its {_counted(room.total.get(name, 0), name)} free" for name in wanted
+        f"{capacity.free.get(name, 0):g} of its {_counted(capacity.total.get(name, 0), name)} free" for name in wanted
     )
     too = f", as {others} more trial{'s do' if others > 1 else ' does'}" if others else ""
     return (
@@ -82,10 +83,10 @@ def _counted(amount: float, name: str) -> str:
     return f"{amount:g} {name}{'s' * (amount != 1)}"
 
 
-def room_in_cluster() -> Room:
+def cluster_capacity() -> ClusterCapacity:
     """What the cluster that this process has joined holds and has free."""
     import ray
     from ray.util import placement_group_table
 
     is_short = any(group["state"] in ("PENDING", "RESCHEDULING") for group in placement_group_table().values())
-    return Room(ray.cluster_resources(), ray.available_resources(), is_short)
+    return ClusterCapacity(ray.cluster_resources(), ray.available_resources(), is_short)

@@ -71,7 +71,7 @@ def _report(
 ) -> dict[str, Any]:
     end = curriculum.ended[-1]
     return {
-        "from": {"stage": end.name, "passed": end.passed, "env_steps": end.left},
+        "from": {"stage": end.name, "passed": end.passed, "env_steps": end.checkpoint_env_steps},
         "to": {"stage": curriculum.stage.name},
         "loaded": transfer.loaded,
         "loaded_by_rows": _shapes(transfer.by_rows),

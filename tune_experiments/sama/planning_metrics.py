@@ -11,6 +11,7 @@ from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.core.files import read_arrays, write_atomically
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.play.trial_figures import Trials
+from tune_experiments.run.final_evaluation import figure_data_files
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
 
 TRANSCRIPT = "_transcript"
@@ -43,10 +44,10 @@ def write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
     """What tests have left in the trials' folders, as Markdown."""
     for method, seeds in trials.items():
         for seed, folder in sorted(seeds.items()):
-            for path in sorted(folder.glob("*_pictures.npz")):
+            for world, path in figure_data_files(folder).items():
                 text = str(read_arrays(path).get(TRANSCRIPT, ""))
                 if text:
-                    name = path.name.removesuffix("_pictures.npz").replace(",", "").replace(": ", "_").replace(" ", "_")
+                    name = world.replace(",", "").replace(": ", "_").replace(" ", "_")
                     written = out / f"transcripts/{method}-seed{seed}/{name}.md"
                     written.parent.mkdir(parents=True, exist_ok=True)
                     write_atomically(written, text)

@@ -109,7 +109,7 @@ def test_marginal_teams_learn_the_best_product(tmp_path, seed):
     assert results["tvd"].value == pytest.approx(0, abs=1e-6)
     assert results["value_against_adversary"].split == "exact"
     assert results["value_against_adversary"].n_episodes is None
-    joint = np.load(tmp_path / "rock_paper_scissors_pictures.npz")["_joint_policy"]
+    joint = np.load(tmp_path / "rock_paper_scissors_figures.npz")["_joint_policy"]
     assert value_against_adversary(joint) == results["value_against_adversary"].value
     assert [row["env_steps"] for row in rows] == [row["env_steps"] for row in read_metrics(tmp_path / "metrics.jsonl")]
 

@@ -212,8 +212,8 @@ def test_the_figure_shows_the_first_episode_of_60_to_80_steps(tmp_path):
 
 def test_a_video_has_the_map_and_every_agents_frame_and_one_size():
     shown = camera_video.record_cameras(loaded(), pixels=42)
-    assert len(shown.pictures) == len(shown.weights) + 1
-    assert len({picture.shape for picture in shown.pictures}) == 1
+    assert len(shown.frames) == len(shown.weights) + 1
+    assert len({picture.shape for picture in shown.frames}) == 1
     world = VISUAL.test_world(CONFIG, 1)
     frames = world.reset(0)["frame"]
     np.testing.assert_array_equal(Eyes(world, 0, 42).frames(), frames[0])

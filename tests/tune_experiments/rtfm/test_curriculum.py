@@ -118,8 +118,8 @@ def test_results_tell_stages_apart_by_the_names_of_their_worlds(whole):
     for env_steps, world in zip(ENDS, results, strict=True):
         total = sum(float(torch.as_tensor(value).sum()) for value in weights(whole[0], env_steps).values())
         assert results[world].value == pytest.approx(total, abs=1e-4)
-    pictures = {path.name for path in whole[0].glob("*_pictures.npz")}
-    assert pictures == {"calm_after_calm_pictures.npz", "windy_after_windy_pictures.npz", "crowd_pictures.npz"}
+    figures = {path.name for path in whole[0].glob("*_figures.npz")}
+    assert figures == {"calm_after_calm_figures.npz", "windy_after_windy_figures.npz", "crowd_figures.npz"}
 
 
 # ------------------------------------------------------------------------------------------ death anywhere

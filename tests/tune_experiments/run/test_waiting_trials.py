@@ -7,27 +7,27 @@ from tests.patience import PATIENCE_SECONDS
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.run import tune_display
-from tune_experiments.run.waiting_trials import Room, Waiting
+from tune_experiments.run.waiting_trials import ClusterCapacity, PendingTrials
 
-FULL = Room({"CPU": 4.0, "GPU": 1.0}, {"CPU": 1.0}, is_short=True)
+FULL = ClusterCapacity({"CPU": 4.0, "GPU": 1.0}, {"CPU": 1.0}, is_short=True)
 NEEDED = {"CPU": 3.0, "GPU": 1.0}
 
 
 class Watch:
-    """A Waiting of three minutes by a clock that is set by hand."""
+    """PendingTrials of three minutes by a clock that is set by hand."""
 
-    def __init__(self, room=FULL):
+    def __init__(self, capacity=FULL):
         self.now, self.said, self.asked = 0.0, [], 0
-        self._room = room
-        self.waiting = Waiting(lambda *words: self.said.append(words), self._ask, 180.0, lambda: self.now)
+        self._capacity = capacity
+        self.pending = PendingTrials(lambda *words: self.said.append(words), self._ask, 180.0, lambda: self.now)
 
     def _ask(self):
         self.asked += 1
-        return self._room
+        return self._capacity
 
     def look(self, minute, **needed):
         self.now = 60.0 * minute
-        self.waiting.look(needed)
+        self.pending.look(needed)
         return self.said[-1] if self.said else None
 
 
@@ -59,7 +59,7 @@ def test_who_has_run_meanwhile_begins_to_wait_anew():
 
 
 def test_who_has_a_place_and_starts_slowly_says_nothing():
-    watch = Watch(Room({"CPU": 4.0}, {"CPU": 0.0}, is_short=False))
+    watch = Watch(ClusterCapacity({"CPU": 4.0}, {"CPU": 0.0}, is_short=False))
     watch.look(0, first=NEEDED)
     assert watch.look(30, first=NEEDED) is None
     assert watch.asked == 1
@@ -73,19 +73,19 @@ def test_a_trial_of_a_full_cluster_says_so_and_begins_when_there_is_room(ray_ses
     ray.get(others.ready())
     has_said = threading.Event()
 
-    class Soon(Waiting):
-        def __init__(self, say, room):
+    class Soon(PendingTrials):
+        def __init__(self, say, capacity):
             def aloud(trial, sentence):
                 say(trial, sentence)
                 has_said.set()
 
-            super().__init__(aloud, room, seconds=0.0)
+            super().__init__(aloud, capacity, seconds=0.0)
 
     def leave():
         has_said.wait(PATIENCE_SECONDS)
         remove_placement_group(others)
 
-    monkeypatch.setattr(tune_display, "Waiting", Soon)
+    monkeypatch.setattr(tune_display, "PendingTrials", Soon)
     leaving = threading.Thread(target=leave)
     leaving.start()
     flags = ["--preset", "smoke", "--methods", "sync", "--seeds", "0", "--budget-env-steps", "1280", "--games", "32"]

@@ -126,7 +126,7 @@ def test_a_smoke_search_ranks_by_validation_and_says_how_to_train_the_winner(ray
     for row in rows:
         trial = out / "trials" / f"marginal-setting{row['setting']:02}-seed0"
         assert read_test_results(trial) == []
-        assert not list(trial.glob("*_pictures.npz"))
+        assert not list(trial.glob("*_figures.npz"))
         assert row["value"] == read_metrics(trial / "metrics.jsonl")[-1]["valid/success"]
         config, options = parse(PRESETS, row["flags"], "")
         assert config_to_json(config) == json.loads((out / "config.json").read_text())["config"] | {
