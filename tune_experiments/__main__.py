@@ -26,7 +26,7 @@ from rich.console import Console
 
 from rl_models.device import DeviceChoice, refusing_gpu
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.files import read_json, write_atomically
+from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
 from tune_experiments.launch import saved_results
@@ -45,7 +45,7 @@ from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.doctor import diagnose, report
 from tune_experiments.run.final_evaluation import evaluations_of, results_of
 from tune_experiments.run.remote_sync import uri_of
-from tune_experiments.run.run_folder import CONFIG_FILE, MANIFEST_FILE, read_config
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
 Where = Annotated[Path, tyro.conf.Positional]
 COMMANDS = ("evaluate", "play", "show", "render", "export", "pack", "doctor", "table", "compare")
@@ -314,7 +314,7 @@ def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     if command.save is None:
         show_results(experiment, config, path, console)
     else:
-        sessions = read_json(path / MANIFEST_FILE)["sessions"]
+        sessions = read_sessions(path)
         saved_results.save(experiment, config, result_file.read(results), sessions, command.save)
         console.print(f"wrote {command.save}", highlight=False)
 

@@ -25,7 +25,6 @@ from rich.console import Console
 
 from tune_experiments import sama_ablations, sama_overcooked
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.files import read_json
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch.saved_results import save
@@ -33,7 +32,7 @@ from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.tables import write_tables
 from tune_experiments.run.manifest import describe_session
-from tune_experiments.run.run_folder import MANIFEST_FILE, read_config
+from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
 from tune_experiments.sama.kitchen.config import ModelSettings
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
 from tune_experiments.sama.kitchen.retest import RESULTS, check_out, teams_of, tested_again
@@ -81,13 +80,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     out = command.out or command.run.with_name(f"{command.run.name}_retest")
     check_out(out)
     out.mkdir(parents=True, exist_ok=True)
-    sessions = [] if command.save is None else _sessions(command.run)  # refused before any test
+    sessions = [] if command.save is None else read_sessions(command.run)  # refused before any test
     for team in teams_of(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows), highlight=False)
     rows = [row for row in read(out / RESULTS) if row.experiment == experiment.name]
     _, config = find_stored(*read_config(command.run), (), command.run)
-    tables = with_verdicts(experiment.tables(rows), experiment.main_comparisons(config), rows)
+    trained = read_sessions(command.run, may_be_missing=True)
+    comparisons = with_announcement_times(experiment.main_comparisons(config), trained)
+    tables = with_verdicts(experiment.tables(rows), comparisons, rows)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
     write_tables(out / "table.md", tables)
@@ -95,14 +96,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if command.save is not None:
         save(experiment, config, rows, [*sessions, _this_session(command)], command.save)
         console.print(f"wrote {command.save}", highlight=False)
-
-
-def _sessions(run: Path) -> list[dict[str, Any]]:
-    """The sessions of training, from the run's manifest.json."""
-    path = run / MANIFEST_FILE
-    if not path.is_file():
-        raise UserError(f"{path} does not exist, and --save keeps the commands that it holds: leave --save out")
-    return list(read_json(path)["sessions"])
 
 
 def _this_session(command: Retest) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from rich.console import Console
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
 from tune_experiments.core.errors import UserError, one_line
-from tune_experiments.core.files import read_json
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
 from tune_experiments.experiment.curriculum import Curriculum
@@ -28,7 +27,7 @@ from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
-from tune_experiments.run.run_folder import MANIFEST_FILE, RunFolder, with_announcement_times
+from tune_experiments.run.run_folder import RunFolder, read_sessions, with_announcement_times
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import run_trials
@@ -269,8 +268,7 @@ def show_results(
     results = _read_results(out)
     if not results:
         return [], []
-    manifest = out / MANIFEST_FILE
-    sessions = read_json(manifest)["sessions"] if manifest.exists() else []
+    sessions = read_sessions(out, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
     tables = with_verdicts(experiment.tables(results), comparisons, results)
     write_tables(out / "table.md", tables)

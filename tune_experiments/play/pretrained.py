@@ -24,7 +24,7 @@ from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
-from tune_experiments.run.run_folder import MANIFEST_FILE
+from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.run.trial import CHECKPOINTS
 
 CARD, PEOPLES_CARD = "card.json", "README.md"
@@ -90,7 +90,7 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
     run = trial.parent.parent
     loaded = load_policy(checkpoint, device="cpu")
     numbers = _numbers(run, loaded)
-    session = read_json(run / MANIFEST_FILE)["sessions"][-1]
+    session = read_sessions(run)[-1]
     whole = load_checkpoint(checkpoint)
     state = {key: whole.state[key] for key in _KEPT if key in whole.state}
     card = {

@@ -33,6 +33,7 @@ __all__ = [
     "check_config",
     "check_version",
     "read_config",
+    "read_sessions",
     "refuse_foreign",
     "with_announcement_times",
 ]
@@ -220,6 +221,27 @@ def with_announcement_times(
     ]
 
 
+def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
+    """What each session of a run wrote into its manifest.json, the oldest first.
+
+    Args:
+        out: the run folder.
+        may_be_missing: whether a run without this file has no sessions, instead of an error.
+
+    Raises:
+        UserError: the file is missing or lists no sessions.
+    """
+    path = out / MANIFEST_FILE
+    if not path.exists():
+        if may_be_missing:
+            return []
+        raise UserError(f"{path} does not exist; restore it, for it holds the commands of the run")
+    sessions = read_json(path).get("sessions")
+    if not isinstance(sessions, list) or not all(isinstance(session, dict) for session in sessions):
+        raise UserError(f"{path} lists no sessions of a run; restore it or give --out another folder")
+    return sessions
+
+
 def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
     """Write config.json into a new folder, or check that an old one is of the same run."""
     if (out / CONFIG_FILE).exists():
@@ -232,11 +254,10 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
 
 def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> str:
     """Write a session down; the run's id, drawn now where the manifest has none."""
-    path = out / MANIFEST_FILE
-    before = read_json(path) if path.exists() else {}
-    sessions, run_id = before.get("sessions", []), before.get("run_id", uuid.uuid4().hex)
-    if not isinstance(sessions, list) or not isinstance(run_id, str):
-        raise UserError(f"{path} lists no sessions of a run; restore it or give --out another folder")
+    path, sessions = out / MANIFEST_FILE, read_sessions(out, may_be_missing=True)
+    run_id = (read_json(path) if sessions else {}).get("run_id", uuid.uuid4().hex)
+    if not isinstance(run_id, str):
+        raise UserError(f"{path} has no run_id; restore it or give --out another folder")
     document = {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,

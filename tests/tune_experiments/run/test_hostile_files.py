@@ -19,7 +19,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.run_folder import RunFolder, read_sessions
 from tune_experiments.search.domains import space_over
 from tune_experiments.search.folder import claim_for_search
 from tune_experiments.search.population import Population
@@ -135,3 +135,9 @@ def test_rows_that_cannot_be_true_tell_the_doctor_nothing(numbers):
 def test_a_range_has_two_finite_ends(ends):
     with pytest.raises(UserError, match="below the high one and both finite"):
         space_over([f"learning_rate=uniform:{ends}"], matrix_game.SMOKE, None)
+
+
+def test_a_missing_manifest_is_an_error_only_where_its_commands_are_needed(tmp_path):
+    assert read_sessions(tmp_path, may_be_missing=True) == []
+    with pytest.raises(UserError, match=r"manifest\.json does not exist"):
+        read_sessions(tmp_path)
