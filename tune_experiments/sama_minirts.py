@@ -44,7 +44,7 @@ from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.tables import ERRING, tables, title_of
 from tune_experiments.sama.minirts.trials import check_team, evaluate, is_learned, make_world, plan
 from tune_experiments.sama.minirts.watching import record_games, video
-from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES
+from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, as_loaded
 from tune_experiments.sama.planning import check_planner
 from tune_experiments.sama.planning_metrics import write_transcripts
 
@@ -98,8 +98,8 @@ class SamaMinirts(Experiment[RtsConfig]):
         ]
 
     def as_loaded(self, config: RtsConfig) -> RtsConfig:
-        """Without the folder in which answers were recorded."""
-        return dataclasses.replace(config, record="")
+        """See `planner_config.as_loaded`."""
+        return as_loaded(config)
 
     def check(self, config: RtsConfig) -> None:
         """See that the planner can answer, and that the team fits."""

@@ -35,6 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.salad.world import Salad
+from rl_models.chat.chat_settings import ChatSettings
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
 from rl_models.networks.vector import VectorConfig
@@ -166,6 +167,11 @@ class VercoSalad(Experiment[VercoConfig]):
     def deviations(self, config: VercoConfig) -> Sequence[str]:
         """Against the published constants."""
         return deviations(config, PAPER)
+
+    def as_loaded(self, config: VercoConfig) -> VercoConfig:
+        """With the record in the trial's own folder, and our limits of a chat model, which the row `api` asks."""
+        record = Path(config.chat.record).name
+        return dataclasses.replace(config, chat=ChatSettings(model=config.chat.model, record=record))
 
     def check(self, config: VercoConfig) -> None:
         """See that a chat model can be asked where one is."""

@@ -44,6 +44,7 @@ class PlannerSettings:
     record: str = "planner.jsonl"
     """File of all exchanges, in the run's folder."""
     transcript: str = "planner.md"
+    """File of the transcript, in the run's folder; empty: none is written."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """Settings of the endpoint; its model and record are not read."""
 
@@ -61,12 +62,14 @@ def open_caller(settings: PlannerSettings, domain: Domain, folder: Path, transpo
         ChatSettingsError: the endpoint cannot be used as it is set up.
         RecordError: the record cannot be read or written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    if settings.transcript:
+        folder.mkdir(parents=True, exist_ok=True)
     found, model = _open(settings, domain, folder) if transport is None else (transport, settings.model)
     is_rule = settings.backend in ("offline", "noisy")
     # Rules answer at once: threads would only take turns.
     client = ChatClient(found, 1 if is_rule else settings.concurrency, settings.max_attempts)
-    return Caller(client, model, Transcript(folder / settings.transcript), settings.seed)
+    transcript = Transcript(folder / settings.transcript if settings.transcript else None)
+    return Caller(client, model, transcript, settings.seed)
 
 
 def _open(settings: PlannerSettings, domain: Domain, folder: Path) -> tuple[Transport, str]:

@@ -204,7 +204,11 @@ class BaseExperiment(ABC, Generic[Config]):
         return True
 
     def as_loaded(self, config: Config) -> Config:
-        """The configuration of a stored run that is looked at or tested again; it must name no file to write."""
+        """The configuration of a stored run, perhaps a stranger's, that is looked at or tested again.
+
+        It must name no file to write, and no endpoint may cost more than our own limits. A run's own figures keep what
+        the run has.
+        """
         return config
 
     def check(self, config: Config) -> None:

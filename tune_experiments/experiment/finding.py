@@ -67,7 +67,9 @@ def _from_outside(module: str, name: str) -> BaseExperiment:
 
 
 def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tuple[BaseExperiment, Any]:
-    """The experiment and the configuration that a file names, for a run that is not trained on (`as_loaded`).
+    """The experiment and the configuration that a file names, for a run that is not trained on.
+
+    Unless it is the configuration of `trusting`, it names no file to write (`as_loaded`).
 
     Args:
         name: of the experiment.
@@ -87,12 +89,13 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
     for text, is_built in _named_in(data, [cls]):
         if text not in own:
             _check_trust(text.partition(":")[0], allow, where, is_built)
-    return experiment, experiment.as_loaded(read_configuration(experiment, data))
+    config = read_configuration(experiment, data)
+    return experiment, config if _is_at_hand(name, data) else experiment.as_loaded(config)
 
 
 @contextmanager
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
-    """Within it files of this experiment with exactly this configuration may name the modules that it names.
+    """Within it files of this experiment with exactly this configuration may name its modules, files and endpoints.
 
     Both are at hand already, so such a file brings in nothing. Any other file is checked as everywhere.
     """
@@ -106,10 +109,15 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 def trusted_modules(name: Any, data: Any) -> set[str]:
     """Modules that a file may name because its experiment and its configuration are those of `trusting`."""
     at_hand = _AT_HAND.get()
-    if at_hand is None or (name, data) != at_hand[:2]:
+    if at_hand is None or not _is_at_hand(name, data):
         return set()
     named = _named_in(data, [find_experiment(name).config_class])
     return {at_hand[2], *(text.partition(":")[0] for text, _ in named)}
+
+
+def _is_at_hand(name: Any, data: Any) -> bool:
+    at_hand = _AT_HAND.get()
+    return at_hand is not None and (name, data) == at_hand[:2]
 
 
 def _as_stored(config: Any) -> Any:

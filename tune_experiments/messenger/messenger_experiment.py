@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -34,6 +35,10 @@ class MessengerExperiment(Experiment[Config]):
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
         return (MainComparison(*self.rows_compared(config), "win_rate", f"stage_{stage}_test", table=title),)
+
+    def as_loaded(self, config: Config) -> Config:
+        """With frozen encodings in the user's cache, whatever folder the stored run had for them."""
+        return dataclasses.replace(config, encoder=dataclasses.replace(config.encoder, folder=""))
 
     def test_world(self, config: Config, num_worlds: int) -> Messenger:
         """New games of the last stage."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
@@ -90,6 +90,19 @@ class PlannerConfig(ExperimentConfig):
     def game(self, task: str) -> PlannedGame:
         """The game of a task that the planner plans for."""
         raise NotImplementedError(f"{type(self).__name__} names no game")
+
+
+Planned = TypeVar("Planned", bound=PlannerConfig)
+"""Type of a configuration with a planner."""
+
+
+def as_loaded(config: Planned) -> Planned:
+    """The settings of a stored run whose team is loaded, perhaps a stranger's.
+
+    They name no folder to write, and no endpoint, whose calls cost money: a language model's answers are replayed from
+    their record. `sama_retest.py` asks a model again.
+    """
+    return dataclasses.replace(config, planner=config.planner if config.planner in RULES else "replay", record="")
 
 
 def absolute(path: str) -> str:

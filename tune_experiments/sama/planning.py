@@ -113,7 +113,7 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
             seed=seed,
             concurrency=config.model.concurrency,
             record=str(folder_of(config.model) / RECORD),
-            transcript=_new_transcript(folder),
+            transcript=_new_transcript(folder) if config.planner == "openai" else "",
         )
         transport = endpoint_of(config.model) if config.planner == "openai" else None
         return open_caller(settings, domain, folder, transport)

@@ -39,6 +39,7 @@ from tune_experiments.sama.kitchen.trials import (
     parts_of,
 )
 from tune_experiments.sama.kitchen.watching import record_planned
+from tune_experiments.sama.planner_config import as_loaded
 
 __all__ = ["SamaExperiment", "deviations"]
 
@@ -97,8 +98,8 @@ class SamaExperiment(Experiment[SamaConfig]):
         return deviations(config, self.presets["paper"])
 
     def as_loaded(self, config: SamaConfig) -> SamaConfig:
-        """Without the folder in which answers were recorded."""
-        return dataclasses.replace(config, record="")
+        """See `planner_config.as_loaded`; frozen encodings are in the user's cache."""
+        return dataclasses.replace(as_loaded(config), encoder=dataclasses.replace(config.encoder, folder=""))
 
     def check(self, config: SamaConfig) -> None:
         """See that the planner can answer."""

@@ -1,0 +1,92 @@
+"""A configuration of a stored run, perhaps a stranger's, names no file to write and spends nothing on a planner."""
+
+import dataclasses
+import json
+
+import pytest
+
+from rl_models.chat.meter import Budget
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trusting
+from tune_experiments.sama.planning import planner_of
+
+UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
+WRITTEN = ("folder", "record")
+"""Names of fields that say where something is written."""
+
+
+def fields_of(config, path=()):
+    """Dotted path and value of each field, those of nested configurations included."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        yield (*path, field.name), value
+        if dataclasses.is_dataclass(value):
+            yield from fields_of(value, (*path, field.name))
+
+
+def with_value(config, path, value):
+    name, *rest = path
+    return dataclasses.replace(config, **{name: with_value(getattr(config, name), rest, value) if rest else value})
+
+
+def where_written(config):
+    read = {("model", "folder")} if getattr(config, "planner", "") == "replay" else set()
+    return {
+        path: value
+        for path, value in fields_of(config)
+        if path[-1] in WRITTEN and isinstance(value, str) and path not in read | {("model", "chat", "record")}
+    }
+
+
+def as_asked(config):
+    """The configuration of a run whose planner is a language model behind an endpoint."""
+    return dataclasses.replace(config, planner="openai") if hasattr(config, "planner") else config
+
+
+@pytest.mark.parametrize("name", sorted({*known_experiments()} - UNTRAINED))
+def test_a_loaded_configuration_writes_into_no_folder_that_it_names(name, tmp_path):
+    experiment = find_experiment(name)
+    for path in where_written(experiment.presets["smoke"]):
+        stored = with_value(as_asked(experiment.presets["smoke"]), path, str(tmp_path / "chosen"))
+        for value in where_written(experiment.as_loaded(stored)).values():
+            assert str(tmp_path) not in value, f"{'.'.join(path)} is kept"
+
+
+@pytest.mark.parametrize("name", ["sama_overcooked", "sama_ablations", "sama_minirts"])
+def test_a_loaded_configuration_asks_no_endpoint(name):
+    experiment = find_experiment(name)
+    loaded = experiment.as_loaded(as_asked(experiment.presets["smoke"]))
+    assert loaded.planner == "replay"
+
+
+def test_a_loaded_team_of_a_chat_model_has_our_limits():
+    stored = with_value(find_experiment("verco_salad").presets["smoke"], ("chat", "budget", "max_calls"), 10**9)
+    assert find_experiment("verco_salad").as_loaded(stored).chat.budget == Budget()
+
+
+def test_rules_are_still_rules_and_may_be_replayed(tmp_path):
+    experiment = find_experiment("sama_overcooked")
+    stored = dataclasses.replace(experiment.presets["smoke"], replay=str(tmp_path))
+    assert experiment.as_loaded(stored).planner == "offline"
+    assert experiment.as_loaded(stored).replay == str(tmp_path)
+
+
+def test_a_planner_whose_record_is_missing_leaves_nothing_behind(tmp_path):
+    experiment = find_experiment("sama_overcooked")
+    model = dataclasses.replace(experiment.presets["smoke"].model, folder=str(tmp_path / "chosen"))
+    stored = dataclasses.replace(as_asked(experiment.presets["smoke"]), model=model)
+    with pytest.raises(UserError, match="chosen"):
+        planner_of(experiment.as_loaded(stored), "cramped_room", 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_runs_own_figures_keep_its_endpoint_and_a_strangers_file_does_not(tmp_path):
+    experiment = find_experiment("sama_overcooked")
+    stored = as_asked(experiment.presets["smoke"])
+    data = json.loads(json.dumps(config_to_json(stored)))
+    with trusting(experiment, stored):
+        assert find_stored("sama_overcooked", data, (), tmp_path)[1].planner == "openai"
+        other = json.loads(json.dumps(config_to_json(dataclasses.replace(stored, test_episodes=7))))
+        assert find_stored("sama_overcooked", other, (), tmp_path)[1].planner == "replay"
+    assert find_stored("sama_overcooked", data, (), tmp_path)[1].planner == "replay"
