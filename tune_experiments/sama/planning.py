@@ -34,6 +34,9 @@ from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of
 from tune_experiments.sama.manuals import manual_of, paragraphs_of, prepare_manual
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
 
+_RETRIES_APART = 100_000
+"""Distance of the seeds of a planner and of its retries, larger than that of any two trials."""
+
 
 def planner_of(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
     """The planner that the settings name.
@@ -92,7 +95,7 @@ def loop_of(
     retry = None
     if config.after_failure == "retry":
         tries = range(1, config.reflections + 1)
-        retry = Retry([planner_of(config, task, seed + number, trial_folder) for number in tries])
+        retry = Retry([planner_of(config, task, seed + _RETRIES_APART * number, trial_folder) for number in tries])
     return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met, retry)
 
 

@@ -22,9 +22,10 @@ from tune_experiments.sama.kitchen.planned_play import PlannedPlay, Watch
 from tune_experiments.sama.kitchen.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import planning_metrics
+from tune_experiments.sama.team_with_seed import planner_seed
 
 EVALUATION_SEED = 400
-"""Seed of every evaluation: it fixes the chance that cells are drawn with, and the errors of a noisy planner."""
+"""Seed of every evaluation: it fixes the chance that cells are drawn with."""
 RULES_SCRIPTED = "rules_scripted"
 CONDITION = ": "
 """Between a kitchen and the condition of a test, in the name of its world."""
@@ -71,7 +72,7 @@ def planned_episodes(
     Returns:
         as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.
     """
-    loop = loop_of(config, parts_of(method)[1], EVALUATION_SEED, trial_folder)
+    loop = loop_of(config, parts_of(method)[1], planner_seed(team, EVALUATION_SEED), trial_folder)
     found = play_under(loop, config, method, team, episodes, watch)
     return found | planning_metrics(loop, config, episodes)
 

@@ -35,6 +35,7 @@ from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, SubgoalKitchen, Sy
 from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
 from tune_experiments.sama.manuals import manual_of
 from tune_experiments.sama.planning import check_planner, planner_of
+from tune_experiments.sama.team_with_seed import TeamWithSeed
 
 SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
 WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
@@ -197,4 +198,5 @@ def commanded_team(
     commands, kitchen = command_texts(layout), Kitchen(LAYOUTS[layout])
     sizes = SamaSizes(NUM_CHEFS, len(SYMBOLS), kitchen.height, kitchen.width, len(commands))
     sentences = (*commands, *manual_sentences(manual or manual_of(config, layout, trial_folder)))
-    return sama_team(config.network, sizes, lambda: text_encoder(config.encoder, sentences, sentences), seed)
+    team = sama_team(config.network, sizes, lambda: text_encoder(config.encoder, sentences, sentences), seed)
+    return TeamWithSeed(team, seed)

@@ -32,18 +32,11 @@ from tune_experiments.sama.minirts.tables import ERRING
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
+from tune_experiments.sama.team_with_seed import TeamWithSeed
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""
 _TEAM_OF = "red_minirts"
-
-
-class TeamWithSeed(TeamPolicy):
-    """A team with the seed of the games that it is tested in."""
-
-    def __init__(self, team: TeamPolicy, seed: int) -> None:
-        super().__init__(team.network, team.policy_head, team.value_head)
-        self.seed = seed
 
 
 def num_agents_of(method: str) -> int:

@@ -1,0 +1,41 @@
+"""Planners of different trials err differently, and so do a planner and its retries."""
+
+import dataclasses
+
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.sama.kitchen import evaluation
+from tune_experiments.sama.team_with_seed import TeamWithSeed, planner_seed
+
+EXPERIMENT = find_experiment("sama_ablations")
+SMOKE = EXPERIMENT.presets["smoke"]
+METHOD = "sama-cramped_room"
+
+
+def team(seed):
+    made = EXPERIMENT.plan(SMOKE, METHOD, seed)
+    return made.stages[-1].plan.build_policy() if hasattr(made, "stages") else made.build_policy()
+
+
+def test_each_trial_and_each_retry_has_a_planner_of_its_own(monkeypatch):
+    seeds = []
+    planner_of = evaluation.loop_of.__globals__["planner_of"]
+    monkeypatch.setitem(
+        evaluation.loop_of.__globals__,
+        "planner_of",
+        lambda config, task, seed, folder: seeds.append(seed) or planner_of(config, task, seed, folder),
+    )
+    config = dataclasses.replace(SMOKE, planner="noisy", after_failure="retry", reflections=3)
+    for seed in (0, 1, 2):
+        evaluation.planned_episodes(config, METHOD, team(seed), 1)
+    assert len(seeds) == len(set(seeds)) == 3 * 4
+
+
+def test_a_team_that_is_loaded_again_has_the_same_planner():
+    first, again = team(3), team(3)
+    assert isinstance(first, TeamWithSeed)
+    assert planner_seed(first, 400) == planner_seed(again, 400) != planner_seed(team(4), 400)
+
+
+def test_the_seed_is_no_weight():
+    assert list(team(3).state_dict()) == list(team(4).state_dict())
+    assert not [name for name in team(3).state_dict() if "seed" in name]
