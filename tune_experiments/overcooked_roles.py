@@ -140,7 +140,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
 
     def main_comparisons(self, config: OvercookedRolesConfig) -> Sequence[MainComparison]:
         """Self-play at equal env steps beside the first row of Q-learning: SAMA's figures show such rows as poor."""
-        return (MainComparison("selfplay", "qmix", "reward", config.task),)
+        return (MainComparison("selfplay", "qmix", "reward", config.task, table=f"{self.caption}: {config.task}"),)
 
     def deviations(self, config: OvercookedRolesConfig) -> Sequence[str]:
         """Against the releases."""
@@ -149,6 +149,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
             "Q-learning: a team's reward is the mean of its chefs', so an event's shaped points count half, and keep "
             "their weight, which falls to 0 in self-play",
             "the previous action is no input; the noise that acted is the noise of learning; tests take the mean role",
+            "selfplay: the learner, network and shaping of overcooked_selfplay's laptop preset, in every preset",
             "layer normalisation stands in the place of ROMA's batch normalisation",
             *differences(config, PAPER, _COMPARED, "published is").values(),
         ]

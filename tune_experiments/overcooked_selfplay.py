@@ -116,7 +116,8 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
 
     def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
         """What shaped points add."""
-        return (MainComparison("selfplay", "selfplay_sparse", "reward", config.task),)
+        title = f"{self.caption}: {config.task}"
+        return (MainComparison("selfplay", "selfplay_sparse", "reward", config.task, table=title),)
 
     def deviations(self, config: OvercookedConfig) -> Sequence[str]:
         """Against the published constants."""

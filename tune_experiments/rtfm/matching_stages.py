@@ -17,11 +17,12 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.checks import check_some
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.rtfm.config import MatchingRunConfig, RtfmTask
+from tune_experiments.rtfm.config import MatchingRunConfig, NetworkSettings, RtfmTask, learner_config
 from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, UNSEEN, Changes, column, columns, evaluate
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
 from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
@@ -47,7 +48,7 @@ class MatchingRtfmConfig(
         word_features=64, learner=matching_learner(final_entropy_coef=0.0), budget_env_steps=400_000
     ),
 ):
-    """One run; the settings of networks that are not ours are not used."""
+    """One run; no row reads the settings of networks that are not ours."""
 
     methods: tuple[MatchingRow, ...] = (MATCHING,)  # type: ignore[assignment]
     """Rows of the table, each a method that is trained: matching, or an ablation: matching_named,
@@ -65,9 +66,12 @@ class MatchingRtfmConfig(
     """Sides in cells of the larger rooms in which test assignments are played, too."""
 
     def __post_init__(self) -> None:
-        """Refuse stages twice, and numbers that no run can have."""
+        """Refuse stages twice, settings that no row reads, and numbers that no run can have."""
         super().__post_init__()
         check_some(self, "stages")
+        for name, unread in (("learner", learner_config()), ("network", NetworkSettings())):
+            if getattr(self, name) != unread:
+                raise UserError(f"--{name}.* has no effect here: give --matching.*, which all rows of this script read")
 
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:

@@ -14,6 +14,7 @@ from rl_envs.minirts.symbols import ARCHER, STABLE
 from rl_models.batch import forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
+from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.cloning import Cloning, drawn_rows, log_prob_of
@@ -230,3 +231,8 @@ def test_a_pass_draws_kinds_of_command_by_a_power_of_their_frequency():
     assert (by_square_root >= 6_400).float().mean() == pytest.approx(1 / 9, abs=0.02)  # 8 to 1 in place of 64 to 1
     alike = drawn_rows(decisions, 0.0, generator)
     assert (alike >= 6_400).float().mean() == pytest.approx(1 / 2, abs=0.03)
+
+
+def test_a_share_of_the_learning_rate_that_nothing_reads_is_refused():
+    with pytest.raises(UserError, match="final-learning-rate-share has no effect here"):
+        with_overrides(SMOKE, {"learner.final_learning_rate_share": 0.5})

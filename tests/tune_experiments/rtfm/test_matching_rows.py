@@ -11,6 +11,8 @@ from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.rtfm.config import LettersTask, RtfmTask, make_world
 from tune_experiments.rtfm.evaluation import split_of
@@ -127,3 +129,11 @@ def test_the_warm_start_ends():
 def test_the_run_says_what_the_paper_does_not_have():
     notes = LETTERS.deviations(dataclasses.replace(LAPTOP, methods=tuple(HELPED)))
     assert all(any(note.startswith(f"{row}: ") for note in notes) for row in HELPED)
+
+
+@pytest.mark.parametrize("flag", ["learner", "network"])
+def test_settings_that_no_row_of_the_reader_reads_are_refused(flag):
+    config = find_experiment("rtfm_matching").presets["laptop"]
+    path = {"learner": "learner.learning_rate", "network": "network.features"}[flag]
+    with pytest.raises(UserError, match=rf"--{flag}\.\* has no effect here"):
+        with_overrides(config, {path: 1})

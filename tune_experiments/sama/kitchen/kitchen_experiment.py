@@ -143,8 +143,10 @@ def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
     """Compare with the preset that has the paper's constants."""
     notes = ["the paper gives no numbers for its figures, and neither budget nor network sizes"]
     planned = [f"planner: {planner_in_words(config)}"] if set(config.methods) - set(UNPLANNED) else []
+    others = [row for row in UNPLANNED if row in config.methods]
+    own = [f"{row}: learner and shaping of overcooked_selfplay's laptop preset, in every preset" for row in others]
     counting = ["soups within the env steps of all rounds, undone ones too; the paper leaves undone ones out"]
-    return [*planned, *notes, *(counting if planned else []), *differences(config, published, _COMPARED).values()]
+    return [*planned, *notes, *own, *(counting if planned else []), *differences(config, published, _COMPARED).values()]
 
 
 def planner_in_words(config: SamaConfig) -> str:
