@@ -6,6 +6,7 @@
 
 Teams are those of a run folder of `sama_overcooked.py` or `sama_ablations.py`, with the weights that their validation
 has chosen. It leaves `results.jsonl`, `table.md` and the planner's transcripts, by default in the folder `RUN_retest`.
+A folder holds tests of one kind: `retest.json` names their planner, model and number of episodes.
 A language model is asked about 70 to 450 questions an episode (docs/papers/sama.md); no question is asked twice. It
 trains nothing and starts no Ray.
 """
@@ -64,6 +65,11 @@ class Retest:
     test."""
 
     @property
+    def whole_run(self) -> Path:
+        """The run folder with a name, also where it is `.`."""
+        return self.run.resolve()
+
+    @property
     def changes(self) -> dict[str, Any]:
         """Fields of the run's configuration that the test has instead."""
         changed: dict[str, Any] = {} if self.planner == "as_trained" else {"planner": self.planner, "model": self.model}
@@ -77,15 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     console = Console(soft_wrap=True)
     experiment: SamaExperiment = (sama_ablations if command.ablations else sama_overcooked).EXPERIMENT
-    out = command.out or command.run.with_name(f"{command.run.name}_retest")
+    _, config = find_stored(*read_config(command.run), (), command.run)
+    out = command.out or command.whole_run.parent / f"{command.whole_run.name}_retest"
     check_out(out)
-    out.mkdir(parents=True, exist_ok=True)
     sessions = [] if command.save is None else read_sessions(command.run)  # refused before any test
     for team in teams_of(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows), highlight=False)
-    rows = [row for row in read(out / RESULTS) if row.experiment == experiment.name]
-    _, config = find_stored(*read_config(command.run), (), command.run)
+    rows = read(out / RESULTS)
     trained = read_sessions(command.run, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), trained)
     tables = with_verdicts(experiment.tables(rows), comparisons, rows)
@@ -103,7 +108,7 @@ def _this_session(command: Retest) -> dict[str, Any]:
     session = describe_session(())
     left_out = {"--save", str(command.save), "--out", str(command.out)}
     words = [word for word in shlex.split(session["command"]) if word not in left_out]
-    named = [f"runs/{command.run.name}" if word == str(command.run) else word for word in words]
+    named = [f"runs/{command.whole_run.name}" if word == str(command.run) else word for word in words]
     return session | {"command": shlex.join(named)}
 
 

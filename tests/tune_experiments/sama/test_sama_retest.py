@@ -69,6 +69,39 @@ def test_what_cannot_be_tested_is_refused_in_a_sentence(run, tmp_path, words, re
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert main([str(run), *words, "--out", str(tmp_path / "none")]) == EXIT_CODE
     assert reason in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [
+        (["--planner", "noisy"], "planner: 'offline' -> 'noisy'"),
+        (["--episodes", "2"], "episodes: 1 -> 2"),
+        (["--ablations"], "experiment: 'sama_overcooked' -> 'sama_ablations'"),
+    ],
+)
+def test_tests_of_another_kind_do_not_enter_a_folder(run, tmp_path, words, change, capsys):
+    out = tmp_path / "again"
+    main([str(run), "--out", str(out)])
+    before = {path.name: path.read_bytes() for path in out.glob("*.*")}
+    assert main([str(run), *words, "--out", str(out)]) == EXIT_CODE
+    assert f"{out} holds tests of another kind ({change}" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in out.glob("*.*")} == before
+
+
+def test_results_of_an_unknown_kind_are_left_alone(run, tmp_path, capsys):
+    main([str(run), "--out", str(tmp_path)])
+    (tmp_path / "retest.json").unlink()
+    assert main([str(run), "--out", str(tmp_path)]) == EXIT_CODE
+    assert "has results and no retest.json" in capsys.readouterr().err
+
+
+def test_the_present_folder_is_a_run_like_any_other(run, monkeypatch, capsys):
+    monkeypatch.chdir(run)
+    assert main(["."]) == 0
+    assert (run.with_name("trained_retest") / "results.jsonl").is_file()
+    assert main(["/"]) == EXIT_CODE
+    assert "error: / is no run folder" in capsys.readouterr().err
 
 
 def test_a_folder_with_other_things_is_left_alone(run, capsys):

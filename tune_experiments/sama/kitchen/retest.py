@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import write_atomically
+from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
@@ -22,12 +23,12 @@ from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.run.final_evaluation import read_test_results, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
-from tune_experiments.sama.kitchen.config import SamaConfig
+from tune_experiments.sama.kitchen.config import RULES, SamaConfig
 from tune_experiments.sama.kitchen.trials import parts_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
-RESULTS, TRANSCRIPTS = "results.jsonl", "transcripts"
-_OWN = {RESULTS, "table.md", TRANSCRIPTS}
+RESULTS, TRANSCRIPTS, KIND = "results.jsonl", "transcripts", "retest.json"
+_OWN = {RESULTS, "table.md", TRANSCRIPTS, KIND}
 
 
 def teams_of(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> Iterator[LoadedPolicy]:
@@ -63,10 +64,14 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
         experiment: whose test it is.
         team: who is tested.
         changes: fields of the team's configuration that the test has instead.
-        out: folder of the results.
+        out: folder of the results, made where it is missing.
+
+    Raises:
+        UserError: a planner that cannot answer, or a folder with tests of another kind.
     """
     config = dataclasses.replace(team.config, **changes)
     experiment.check(config)
+    _claim(out, experiment, config)
     found = experiment.evaluate_trial(config, team.method, team.policy, team.trial_folder)
     _write_transcripts(out / TRANSCRIPTS / f"{team.method}-seed{team.seed}", found)
     rows = [
@@ -87,6 +92,29 @@ def check_out(out: Path) -> None:
     foreign = sorted(path.name for path in out.glob("*") if path.name not in _OWN)
     if foreign:
         raise UserError(f"{out} holds other files ({foreign[0]}, ...); give --out a new folder")
+    if (out / RESULTS).exists() and not (out / KIND).exists():
+        raise UserError(f"{out} has results and no {KIND} that says how they came about; give --out a new folder")
+
+
+def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
+    """Write down in a new folder of what kind its tests are, or check that an old one is of the same kind.
+
+    A budget is no part of it: a test that has used it up may go on with a larger one.
+    """
+    kind = {"experiment": experiment.name, "planner": config.planner, "episodes": config.test_episodes}
+    if config.planner not in RULES:
+        kind["model"] = config.model.name
+    elif config.planner == "noisy":
+        kind["noise"] = config.noise
+    path = out / KIND
+    if not path.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        write_json(path, kind)
+    elif changed := first_differences(read_json(path), kind):
+        raise UserError(
+            f"{out} holds tests of another kind ({'; '.join(changed)}); "
+            "repeat the old flags to continue them or give --out another folder"
+        )
 
 
 def _write_transcripts(folder: Path, found: Mapping[str, Episodes]) -> None:
