@@ -96,9 +96,9 @@ def exploit(source: Path, target: Path, config: DataclassInstance) -> None:
     if newest is None:
         raise UserError(f"{source} has no whole checkpoint to copy; run the same command again to train it anew")
     choice = load_state(newest).get("choice")
-    wanted = {path_of(newest.parent, choice["env_steps"]), newest} if choice else {newest}
     # The newest last: a crash before leaves the target's own past.
-    kept = [_copied(one, target / "checkpoints", config) for one in sorted(wanted)]
+    wanted = dict.fromkeys([path_of(newest.parent, choice["env_steps"]), newest] if choice else [newest])
+    kept = [_copied(one, target / "checkpoints", config) for one in wanted]
     for _, path in numbered_checkpoints(target / "checkpoints"):
         if path not in kept:
             delete_checkpoint(path)

@@ -288,6 +288,21 @@ def test_an_heir_of_chosen_weights_has_the_donors_choice(tmp_path):
     assert found.state["config"] == config_to_json(CONFIG)
 
 
+def test_the_newest_checkpoint_is_copied_last_whatever_its_number_of_digits(tmp_path, monkeypatch):
+    for step in (900_000, 1_000_000):
+        state = {"choice": {"value": 0.5, "env_steps": 900_000}}
+        save_checkpoint(tmp_path / "source/checkpoints", step, {"weights": {"a": np.full(1, step)}}, state)
+    copied = []
+
+    def save(folder, step, tensors, state):
+        copied.append(step)
+        return save_checkpoint(folder, step, tensors, state)
+
+    monkeypatch.setattr(search_population, "save_checkpoint", save)
+    exploit(tmp_path / "source", tmp_path / "target", CONFIG)
+    assert copied == [900_000, 1_000_000]
+
+
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
