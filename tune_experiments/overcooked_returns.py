@@ -23,6 +23,7 @@ import torch
 import tyro
 from rich.console import Console
 
+from rl_models.training.checkpoint import numbered_checkpoints
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.command_line import one_sentence
@@ -35,6 +36,7 @@ from tune_experiments.run.trial import CHECKPOINTS
 
 KNOWN = ("overcooked_selfplay", "overcooked_roles", "sama_overcooked")
 REWARD = "valid/reward"
+POINTS, PLOTS = "points", "plots"
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ Points: TypeAlias = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Trained:
-    """One trial: kitchen, run and row, and its folder."""
+    """One trial: kitchen, name of its run, row, and its folder."""
 
     kitchen: str
     run: str
@@ -65,8 +67,30 @@ class Trained:
     folder: Path
 
 
-def trials_of(run: Path) -> Iterator[Trained]:
+def names_of(runs: Sequence[Path]) -> list[str]:
+    """Names of the runs' folders, with the folder around them in front if two names are equal.
+
+    Raises:
+        UserError: a run is named twice, or two are still called alike.
+    """
+    folders = [run.resolve() for run in runs]
+    twice = next((folder for folder in folders if folders.count(folder) > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice} is named twice, and its seeds would be drawn twice; name each run once")
+    names = [folder.name for folder in folders]
+    if len(set(names)) < len(names):
+        names = [f"{folder.parent.name}/{folder.name}" for folder in folders]
+    if len(set(names)) < len(names):
+        raise UserError(f"two runs called {max(names, key=names.count)} cannot be told apart: rename one")
+    return names
+
+
+def trials_of(run: Path, name_of_run: str) -> Iterator[Trained]:
     """All trials of a run.
+
+    Args:
+        run: its folder.
+        name_of_run: which tells it apart.
 
     Raises:
         UserError: no run, or one of another experiment.
@@ -78,7 +102,7 @@ def trials_of(run: Path) -> Iterator[Trained]:
     for method, seeds in trial_folders(experiment, config, run).items():
         row, _, kitchen = method.partition("-")
         for folder in seeds.values():
-            yield Trained(kitchen or config.task, run.resolve().name, row, folder)
+            yield Trained(kitchen or config.task, name_of_run, row, folder)
 
 
 def points_of(trained: Trained, episodes: int) -> Points:
@@ -92,7 +116,8 @@ def points_of(trained: Trained, episodes: int) -> Points:
     rows = read_metrics(log) if log.exists() else []
     if logged := [(int(row["env_steps"]), row[REWARD]) for row in rows if REWARD in row]:
         return logged
-    return [_tested(path, trained.kitchen, episodes) for path in sorted((trained.folder / CHECKPOINTS).glob("*_*"))]
+    checkpoints = sorted(numbered_checkpoints(trained.folder / CHECKPOINTS))
+    return [_tested(path, trained.kitchen, episodes) for _, path in checkpoints]
 
 
 def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
@@ -100,6 +125,16 @@ def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
     config: Any = dataclasses.replace(loaded.config, test_episodes=episodes)
     played = loaded.experiment.evaluate_trial(config, loaded.method, loaded.policy, loaded.trial_folder)
     return loaded.env_steps, float(played[kitchen]["reward"].mean())
+
+
+def check_out(out: Path) -> None:
+    """Refuse a folder that holds anything but figures and points.
+
+    Raises:
+        UserError: it does.
+    """
+    if foreign := sorted(path.name for path in out.glob("*") if path.name not in (POINTS, PLOTS)):
+        raise UserError(f"{out} holds other files ({foreign[0]}, ...); give --out a new folder")
 
 
 def write_figures(trials: Sequence[Trained], episodes: int, out: Path) -> Iterator[Path]:
@@ -115,7 +150,7 @@ def write_figures(trials: Sequence[Trained], episodes: int, out: Path) -> Iterat
     for trained in trials:
         if not (points := points_of(trained, episodes)):
             continue
-        path = out / f"points/{trained.run}-{trained.folder.name}.jsonl"
+        path = out / f"{POINTS}/{trained.run}-{trained.folder.name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, "".join(json.dumps({"env_steps": x, REWARD: y}) + "\n" for x, y in points))
         label = trained.row if len(runs_of[trained.row]) == 1 else f"{trained.row} ({trained.run})"
@@ -124,7 +159,7 @@ def write_figures(trials: Sequence[Trained], episodes: int, out: Path) -> Iterat
     if not lines:
         raise UserError("these runs hold no validation and no stored team of the rows that were asked for")
     for kitchen, rows in lines.items():
-        yield draw(rows, kitchen, out / f"plots/returns_{kitchen}.png")
+        yield draw(rows, kitchen, out / f"{PLOTS}/returns_{kitchen}.png")
 
 
 def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path:
@@ -158,10 +193,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not command.runs or command.episodes < 1:
         raise UserError("a figure of rewards needs one run folder or more, and --episodes of at least 1")
     torch.set_num_threads(1)
-    trials = [
-        one for run in command.runs for one in trials_of(run) if not command.methods or one.row in command.methods
-    ]
-    for path in write_figures(trials, command.episodes, command.out or command.runs[0] / "returns"):
+    out = command.out or command.runs[0] / "returns"
+    check_out(out)
+    named = zip(command.runs, names_of(command.runs), strict=True)
+    trials = [one for run, name in named for one in trials_of(run, name)]
+    chosen = [one for one in trials if not command.methods or one.row in command.methods]
+    for path in write_figures(chosen, command.episodes, out):
         Console(soft_wrap=True).print(f"wrote {path}", highlight=False)
 
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments.core.errors import UserError
-from tune_experiments.overcooked_returns import REWARD, main, points_of, trials_of, write_figures
+from tune_experiments.overcooked_returns import REWARD, main, names_of, points_of, trials_of, write_figures
 from tune_experiments.overcooked_selfplay import SMOKE
 
 
@@ -17,13 +17,13 @@ def run_of(folder, rewards):
 
 
 def test_points_are_the_validations_of_the_log(tmp_path):
-    (trained,) = trials_of(run_of(tmp_path / "run", {800: 20.0, 1_600: 60.0}))
+    (trained,) = trials_of(run_of(tmp_path / "run", {800: 20.0, 1_600: 60.0}), "run")
     assert (trained.kitchen, trained.run, trained.row) == ("cramped_room", "run", "selfplay")
     assert points_of(trained, 2) == [(800, 20.0), (1_600, 60.0)]
 
 
 def test_stored_teams_are_tested_where_the_log_knows_no_reward(tmp_path, monkeypatch):
-    (trained,) = trials_of(run_of(tmp_path / "run", {}))
+    (trained,) = trials_of(run_of(tmp_path / "run", {}), "run")
     asked = []
 
     def evaluate(self, config, method, policy, trial_folder):
@@ -36,10 +36,41 @@ def test_stored_teams_are_tested_where_the_log_knows_no_reward(tmp_path, monkeyp
     assert asked == [(3, "selfplay", trained.folder)] * 2
 
 
+def test_points_of_stored_teams_are_in_the_order_of_training(tmp_path, monkeypatch):
+    team = stubborn_team(SMOKE, STAY)
+    (trained,) = trials_of(write_run(tmp_path / "run", [{900_000: team, 1_000_000: team, 10_000_000: team}]), "run")
+    played = {"cramped_room": {"reward": np.zeros(1)}}
+    monkeypatch.setattr(
+        "tune_experiments.overcooked_selfplay.OvercookedSelfplay.evaluate_trial", lambda *arguments: played
+    )
+    assert [env_steps for env_steps, _ in points_of(trained, 1)] == [900_000, 1_000_000, 10_000_000]
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path, capsys):
+    runs = [run_of(tmp_path / name / "run", {800: value}) for name, value in (("first", 20.0), ("second", 30.0))]
+    assert names_of(runs) == ["first/run", "second/run"]
+    assert main([*map(str, runs), "--out", str(tmp_path / "out")]) == 0
+    for name, value in (("first", 20.0), ("second", 30.0)):
+        text = (tmp_path / f"out/points/{name}/run-selfplay-seed0.jsonl").read_text()
+        assert json.loads(text)[REWARD] == value
+    assert main([str(runs[0]), str(runs[0])]) == 2
+    assert "is named twice" in capsys.readouterr().err
+    with pytest.raises(UserError, match="two runs called b/run cannot be told apart"):
+        names_of([tmp_path / "a/b/run", tmp_path / "c/b/run"])
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path, capsys):
+    run = run_of(tmp_path / "run", {800: 20.0})
+    assert main([str(run), "--out", str(run)]) == 2
+    assert f"{run} holds other files" in capsys.readouterr().err
+    assert not (run / "points").exists()
+    assert [main([str(run)]), main([str(run)])] == [0, 0], "its own folder is written again"
+
+
 def test_a_figure_has_the_curves_of_a_kitchen_and_tells_runs_apart(tmp_path):
     runs = [run_of(tmp_path / name, {800: 20.0}) for name in ("first", "second")]
     out = tmp_path / "out"
-    written = list(write_figures([one for run in runs for one in trials_of(run)], 2, out))
+    written = list(write_figures([one for run in runs for one in trials_of(run, run.name)], 2, out))
     assert [path.name for path in written] == [
         "first-selfplay-seed0.jsonl",
         "second-selfplay-seed0.jsonl",
@@ -52,7 +83,7 @@ def test_a_figure_has_the_curves_of_a_kitchen_and_tells_runs_apart(tmp_path):
 def test_what_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, capsys):
     other = write_run(tmp_path / "other", [{}], experiment="matrix_game")
     with pytest.raises(UserError, match="is a run of matrix_game; name runs of overcooked_selfplay"):
-        list(trials_of(other))
+        list(trials_of(other, "other"))
     with pytest.raises(UserError, match="hold no validation"):
         list(write_figures([], 2, tmp_path))
     for words, said in (([], "one run folder or more"), (["x", "--episodes", "0"], "at least 1")):
