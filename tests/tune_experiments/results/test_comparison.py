@@ -44,6 +44,18 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_comparison_replaces_only_a_comparison(tmp_path):
+    append(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
+    comparisons = compare(read_runs([tmp_path]))
+    report = tmp_path / "comparison.md"
+    report.write_text("### What I think of these runs\n")
+    with pytest.raises(UserError, match="is there already and is no comparison of runs"):
+        write_comparison(tmp_path, comparisons)
+    assert report.read_text() == "### What I think of these runs\n"
+    report.unlink()
+    assert write_comparison(tmp_path, comparisons) == write_comparison(tmp_path, comparisons)
+
+
 def test_a_method_of_two_runs_bears_their_names(tmp_path):
     for name, value in (("first", 0.1), ("second", 0.2)):
         (tmp_path / name).mkdir()

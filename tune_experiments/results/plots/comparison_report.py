@@ -11,20 +11,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.comparison import Comparison
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
 
 _MOST_COLUMNS = 3
+_INTERVALS = "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t."
+"""The first sentence under the tables, by which a report is known."""
 
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Path]:
-    """Write comparison.md and plots/comparison.png; their paths."""
+    """Write comparison.md and plots/comparison.png; their paths.
+
+    Raises:
+        UserError: another file has the name of the report.
+    """
     text = folder / "comparison.md"
+    if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
+        raise UserError(f"{text} is there already and is no comparison of runs: rename it")
     note = (
-        "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t. IQM: mean of the middle half of "
-        "the seeds. These comparisons are exploratory: they were not named before the runs.\n"
+        f"{_INTERVALS} IQM: mean of the middle half of the seeds. "
+        "These comparisons are exploratory: they were not named before the runs.\n"
     )
     write_atomically(text, "\n".join(one.markdown() for one in comparisons) + "\n" + note)
     (folder / "plots").mkdir(exist_ok=True)
