@@ -28,7 +28,7 @@ from tune_experiments import sama_ablations, sama_overcooked
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored
-from tune_experiments.launch.saved_results import save
+from tune_experiments.launch.saved_results import refuse_foreign, save
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.tables import write_tables
@@ -86,7 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _, config = find_stored(*read_config(command.run), (), command.run)
     out = command.out or command.whole_run.parent / f"{command.whole_run.name}_retest"
     check_out(out)
-    sessions = [] if command.save is None else read_sessions(command.run)  # refused before any test
+    sessions = []
+    if command.save is not None:  # refused before any test
+        refuse_foreign(command.save)
+        sessions = read_sessions(command.run)
     for team in teams_of(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows), highlight=False)

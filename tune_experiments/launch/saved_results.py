@@ -30,7 +30,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.run_folder import with_announcement_times
 
-__all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "save", "with_tables"]
+__all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "save", "with_tables"]
 
 SUFFIX = ".jsonl.gz"
 MOST_BYTES = 50_000
@@ -86,13 +86,12 @@ def save(
         config: of the run.
         results: the rows of its results.jsonl.
         sessions: of its manifest.json.
-        path: the new file.
+        path: the new file, or a saved file that it replaces.
 
     Raises:
-        UserError: an experiment from outside, a wrong name, or too many bytes.
+        UserError: an experiment from outside, a wrong name, another file of that name, or too many bytes.
     """
-    if not path.name.endswith(SUFFIX):
-        raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
+    refuse_foreign(path)
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
     head = {
@@ -111,6 +110,21 @@ def save(
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, packed)
+
+
+def refuse_foreign(path: Path) -> None:
+    """Refuse to save in a file of another kind, before anything that takes time.
+
+    Raises:
+        UserError: a wrong name, or a file of this name that `save` has not written.
+    """
+    if not path.name.endswith(SUFFIX):
+        raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
+    if path.exists():
+        try:
+            read_saved(path)
+        except UserError as error:
+            raise UserError(f"{path} is there already and is no saved file: name another file with --save") from error
 
 
 def read_saved(path: Path) -> SavedRun:

@@ -60,6 +60,14 @@ def test_the_same_run_gives_the_same_bytes(run, file, tmp_path):
     assert again.read_bytes() == file.read_bytes()
 
 
+def test_a_saved_file_replaces_only_a_saved_file(run, file, capsys):
+    assert main(["table", str(run), "--save", str(file)]) == 0
+    file.write_bytes(gzip.compress(b"measured once\n"))
+    assert main(["table", str(run), "--save", str(file)]) == 2
+    assert f"{file} is there already and is no saved file" in capsys.readouterr().err
+    assert gzip.decompress(file.read_bytes()) == b"measured once\n"
+
+
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):
     announced = [one.announcement() for one in EXPERIMENT.main_comparisons(SMOKE)]
     for number, (said, named) in enumerate([(announced, "before the run"), ([], "after a session of the run")]):
