@@ -80,8 +80,11 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
         folder: where the new folder goes.
 
     Raises:
-        UserError: the name is taken or no name, the run is not finished, or all teams together become too large.
+        UserError: the name is taken or no name, `given` is empty, the run is not finished, or all teams together become
+            too large.
     """
+    if not given.strip():
+        raise UserError("--given must be a sentence on what the team was given, and is empty: write `Nothing.` if so")
     out = folder / name
     if not name.isidentifier() or out.exists():
         raise UserError(f"{out} is there already or {name!r} is no name; choose another one of letters, digits and _")
@@ -138,7 +141,8 @@ def card_for_people(card: dict[str, Any]) -> str:
     ]
     for row in card["numbers"]:
         ends = "" if row["ci_low"] is None else f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
-        lines.append(f"| {row['world']} | {row['metric']} | {row['value']:.3f} | {ends} | {row['n_episodes']:,} |")
+        episodes = "" if row["n_episodes"] is None else f"{row['n_episodes']:,}"
+        lines.append(f"| {row['world']} | {row['metric']} | {row['value']:.3f} | {ends} | {episodes} |")
     return "\n".join([*lines, "", "Intervals are over the episodes of this one seed.", ""])
 
 

@@ -72,9 +72,17 @@ def test_a_taken_name_and_a_team_without_results_are_refused(tmp_path, capsys):
         pack(team, "overcooked_selfplay", "Nothing.")
     with pytest.raises(UserError, match="has no test results of selfplay with seed 0"):
         pack(team, "another", "Nothing.", tmp_path)
+    with pytest.raises(UserError, match="--given must be a sentence"):
+        pack(team, "another", " ", tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert after_training(["pack", str(team), "no/name", "--given", "Nothing."]) != 0
     assert "choose another one" in capsys.readouterr().err
+
+
+def test_a_computed_number_has_no_episodes_on_a_card():
+    card = read_card("overcooked_selfplay")
+    exact = {"world": "game", "metric": "value", "value": -0.5, "ci_low": None, "ci_high": None, "n_episodes": None}
+    assert "| game | value | -0.500 |  |  |" in card_for_people(card | {"numbers": [exact]})
 
 
 @pytest.mark.slow
