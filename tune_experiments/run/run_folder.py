@@ -226,10 +226,11 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
 
     Args:
         out: the run folder.
-        may_be_missing: whether a run without this file has no sessions, instead of an error.
+        may_be_missing: whether a run without this file has no sessions, instead of an error; nor need a session say
+            then how it was run.
 
     Raises:
-        UserError: the file is missing or lists no sessions.
+        UserError: the file is missing or lists no sessions, or one does not say how it was run.
     """
     path = out / MANIFEST_FILE
     if not path.exists():
@@ -239,7 +240,19 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
     sessions = read_json(path).get("sessions")
     if not isinstance(sessions, list) or not all(isinstance(session, dict) for session in sessions):
         raise UserError(f"{path} lists no sessions of a run; restore it or give --out another folder")
+    if not may_be_missing and not (sessions and all(map(_says_how, sessions))):
+        raise UserError(f"{path} has a session without command, commit or versions, or no session; restore it")
     return sessions
+
+
+def _says_how(session: Mapping[str, Any]) -> bool:
+    """Whether a session has a command, versions, and a commit (or null where the code was no checkout)."""
+    git = session.get("git", {})
+    if isinstance(git, dict):
+        is_source = isinstance(git.get("commit"), str | None) and isinstance(git.get("dirty"), bool)
+    else:
+        is_source = git is None
+    return is_source and isinstance(session.get("command"), str) and isinstance(session.get("versions"), dict)
 
 
 def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:

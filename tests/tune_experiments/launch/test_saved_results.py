@@ -54,6 +54,12 @@ def test_a_run_without_a_row_is_refused(run, capsys):
         assert f"{run} has no results yet; the experiment's command" in capsys.readouterr().err
 
 
+def test_a_session_that_does_not_say_how_it_was_run_is_one_sentence(run, tmp_path, capsys):
+    (run / "manifest.json").write_text('{"sessions": [{}]}')
+    assert main(["table", str(run), "--save", str(tmp_path / "game.jsonl.gz")]) == 2
+    assert "manifest.json has a session without command, commit or versions" in capsys.readouterr().err
+
+
 def test_the_same_run_gives_the_same_bytes(run, file, tmp_path):
     again = tmp_path / "again.jsonl.gz"
     assert main(["table", str(run), "--save", str(again)]) == 0

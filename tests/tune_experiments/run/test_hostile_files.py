@@ -65,6 +65,19 @@ def test_a_manifest_lists_sessions(tmp_path):
     refuse(path, lambda: RunFolder.open(tmp_path, {}, "matrix_game"))
 
 
+@pytest.mark.parametrize(
+    "change", [{"command": 5}, {"git": 5}, {"git": {}}, {"git": {"commit": 5, "dirty": False}}, {"versions": None}]
+)
+def test_a_session_says_how_it_was_run_where_that_is_needed(tmp_path, change):
+    RunFolder.open(tmp_path, {}, "matrix_game").close()
+    path = tmp_path / "manifest.json"
+    (session,) = read_sessions(tmp_path)
+    for sessions in ([session | change], [{}], []):
+        path.write_text(json.dumps({"sessions": sessions}))
+        refuse(path, lambda: read_sessions(tmp_path))
+        assert read_sessions(tmp_path, may_be_missing=True) == sessions
+
+
 def search_folder(tmp_path):
     (tmp_path / "trials").mkdir(exist_ok=True)
     claim_for_search(tmp_path, {"sync": SETTINGS}, 0, "valid/success")
