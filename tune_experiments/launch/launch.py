@@ -239,12 +239,19 @@ class _Session(Generic[Config]):
 def trial_requests(
     experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
 ) -> list[Request]:
-    """Every method with every seed; a row that does not depend on seeds with the first alone."""
+    """Every method with every seed; a row that does not depend on seeds once, with its seed in the folder or the first.
+
+    Sessions with other seeds must not run such a row again: its trials would count as several seeds.
+    """
+    there = trial_folders(experiment, config, folder.path)
+    trials = [
+        (method, seed if experiment.depends_on_seed(method) else min(there.get(method, seeds[:1])))
+        for seed in seeds
+        for method in experiment.methods(config)
+    ]
     return [
         request_for(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
-        for number, seed in enumerate(seeds)
-        for method in experiment.methods(config)
-        if number == 0 or experiment.depends_on_seed(method)
+        for method, seed in dict.fromkeys(trials)
     ]
 
 

@@ -168,4 +168,10 @@ def test_a_row_that_learns_nothing_is_played_with_the_first_seed_alone(tmp_path)
     config = dataclasses.replace(SMOKE, methods=("symbolic_ppo", "lookup"))
     with open_run(tmp_path / "run", config_to_json(config), EXPERIMENT.entry_point, (3, 1)) as (folder, _):
         requests = trial_requests(EXPERIMENT, config, (3, 1), folder)
-    assert [request["name"] for request in requests] == ["symbolic_ppo-seed3", "lookup-seed3", "symbolic_ppo-seed1"]
+        assert names_of(requests) == ["symbolic_ppo-seed3", "lookup-seed3", "symbolic_ppo-seed1"]
+        later = trial_requests(EXPERIMENT, config, (2, 1), folder)
+    assert names_of(later) == ["symbolic_ppo-seed2", "lookup-seed3", "symbolic_ppo-seed1"], "a later session, too"
+
+
+def names_of(requests):
+    return [request["name"] for request in requests]
