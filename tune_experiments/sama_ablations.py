@@ -22,12 +22,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rl_models.chat.chat_settings import ChatSettings
+from rl_models.chat.meter import Budget
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.sama.kitchen import evaluation
-from tune_experiments.sama.kitchen.config import MOST_REFLECTIONS, SamaConfig
+from tune_experiments.sama.kitchen.config import MOST_REFLECTIONS, ModelSettings, SamaConfig
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
 from tune_experiments.sama.kitchen.tables import CONDITION
 from tune_experiments.sama.kitchen.trials import SAMA, UNPLANNED, parts_of
@@ -38,8 +40,13 @@ PRESETS: dict[str, SamaConfig] = {
     "smoke": dataclasses.replace(PLAIN["smoke"], methods=("sama", "code"), test_episodes=1),
     "laptop": dataclasses.replace(PLAIN["laptop"], methods=("sama",)),
     "kitchens": dataclasses.replace(PLAIN["kitchens"], methods=("sama",)),
-    "paper": dataclasses.replace(PLAIN["paper"], methods=("sama", "predicate")),
+    "paper": dataclasses.replace(
+        PLAIN["paper"],
+        methods=("sama", "predicate"),
+        model=ModelSettings(chat=ChatSettings(budget=Budget(max_calls=300_000, max_tokens=300_000_000))),
+    ),
 }
+"""A language model is asked about 180,000 times with each seed of the preset `paper`; its budget is for one."""
 
 
 def conditions(config: SamaConfig) -> dict[str, SamaConfig]:

@@ -1,4 +1,4 @@
-"""What SAMA's tables say: env steps that are counted, who planned, the rules with scripted chefs, retries."""
+"""What SAMA's tables say: env steps that are counted, who planned, the rules with scripted chefs, retries, budgets."""
 
 import dataclasses
 
@@ -17,6 +17,7 @@ from tune_experiments.sama.kitchen.executors import ScriptedExecutor
 from tune_experiments.sama.kitchen.kitchen_experiment import deviations
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 from tune_experiments.sama.kitchen.planned_play import PlannedPlay
+from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
 from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import cost
 from tune_experiments.sama.kitchen.tables import COUNTING, PLANNED_BY_RULES, tables
@@ -220,3 +221,17 @@ def test_a_run_from_before_retries_continues_with_reflection():
     data = config_to_json(LAPTOP)
     assert "after_failure" not in data
     assert config_from_json(SamaConfig, data).after_failure == "reflect"
+
+
+@pytest.mark.long
+def test_the_budget_of_the_paper_presets_lasts_for_all_questions_of_a_seed():
+    planner, tokens_of_a_call = offline_planner("cramped_room"), 840
+    prepare_training_data(planner, "cramped_room", PAPER.states, "builtin", 0)
+    before_training = len(PAPER.tasks) * planner.caller.counts["asked"]
+    a_test = len(PAPER.tasks) * PAPER.test_episodes * 164  # the mean of trained teams, docs/papers/sama.md
+    ablations = find_experiment("sama_ablations").presets["paper"]
+    asking = [one for one in sama_ablations.conditions(ablations).values() if one.planner == "openai"]
+    for config, tests in ((PAPER, 2), (ablations, len(asking) + 2)):
+        budget, calls = config.model.chat.budget, before_training + tests * a_test
+        assert 1.5 * calls < budget.max_calls
+        assert 1.5 * calls * tokens_of_a_call < budget.max_tokens
