@@ -24,6 +24,7 @@ from pathlib import Path
 from rl_models.networks.commanded_units import CommandedUnitsConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
@@ -92,6 +93,11 @@ class RedMinirts(Experiment):
         """Whole games under every commander; beside the first row those of a scripted executor."""
         scripted = evaluate_scripted(config) if method == config.methods[0] else {}
         return evaluate(config, policy) | scripted
+
+    def check(self, config: RedConfig) -> None:
+        """Refuse a setting that nothing reads."""
+        if config.learner.final_learning_rate_share != LAPTOP.learner.final_learning_rate_share:
+            raise UserError("--learner.final-learning-rate-share has no effect here: RED's learning rate falls to 0")
 
     def main_comparisons(self, config: RedConfig) -> Sequence[MainComparison]:
         """Whether the team follows commands: the oracle against the commander that names what loses."""

@@ -70,6 +70,10 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
         """The last stage's game, with new names, larger rooms and wrong documents."""
         return stages.evaluate_last(config, policy)
 
+    def check(self, config: MatchingRtfmConfig) -> None:
+        """Refuse settings that no row reads."""
+        stages.refuse_unread(config)
+
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates at the end, and those with which the stages before ended."""
         return [*super().tables(results), *stages.stage_tables(results, self.caption)]

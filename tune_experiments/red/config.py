@@ -120,8 +120,6 @@ class RedConfig(
             raise UserError(f"--num-agents must be 1, 2 or 3, not {self.num_agents}")
         if not self.opponents:
             raise UserError("--opponents must name at least one opponent, such as medium_spearman")
-        if self.learner.final_learning_rate_share != RedLearnerConfig.final_learning_rate_share:
-            raise UserError("--learner.final-learning-rate-share has no effect here: RED's learning rate falls to 0")
         for name in self.opponents:
             try:
                 opponent_of(name)

@@ -66,12 +66,20 @@ class MatchingRtfmConfig(
     """Sides in cells of the larger rooms in which test assignments are played, too."""
 
     def __post_init__(self) -> None:
-        """Refuse stages twice, settings that no row reads, and numbers that no run can have."""
+        """Refuse stages twice, and numbers that no run can have."""
         super().__post_init__()
         check_some(self, "stages")
-        for name, unread in (("learner", learner_config()), ("network", NetworkSettings())):
-            if getattr(self, name) != unread:
-                raise UserError(f"--{name}.* has no effect here: give --matching.*, which all rows of this script read")
+
+
+def refuse_unread(config: MatchingRtfmConfig) -> None:
+    """Refuse, before a run, settings that no row reads; stored runs may have earlier defaults of them.
+
+    Raises:
+        UserError: there are such settings.
+    """
+    for name, unread in (("learner", learner_config()), ("network", NetworkSettings())):
+        if getattr(config, name) != unread:
+            raise UserError(f"--{name}.* has no effect here: give --matching.*, which all rows of this script read")
 
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:

@@ -235,4 +235,5 @@ def test_a_pass_draws_kinds_of_command_by_a_power_of_their_frequency():
 
 def test_a_share_of_the_learning_rate_that_nothing_reads_is_refused():
     with pytest.raises(UserError, match="final-learning-rate-share has no effect here"):
-        with_overrides(SMOKE, {"learner.final_learning_rate_share": 0.5})
+        EXPERIMENT.check(with_overrides(SMOKE, {"learner.final_learning_rate_share": 0.5}))
+    EXPERIMENT.check(SMOKE)

@@ -133,7 +133,8 @@ def test_the_run_says_what_the_paper_does_not_have():
 
 @pytest.mark.parametrize("flag", ["learner", "network"])
 def test_settings_that_no_row_of_the_reader_reads_are_refused(flag):
-    config = find_experiment("rtfm_matching").presets["laptop"]
+    experiment = find_experiment("rtfm_matching")
     path = {"learner": "learner.learning_rate", "network": "network.features"}[flag]
     with pytest.raises(UserError, match=rf"--{flag}\.\* has no effect here"):
-        with_overrides(config, {path: 1})
+        experiment.check(with_overrides(experiment.presets["laptop"], {path: 1}))
+    experiment.check(experiment.presets["smoke"])
