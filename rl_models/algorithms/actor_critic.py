@@ -188,7 +188,6 @@ class ActorCritic(ActorCriticConfig):
         of_decisions, of_values = policy_loss - weight * entropy, self.value_coef * value_loss
         # At least one agent is in the game at every step, so the mean over the agents alive is one over all steps.
         loss = share.decisions * of_decisions + share.values * of_values
-        total = of_decisions + of_values
         statistics: Statistics = {
             "loss/policy": policy_loss.detach(),
             "loss/value": value_loss.detach(),
@@ -197,9 +196,10 @@ class ActorCritic(ActorCriticConfig):
         }
         for extra in self.extra_losses:
             addition, more = extra(output, batch, progress)
-            loss, total = loss + share.steps * addition, total + addition
+            loss = loss + share.steps * addition
             statistics |= more
-        return loss, statistics | {"loss/total": total.detach()}
+        # Per share of the steps, so that the mean over the parts by their steps is the minibatch's.
+        return loss, statistics | {"loss/total": (loss / share.steps).detach()}
 
     def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:
         """Sum over the agents that choose, mean over the steps at which at least one does."""

@@ -21,8 +21,11 @@ APPROXIMATE_KL = "policy/approximate_kl"
 """Statistic of a loss that `target_kl` is compared with."""
 RATIO_ERROR = "policy/ratio_error"
 """Statistic: largest |ratio - 1| of a minibatch."""
+CLIP_FRACTION = "policy/clip_fraction"
+"""Statistic: share of the ratios that PPO clips."""
 KL_ENTRIES = "policy/approximate_kl_entries"
-"""Statistic of a loss: how many entries (decisions of an agent, or of the team) `APPROXIMATE_KL` is the mean of."""
+"""Statistic of a loss, which is not logged: how many entries (decisions of an agent, or of the team) `APPROXIMATE_KL`
+and `CLIP_FRACTION` are the means of."""
 RllibAlgorithm: TypeAlias = Literal["ppo", "impala"]
 """RLlib's loops: `ppo` samples and learns in turns, `impala` does both at the same time."""
 
@@ -85,6 +88,8 @@ class Objective(Protocol):
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
     ) -> tuple[Tensor, Statistics]:
         """Scalar to minimise on a minibatch, or on a part that holds this share of it, and numbers to log.
+
+        Numbers are of the part alone; `training/part_statistics.py` joins those of all parts.
 
         Args:
             output: of the policy at every observation of the batch.

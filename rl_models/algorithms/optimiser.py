@@ -183,23 +183,23 @@ def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's state, `INDEX.NAME` -> tensor; hyper-parameters belong to the configuration, not here."""
+    """A copy of the optimiser's state on the CPU, `INDEX.NAME` -> tensor; hyper-parameters are the configuration's."""
     state = optimiser.state_dict()["state"]
     return {
-        f"{index}.{name}": torch.as_tensor(value).detach().cpu()
+        f"{index}.{name}": torch.as_tensor(value).detach().to("cpu", copy=True)
         for index, entries in state.items()
         for name, value in entries.items()
     }
 
 
 def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put `optimiser_tensors` back into an optimiser over the same parameters."""
+    """Copy `optimiser_tensors` back into an optimiser over the same parameters."""
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         index, name = key.split(".", 1)
         weight = weights[int(index)]
-        if name != "step":  # moments lie in memory as their weight does: a fused kernel passes over both alike
-            value = torch.empty_like(weight).copy_(value)
-        state.setdefault(int(index), {})[name] = value
+        # Copies. Moments lie in memory as their weight does: a fused kernel passes over both alike.
+        copied = value.clone() if name == "step" else torch.empty_like(weight).copy_(value)
+        state.setdefault(int(index), {})[name] = copied
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

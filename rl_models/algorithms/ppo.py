@@ -11,7 +11,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig, shuffled_minibatches
-from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, RllibAlgorithm
+from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENTRIES, RATIO_ERROR, RllibAlgorithm
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import (
     ALONE,
@@ -100,7 +100,7 @@ class Ppo(PpoConfig, ActorCritic):
         statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), mask)
         statistics[KL_ENTRIES] = torch.full((), ratio.numel(), device=ratio.device) if mask is None else mask.sum()
         clipped = (ratio - 1).abs() > self.clip_range
-        statistics["policy/clip_fraction"] = pg.masked_mean(clipped.float(), mask)
+        statistics[CLIP_FRACTION] = pg.masked_mean(clipped.float(), mask)
         statistics[RATIO_ERROR] = (ratio - 1).abs().max()
         return loss, statistics
 

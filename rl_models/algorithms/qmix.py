@@ -23,7 +23,7 @@ from rl_models.device import move
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import Precision, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
 _BEFORE, _AFTER = slice(None, -1), slice(1, None)
@@ -55,6 +55,8 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     learning_rate: PositiveFloat = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
+    precision: Precision = field(default="float32", metadata={"came_later": True})
+    """Number type of the network's matrix products: float32 alone, for their last results are the action values."""
     exploration_env_steps: PositiveInt = 50_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
     exploration_final_epsilon: UnitInterval = 0.05

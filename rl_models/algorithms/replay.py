@@ -75,8 +75,8 @@ class Replay:
             yield {key: value[places] for key, value in self._rows.items()}
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything that future draws depend on, for a checkpoint."""
-        rows = {key: value[: self._filled] for key, value in self._rows.items()}
+        """A copy of everything that future draws depend on, for a checkpoint."""
+        rows = {key: value[: self._filled].clone() for key, value in self._rows.items()}
         return rows | {_NEXT: torch.tensor(self._next)}
 
     def load(self, tensors: dict[str, Tensor]) -> None:

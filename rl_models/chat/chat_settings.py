@@ -13,7 +13,7 @@ from rl_models.chat.endpoint import ChatSettingsError, Endpoint, EndpointSetting
 from rl_models.chat.exchange import Transport
 from rl_models.chat.meter import Budget, Meter
 from rl_models.chat.record import Recorded, Replay
-from rl_models.chat.usage import Prices
+from rl_models.chat.usage import Prices, spent_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = N
     Args:
         settings: settings of the run.
         folder: folder of the run.
-        meter: meter of the endpoint's cost; None for a new one with the budget of the settings.
+        meter: meter of the endpoint's cost; None for that of `open_meter`.
 
     Raises:
         ChatSettingsError: the endpoint cannot be used with these settings.
@@ -51,4 +51,17 @@ def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = N
         return Replay(record)
     if not settings.model:
         raise ChatSettingsError("an endpoint needs the name of a model: set `model`")
-    return Recorded(record, Endpoint(settings.endpoint, meter or Meter(settings.budget)))
+    return Recorded(record, Endpoint(settings.endpoint, meter or open_meter(settings, folder)))
+
+
+def open_meter(settings: ChatSettings, folder: Path) -> Meter:
+    """A meter that has counted what the record of earlier sessions holds, so that the budget is that of the whole run.
+
+    Args:
+        settings: settings of the run.
+        folder: folder of the run.
+
+    Raises:
+        RecordError: the file of the record is none.
+    """
+    return Meter(settings.budget, spent_in(folder / settings.record))

@@ -15,7 +15,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 @dataclass(frozen=True)
 class Cost:
-    """Sums since the meter was created."""
+    """Sums of a run. Of its earlier sessions the record knows a request only once, with all its attempts."""
 
     calls: int = 0
     """Number of requests sent, with repeated attempts."""
@@ -42,6 +42,10 @@ class Budget:
     """Largest number of calls in a minute, above 0; later calls wait."""
 
 
+REFUSED = "the budget of "
+"""How the reasons of calls begin that were not sent."""
+
+
 class OverBudgetError(Exception):
     """The next call would exceed the budget."""
 
@@ -52,18 +56,26 @@ class Meter:
     def __init__(
         self,
         budget: Budget,
+        spent: Cost | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Set the budget. Clock and sleep are arguments so that tests need not wait."""
+        """Set the budget.
+
+        Args:
+            budget: limits of the run.
+            spent: what earlier sessions of the run have spent; None: nothing.
+            clock: time in seconds, an argument so that tests need not wait.
+            sleep: waits for some seconds.
+        """
         self._budget, self._clock, self._sleep = budget, clock, sleep
         self._lock = threading.Lock()
-        self._cost = Cost()
+        self._cost = spent or Cost()
         self._next_slot = -float("inf")
 
     @property
     def cost(self) -> Cost:
-        """The cost so far."""
+        """The cost of the run so far."""
         with self._lock:
             return self._cost
 
@@ -99,6 +111,6 @@ class Meter:
 
     def _check(self) -> None:
         if self._cost.calls >= self._budget.max_calls:
-            raise OverBudgetError(f"the budget of {self._budget.max_calls} calls is used up")
+            raise OverBudgetError(f"{REFUSED}{self._budget.max_calls} calls is used up")
         if self._cost.tokens >= self._budget.max_tokens:
-            raise OverBudgetError(f"the budget of {self._budget.max_tokens} tokens is used up")
+            raise OverBudgetError(f"{REFUSED}{self._budget.max_tokens} tokens is used up")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rl_models.chat.exchange import ChatReply
+from rl_models.chat.exchange import ChatReply, Outcome
+from rl_models.chat.meter import REFUSED, Cost
 from rl_models.chat.record import read_record
 
 
@@ -55,9 +56,27 @@ def usage_of(record: Path) -> Usage:
     Raises:
         RecordError: the file is no record.
     """
-    if not record.is_file():
-        return Usage()
-    outcomes = [outcome for _, outcome in read_record(record, drops_torn_end=False)]
+    return _sums(_outcomes(record))
+
+
+def spent_in(record: Path) -> Cost:
+    """What a meter has counted of a record: tokens exactly, calls at least, for a request's attempts count once.
+
+    Requests that the budget refused were not sent and cost nothing.
+
+    Raises:
+        RecordError: the file is no record.
+    """
+    sent = [one for one in _outcomes(record) if isinstance(one, ChatReply) or not one.reason.startswith(REFUSED)]
+    sums = _sums(sent)
+    return Cost(sums.requests, sums.failures, sums.prompt_tokens, sums.completion_tokens)
+
+
+def _outcomes(record: Path) -> list[Outcome]:
+    return [one for _, one in read_record(record, drops_torn_end=False)] if record.is_file() else []
+
+
+def _sums(outcomes: list[Outcome]) -> Usage:
     replies = [outcome for outcome in outcomes if isinstance(outcome, ChatReply)]
     return Usage(
         len(outcomes),

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.collective import CollectiveFactors, CollectivePolicy
-from rl_models.heads.mixture_heads import legal_logits
+from rl_models.heads.mixture_heads import legal_logits, legal_or_all
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.policy import Features
 from rl_models.unit_spec import CELLS, CONTEXT, LEGAL, OWN_MASK, TARGETS, UNITS, UnitSpec, UnitWidths
@@ -89,7 +89,9 @@ class CollectiveHead(nn.Module):
         for name, layer in self.point.items():
             place = inputs[CELLS if name in self._cells else f"{TARGETS}{self._pointers[name][0]}"]
             logits[name] = (place @ layer(mean)[..., None]).squeeze(-1) / math.sqrt(place.shape[-1])
-        return {name: legal_logits(each, _or_all(legal.get(name))).log_softmax(-1) for name, each in logits.items()}
+        return {
+            name: legal_logits(each, legal_or_all(legal.get(name))).log_softmax(-1) for name, each in logits.items()
+        }
 
     def _legal_commands(self, inputs: dict[str, Tensor]) -> Tensor:
         """[B, T, N, U, C] bool, commands that an agent's unit can take now, with their arguments; never to continue."""
@@ -132,8 +134,3 @@ def _classes(inputs: int, width: int, outputs: int) -> nn.Sequential:
 def _any_of(legal: Tensor, chosen: Tensor) -> Tensor:
     """[..., U, A] bool and selected units [..., U] -> [..., A] bool, what at least one of them may."""
     return (legal & chosen[..., None]).any(-2)
-
-
-def _or_all(legal: Tensor | None) -> Tensor | None:
-    """The mask, and everything where nothing is legal."""
-    return None if legal is None else legal | ~legal.any(-1, keepdim=True)

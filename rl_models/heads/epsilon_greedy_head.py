@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.heads.mixture_heads import legal_or_all
 from rl_models.policy import Features
 
 
@@ -31,7 +32,7 @@ class EpsilonGreedy(MixtureOfMarginals):
         """Build the policy from action values.
 
         Args:
-            values: [..., N, A] float32, minus infinity for illegal actions.
+            values: [..., N, A] float32, minus infinity for illegal actions; every agent has a legal one.
             epsilon: scalar in [0, 1], probability of a uniformly drawn legal action.
         """
         is_legal = values > -torch.inf
@@ -57,9 +58,12 @@ class EpsilonGreedy(MixtureOfMarginals):
 
 
 def legal_values(features: Features) -> Tensor:
-    """Action values of a Q network, [B, T, N, A] float32, minus infinity for illegal actions."""
-    values = features.features
-    return values if features.legal is None else values.masked_fill(~features.legal, -torch.inf)
+    """Action values of a Q network, [B, T, N, A] float32, minus infinity for illegal actions.
+
+    Where an agent has no legal action, as one that is out of the game, all count as legal: every number stays finite.
+    """
+    values, legal = features.features, legal_or_all(features.legal)
+    return values if legal is None else values.masked_fill(~legal, -torch.inf)
 
 
 class EpsilonGreedyHead(nn.Module):

@@ -70,6 +70,11 @@ def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
     return logits if legal is None else logits.masked_fill(~legal, _NEVER)
 
 
+def legal_or_all(legal: Tensor | None) -> Tensor | None:
+    """The mask [..., A] bool, and everything where nothing is legal."""
+    return None if legal is None else legal | ~legal.any(-1, keepdim=True)
+
+
 class LegalPolicyHead(nn.Module):
     """Marginal policies over the legal actions, or over all actions if the world does not say which are legal."""
 

@@ -145,6 +145,8 @@ class RewardDesigner:
         except PredicateError as error:
             raise RejectedReplyError(str(error)) from None
         truth = self._truth(one)
+        if not truth.any() or truth.all():
+            raise RejectedReplyError("play holds no example to try the predicate on")
         says = np.broadcast_to(says, truth.shape)
         wrong, missed = int((says & ~truth).sum()), int((truth & ~says).sum())
         if wrong:

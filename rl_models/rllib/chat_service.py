@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rl_models.chat.chat_settings import ChatSettings, open_transport
+from rl_models.chat.chat_settings import ChatSettings, open_meter, open_transport
 from rl_models.chat.exchange import ChatRequest, Outcome
 from rl_models.chat.meter import Cost, Meter
 
@@ -21,9 +21,9 @@ from rl_models.chat.meter import Cost, Meter
 class ChatService:
     """What runs inside the actor: a transport and the meter of its endpoint."""
 
-    def __init__(self, settings: ChatSettings, folder: str) -> None:
+    def __init__(self, settings: ChatSettings, folder: str, shares_record: bool = False) -> None:
         """Open the transport in the actor's process, which alone holds the key and the record."""
-        self._meter = Meter(settings.budget)
+        self._meter = Meter(settings.budget) if shares_record else open_meter(settings, Path(folder))
         self._transport = open_transport(settings, Path(folder), self._meter)
 
     def complete(self, request: ChatRequest) -> Outcome:
@@ -31,7 +31,7 @@ class ChatService:
         return self._transport.complete(request)
 
     def cost(self) -> Cost:
-        """What has been spent so far."""
+        """What the run has spent so far, by the meter."""
         return self._meter.cost
 
 
@@ -47,7 +47,7 @@ class RemoteTransport:
         return ray.get(self._actor.complete.remote(dataclasses.replace(request, context=None)))
 
     def cost(self) -> Cost:
-        """What the actor has spent so far."""
+        """What the run has spent so far, by the meter."""
         return ray.get(self._actor.cost.remote())
 
     def stop(self) -> None:
@@ -61,6 +61,7 @@ def start_chat_service(
     concurrency: int = 8,
     runtime_env: dict[str, Any] | None = None,
     name: str | None = None,
+    shares_record: bool = False,
 ) -> RemoteTransport:
     """Start the actor of a run, which occupies no CPU, on this node, where its folder is. It ends with this process.
 
@@ -70,11 +71,13 @@ def start_chat_service(
         concurrency: requests that the actor has under way at the same time.
         runtime_env: Ray's description of the actor's environment, if it alone holds the key.
         name: by which other processes of the run find it.
+        shares_record: the record is also that of other runs, so it does not tell what this run has spent before, and
+            the budget is that of a session.
     """
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_concurrency": concurrency, "runtime_env": runtime_env, "name": name}
     actor = ray.remote(ChatService).options(scheduling_strategy=here, **options)
-    return RemoteTransport(actor.remote(settings, str(folder)))
+    return RemoteTransport(actor.remote(settings, str(folder), shares_record))
 
 
 def find_chat_service(name: str) -> RemoteTransport | None:

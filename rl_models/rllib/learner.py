@@ -137,15 +137,12 @@ class TeamLearner(PrivateLearner, TorchLearner):
         with self._updating:
             tensors: dict[str, dict[str, torch.Tensor]] = {}
             if with_weights:
-                tensors["weights"] = self._policy.state_dict()
+                weights = self._policy.state_dict()
+                tensors["weights"] = {name: value.detach().to("cpu", copy=True) for name, value in weights.items()}
                 tensors["optimizer"] = optimiser_tensors(self.core.optimiser)
             if self.core.replay is not None:
                 tensors[self._replay_group] = self.core.replay.tensors()
-            copies = {
-                group: {name: value.detach().cpu().clone() for name, value in named.items()}
-                for group, named in tensors.items()
-            }
-            return copies, Progress(**vars(self.progress))
+            return tensors, Progress(**vars(self.progress))
 
     def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
         """Continue exactly where `training_state` was taken."""

@@ -4,8 +4,9 @@
     folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
 
 A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is either whole
-or not there. One process writes into a folder at a time. This file must not know what is saved: no network, no world,
-no Ray.
+or not there. One of the same step first gets a hidden name, too, and whoever looks for checkpoints next moves it back
+if a kill came before the new one. One process writes into a folder at a time. This file must not know what is saved:
+no network, no world, no Ray.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 _FOLDER_NAME = re.compile(r"checkpoint_(\d{6,18})")
 _HIDDEN_PREFIX = ".unfinished_checkpoint_"
+_REPLACED_SUFFIX = "_replaced"
+_REPLACED_NAME = re.compile(rf"{re.escape(_HIDDEN_PREFIX)}(\d{{6,18}})_[0-9a-f]{{8}}{_REPLACED_SUFFIX}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +133,18 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
     """The checkpoint with the highest step whose files are all whole, or None.
 
     Damaged and foreign directories are skipped, with one warning that says what is used; unfinished ones are invisible.
+    One that a killed process was about to replace gets its name back.
     """
+    folder = Path(folder)
+    for step, aside in _replaced_checkpoints(folder):
+        if not path_of(folder, step).exists():
+            with contextlib.suppress(OSError):  # a folder that may only be read, or the writer was faster
+                aside.rename(path_of(folder, step))
     found: Path | None = None
     faults: list[str] = []
-    for step, path in sorted(numbered_checkpoints(Path(folder)), reverse=True):
+    for step, path in sorted(numbered_checkpoints(folder), reverse=True):
         try:
-            document = files.read_state(path)
-            if document["step"] != step:
-                raise CheckpointError(f"{path} says that it is of step {document['step']}; give it its own name back")
-            for name, entry in document["files"].items():
-                files.check_file(path / name, entry)
+            _check_whole(path, step)
         except CheckpointError as error:
             faults.append(str(error))
         else:
@@ -148,6 +153,19 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
     if faults:
         _warn_once(f"{found or 'no checkpoint'} is used, for a newer one is damaged: {'; '.join(faults)}")
     return found
+
+
+def _check_whole(path: Path, step: int) -> None:
+    """Compare all files of a checkpoint with what its state says of them.
+
+    Raises:
+        CheckpointError: it is damaged, foreign, or of another step.
+    """
+    document = files.read_state(path)
+    if document["step"] != step:
+        raise CheckpointError(f"{path} says that it is of step {document['step']}; give it its own name back")
+    for name, entry in document["files"].items():
+        files.check_file(path / name, entry)
 
 
 @functools.cache
@@ -160,17 +178,22 @@ def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
     """Delete all but the `keep` newest checkpoints, and what crashed saves left behind. Never while a save is running.
 
     The newest whole checkpoint is always kept, even when damaged ones with higher steps lie beside it; so are those of
-    the steps in `always`.
+    the steps in `always`, and a replaced one while the one in its place is damaged.
     """
     if keep < 1:
         raise ValueError(f"prune keeps at least one checkpoint, not {keep}")
     folder = Path(folder)
     whole = newest_whole_checkpoint(folder)
+    for step, aside in _replaced_checkpoints(folder):
+        with contextlib.suppress(CheckpointError, OSError):
+            _check_whole(path_of(folder, step), step)
+            _delete_replaced(aside, path_of(folder, step))
     for step, path in sorted(numbered_checkpoints(folder), reverse=True)[keep:]:
         if path != whole and step not in always:
             delete_checkpoint(path)
     for path in folder.glob(f"{_HIDDEN_PREFIX}*"):
-        shutil.rmtree(path, ignore_errors=True)
+        if not _REPLACED_NAME.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def delete_checkpoint(path: Path) -> None:
@@ -196,14 +219,35 @@ def numbered_checkpoints(folder: Path) -> list[tuple[int, Path]]:
 
 def _move_into_place(hidden: Path, final: Path) -> None:
     """One rename. An older checkpoint of the same step first steps aside, for a directory cannot replace a full one."""
-    aside = hidden.with_name(hidden.name + "_replaced")
-    if final.exists():
-        final.rename(aside)
-    hidden.rename(final)
+    aside = hidden.with_name(hidden.name + _REPLACED_SUFFIX)
+    for is_last in (False, True):
+        if final.exists():
+            final.rename(aside)
+        try:
+            hidden.rename(final)
+        except OSError:
+            if aside.exists():
+                aside.rename(final)
+            # Once more, for `newest_whole_checkpoint` of another process may just have moved the old one back.
+            if is_last:
+                raise
+        else:
+            break
     files.sync_directory(final.parent)
     if aside.exists():
-        delete_checkpoint(aside)
-        _move_others(aside, final)
+        _delete_replaced(aside, final)
+
+
+def _replaced_checkpoints(folder: Path) -> list[tuple[int, Path]]:
+    """Step and directory of the checkpoints that stand aside for new ones of their steps."""
+    matches = ((_REPLACED_NAME.fullmatch(path.name), path) for path in folder.glob(f"{_HIDDEN_PREFIX}*"))
+    return [(int(match[1]), path) for match, path in matches if match]
+
+
+def _delete_replaced(aside: Path, final: Path) -> None:
+    """Delete a checkpoint that has been replaced, and give what others put into it to the new one."""
+    delete_checkpoint(aside)
+    _move_others(aside, final)
 
 
 def _move_others(source: Path, target: Path) -> None:

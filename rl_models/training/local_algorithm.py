@@ -79,7 +79,7 @@ class LocalAlgorithm:
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """Everything a checkpoint holds (weights, optimiser, replay, worlds and recurrent state), and how far it is.
 
-        Weights are copies, and stay those of this moment.
+        All are copies, and stay those of this moment.
         """
         tensors: Tensors = {
             "weights": {n: value.detach().cpu().clone() for n, value in self._learner.policy.state_dict().items()},

@@ -38,6 +38,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector
+from rl_models.training.part_statistics import PartStatistics
 
 FIRST_RATIO_ERROR = "policy/first_ratio_error"
 """Largest |ratio - 1| of an update's first minibatch: what acting and learning differ by, such as by rounding."""
@@ -105,14 +106,15 @@ class Learner:
         self.optimiser.zero_grad(set_to_none=True)
         self.divergence.begin(self.device)
         whole = self.learners.sum(count_steps(minibatch))
-        statistics: Statistics = {}
+        gathered = PartStatistics()
         for part in parts(self.objective, minibatch):
             share = share_of(part, whole)
             loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
             self.divergence.add(statistics)
+            gathered.add(statistics, share)
             loss.backward()
         self.divergence.agree(self.learners)
-        statistics |= self.divergence.statistics()
+        statistics = gathered.joined() | self.divergence.statistics()
         return statistics if self.divergence.is_too_large else statistics | self._step()
 
     def _step(self) -> Statistics:
@@ -182,10 +184,9 @@ class Divergence:
         self._sums = torch.zeros(2, dtype=torch.float64, device=device)
 
     def add(self, statistics: Statistics) -> None:
-        """Add the divergence of a part of the minibatch, and take the number of entries out of its statistics."""
-        entries = statistics.pop(KL_ENTRIES, None)
+        """Add the divergence of a part of the minibatch."""
         if self.has_limit:
-            mean, number = torch.as_tensor(statistics[APPROXIMATE_KL]), torch.as_tensor(entries)
+            mean, number = (torch.as_tensor(statistics[name]) for name in (APPROXIMATE_KL, KL_ENTRIES))
             self._sums = self._sums + torch.stack([mean.double() * number, number.double()])
 
     def agree(self, learners: Learners) -> None:

@@ -18,7 +18,7 @@ from tune_experiments.core.config_json import DataclassInstance, describe_range,
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 
-__all__ = ["check_at_least", "check_ranges", "check_some"]
+__all__ = ["check_at_least", "check_precision_of_values", "check_ranges", "check_some"]
 
 _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 """Pydantic's names for errors of range."""
@@ -51,6 +51,13 @@ def check_some(config: DataclassInstance, *paths: str) -> None:
     for path in paths:
         values = value_at(config, path)
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
+
+
+def check_precision_of_values(config: DataclassInstance, *paths: str) -> None:
+    """Refuse bfloat16 where a network's last matrix product gives the action values, which Q-learning compares."""
+    for path in paths:
+        wanted = "float32, because action values and their targets are computed in no other number type"
+        _require(value_at(config, path) == "float32", path, wanted, value_at(config, path))
 
 
 def _numbers(config: DataclassInstance, paths: tuple[str, ...]) -> list[tuple[str, float]]:

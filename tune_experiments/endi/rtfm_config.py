@@ -22,7 +22,7 @@ from rl_models.algorithms.optimiser import OptimiserName
 from rl_models.algorithms.qmix import QmixLearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_precision_of_values, check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.experiment.training_config import StagedExperimentConfig
@@ -152,6 +152,7 @@ class EndiRtfmConfig(
         """Refuse numbers that no run can have."""
         super().__post_init__()
         check_some(self, "stages")
+        check_precision_of_values(self, "qmix.precision")
         if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
         check_stack(self, "goal_channels")

@@ -15,6 +15,7 @@ from rl_models.configuration import UnitInterval
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.checks import check_precision_of_values
 from tune_experiments.core.config_json import ModuleName
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
@@ -123,6 +124,7 @@ class Config(
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
         super().__post_init__()
+        check_precision_of_values(self, "qmix.precision")
         self.arguments()
 
     def arguments(self) -> dict[str, Any]:

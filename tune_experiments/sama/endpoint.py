@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rl_models.chat.chat_settings import ChatSettings, open_transport
 from rl_models.chat.exchange import Transport
+from rl_models.chat.meter import Meter
 from tune_experiments.core.errors import UserError
 from tune_experiments.sama.planner_config import ModelSettings, PlannerConfig
 
@@ -41,7 +42,8 @@ def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
     from rl_models.rllib.chat_service import start_chat_service
 
     model = config.model
-    service = start_chat_service(_chat(model), folder_of(model), model.concurrency, name=_name(model))
+    chat, folder = _chat(model), folder_of(model)
+    service = start_chat_service(chat, folder, model.concurrency, name=_name(model), shares_record=True)
     try:
         service.cost()
     except ray.exceptions.RayActorError as error:
@@ -75,7 +77,8 @@ def _shared(model: ModelSettings) -> Transport | None:
 @functools.cache
 def _own(model: ModelSettings) -> Transport:
     """One for all planners of a process, which share its budget and its rate."""
-    return open_transport(_chat(model), folder_of(model))
+    # The record is that of all runs with this folder, and must not use up the budget of this one.
+    return open_transport(_chat(model), folder_of(model), Meter(model.chat.budget))
 
 
 def _chat(model: ModelSettings) -> ChatSettings:

@@ -11,6 +11,7 @@ Every decision is written down before it is carried out, and carrying it out twi
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from rl_models.training.checkpoint import (
     newest_whole_checkpoint,
     numbered_checkpoints,
     path_of,
+    prune,
     save_checkpoint,
 )
 from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json
@@ -96,6 +98,8 @@ def exploit(source: Path, target: Path, config: DataclassInstance) -> None:
     if newest is None:
         raise UserError(f"{source} has no whole checkpoint to copy; run the same command again to train it anew")
     choice = load_state(newest).get("choice")
+    # Else a checkpoint of the target's that a killed process was about to replace would come back.
+    prune(target / "checkpoints", keep=sys.maxsize)
     # The newest last: a crash before leaves the target's own past.
     wanted = dict.fromkeys([path_of(newest.parent, choice["env_steps"]), newest] if choice else [newest])
     kept = [_copied(one, target / "checkpoints", config) for one in wanted]

@@ -19,7 +19,7 @@ from rl_models.teams.vector_team import vector_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner, parts
 from rl_models.training.weight_transfer import trainable_names
-from tests.rl_models.training.small import collector
+from tests.rl_models.training.small import collector, cordial
 
 SETTINGS = OptimiserSettings(learning_rate=Schedule.constant(3e-3), max_grad_norm=1e9)
 DECISIONS = Ppo(joint_ratio=False, value_loss_at="decisions")
@@ -72,6 +72,40 @@ def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one)
     assert whole.progress == cut.progress
     for wanted, got in zip(whole.policy.parameters(), cut.policy.parameters(), strict=True):
         torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("make_one", [collector, cooks], ids=["all choose", "macro actions"])
+@pytest.mark.parametrize(
+    "objective",
+    [
+        Impala(),
+        Ppo(num_minibatches=1, clip_range=2e-3),
+        Ppo(joint_ratio=False, num_minibatches=1, clip_range=2e-3),
+        dataclasses.replace(DECISIONS, num_minibatches=1, clip_range=2e-3, entropy_coef=Schedule.constant(0.1)),
+    ],
+    ids=["impala", "ppo", "ppo by agent", "ppo of decisions"],
+)
+def test_statistics_do_not_depend_on_the_number_of_parts(objective, make_one):
+    """Six worlds in parts of equal and of different size, which hold different shares of the decisions."""
+    one = make_one()
+    fragment = one.collect()
+    _, whole = updated(one, fragment, objective)
+    for count in (2, 4):
+        _, cut = updated(one, fragment, dataclasses.replace(objective, gradient_accumulation_steps=count))
+        assert list(cut) == list(whole)
+        for name, value in whole.items():
+            assert float(cut[name]) == pytest.approx(float(value), rel=1e-3, abs=1e-6), name
+    if isinstance(objective, Ppo):
+        assert 0 < whole["policy/clip_fraction"] < 1, "the second epoch clips some ratios"
+
+
+def test_statistics_of_an_extra_loss_are_means_over_all_parts():
+    one = collector()
+    fragment, objective = one.collect(), Ppo(num_minibatches=1, extra_losses=(cordial(one.world),))
+    _, whole = updated(one, fragment, objective)
+    _, cut = updated(one, fragment, dataclasses.replace(objective, gradient_accumulation_steps=4))
+    for name in ("loss/cordial", "loss/total", "policy/invalid_probability", "schedule/cordial"):
+        assert float(cut[name]) == pytest.approx(float(whole[name]), rel=1e-3), name
 
 
 @pytest.mark.parametrize("count", [2, 3, 6])

@@ -1,5 +1,6 @@
 """QMIX as an objective: what it learns from, what follows each step, what continues, and the game of its own paper."""
 
+import copy
 import dataclasses
 import itertools
 
@@ -229,6 +230,21 @@ def test_a_team_with_the_weights_of_a_checkpoint_is_not_the_one_that_has_learned
     assert any(not value.equal(present[name]) for name, value in held.items())
     for name, value in held.items():
         assert value.equal(wanted[name]), name
+
+
+@pytest.mark.parametrize("kind", ["adam", "rmsprop"])
+@pytest.mark.parametrize("restores", [False, True], ids=["taken", "restored"])
+def test_a_checkpoint_stays_as_it_was_while_training_goes_on(restores, kind):
+    one = algorithm(3, OptimiserSettings(optimiser=kind))
+    one.train()
+    tensors, progress = one.checkpoint()
+    wanted = copy.deepcopy(tensors)
+    if restores:
+        one.restore(tensors, progress)
+    one.train()
+    for group, arrays in wanted.items():
+        for name, value in arrays.items():
+            assert np.array_equal(tensors[group][name], value), f"{group}: {name}"
 
 
 def test_a_checkpoint_of_another_stage_brings_no_replay():

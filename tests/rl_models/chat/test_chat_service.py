@@ -2,7 +2,7 @@
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.client import ChatClient, Question
-from rl_models.chat.exchange import ChatReply, ChatRequest, Message
+from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
 from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, say
 
@@ -22,6 +22,12 @@ def test_the_actor_holds_cache_and_budget(ray_session, tmp_path, monkeypatch):
         texts = ["a", "b", "a", "b", "c"]
         answers = ChatClient(service, concurrency=1).ask([question(text) for text in texts])
         cost = service.cost()
+        service.stop()
+        continued = start_chat_service(settings, tmp_path, runtime_env=environment)
+        assert continued.complete(question("c").request) == ChatFailure("the budget of 2 calls is used up")
+        assert continued.cost() == cost, "of the whole run"
+        other_run = start_chat_service(settings, tmp_path, runtime_env=environment, shares_record=True)
+        assert other_run.cost().calls == 0
     assert [answer.value for answer in answers] == ["A", "B", "A", "B", "nothing"]
     assert answers[-1].rejections == ("the budget of 2 calls is used up",)
     assert (cost.calls, cost.prompt_tokens, len(server.requests)) == (2, 14, 2)

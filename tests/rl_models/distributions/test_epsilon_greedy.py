@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from rl_models.heads.epsilon_greedy_head import EpsilonGreedy
+from rl_models.heads.epsilon_greedy_head import BestValueHead, EpsilonGreedy, EpsilonGreedyHead
+from rl_models.policy import Features
 
 VALUES = torch.tensor([[[1.0, 3.0, 2.0], [-torch.inf, 0.5, 0.1]]])  # [1, N, A]; the second agent's first is not legal
 
@@ -36,6 +37,16 @@ def test_its_numbers_are_finite_so_that_a_rollout_can_record_them():
     assert actions.tolist() == [[1, 1]]
     for number in (policy.log_prob(actions), policy.component_log_prob(actions, component), policy.marginal_entropy()):
         torch.testing.assert_close(number, torch.zeros_like(number))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+def test_all_actions_count_as_legal_for_an_agent_that_has_no_legal_one(epsilon):
+    values = torch.tensor([[[[1.0, 3.0, 2.0], [4.0, 0.5, 0.1]]]])
+    features = Features(values, {}, legal=torch.tensor([[[[False, False, False], [False, True, True]]]]))
+    shares = torch.tensor([[1 / 3, 1 / 3, 1 / 3], [0.0, 0.5, 0.5]])
+    wanted = torch.tensor([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]) * (1 - epsilon) + epsilon * shares
+    torch.testing.assert_close(EpsilonGreedyHead(3, epsilon)(features).marginals()[0, 0], wanted)
+    assert BestValueHead()(features).tolist() == [[[3.0, 0.5]]]
 
 
 def test_parts_of_a_batch_keep_their_best_actions():

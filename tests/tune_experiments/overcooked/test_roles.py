@@ -126,6 +126,7 @@ def test_rows_of_ppo_stand_beside_those_of_q_learning():
         ({"roles.team.ldsa.num_subtasks": 1}, "at least 2"),
         ({"roles.team.maser.own_value_share": 1.5}, "roles.team.maser.own_value_share must be"),
         ({"roles.batch_size": 0}, "roles.batch_size must be"),
+        ({"roles.precision": "bfloat16"}, "--roles.precision must be float32, because action values"),
     ],
 )
 def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):

@@ -185,6 +185,84 @@ def test_the_same_step_can_be_saved_again(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
+def refuse_new(monkeypatch, times):
+    """Let the rename of a new checkpoint into its place fail this many times."""
+    plain, left = Path.rename, [times]
+
+    def rename(path, target):
+        if path.name.startswith(".unfinished") and not path.name.endswith("_replaced") and left[0]:
+            left[0] -= 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return plain(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+
+
+def test_a_checkpoint_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+    old = save(tmp_path, 1)
+    refuse_new(monkeypatch, 2)
+    with pytest.raises(CheckpointError, match="the earlier checkpoints are untouched"):
+        save_checkpoint(tmp_path, 1, {}, {"second": True})
+    assert list(tmp_path.iterdir()) == [old]
+    assert load_checkpoint(old).state["env_steps"] == 1
+
+
+def test_a_reader_that_moves_the_replaced_one_back_does_not_stop_the_writer(tmp_path, monkeypatch):
+    old, plain = save(tmp_path, 1), Path.rename
+    looks = [newest_whole_checkpoint]
+
+    def rename(path, target):
+        if target == old and not path.name.endswith("_replaced") and looks:
+            assert looks.pop()(tmp_path) == old, "between both renames"
+        return plain(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    save_checkpoint(tmp_path, 1, {}, {"second": True})
+    assert list(tmp_path.iterdir()) == [old]
+    assert load_checkpoint(old).state == {"second": True}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("look", [newest_whole_checkpoint, lambda folder: prune(folder, keep=1)], ids=["look", "prune"])
+def test_a_process_killed_between_both_renames_leaves_the_replaced_checkpoint(tmp_path, look):
+    old = save(tmp_path, 1)
+    (old / "notes.txt").write_text("mine")
+    child = os.fork()
+    if child == 0:  # dies as by kill -9, after the old one has gone aside
+        plain = Path.rename
+        Path.rename = lambda path, target: plain(path, target) if path == old else os._exit(9)
+        save_checkpoint(tmp_path, 1, {}, {"second": True})
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert not old.exists()
+    look(tmp_path)
+    assert newest_whole_checkpoint(tmp_path) == old
+    assert load_checkpoint(old).state["env_steps"] == 1 and (old / "notes.txt").exists()
+
+
+def test_a_replaced_checkpoint_goes_only_when_the_one_in_its_place_is_whole(tmp_path):
+    aside = save(tmp_path, 1).rename(tmp_path / ".unfinished_checkpoint_000001_01234567_replaced")
+    (aside / "notes.txt").write_text("mine")
+    new = save(tmp_path, 1)
+    whole = (new / "state.json").read_bytes()
+    (new / "state.json").write_bytes(whole[:-9])
+    prune(tmp_path, keep=1)
+    assert load_checkpoint(aside).step == 1
+    (new / "state.json").write_bytes(whole)
+    prune(tmp_path, keep=1)
+    assert list(tmp_path.iterdir()) == [new]
+    assert (new / "notes.txt").read_text() == "mine"
+
+
+def test_a_replaced_checkpoint_does_not_come_back_after_the_one_in_its_place_is_pruned(tmp_path):
+    save(tmp_path, 1).rename(tmp_path / ".unfinished_checkpoint_000001_01234567_replaced")
+    save(tmp_path, 1)
+    newest = save(tmp_path, 2)
+    prune(tmp_path, keep=1)
+    assert newest_whole_checkpoint(tmp_path) == newest
+    assert list(tmp_path.iterdir()) == [newest]
+
+
 def test_steps_are_ordered_as_numbers_and_foreign_names_ignored(tmp_path):
     save(tmp_path, 999_999)
     newest = save(tmp_path, 1_000_000)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners import reward_book
 from rl_models.planners.calling import Caller
+from rl_models.planners.domain import ValidSubgoal
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.reward_book import RewardBook
-from rl_models.planners.rewards import DesignedReward, RewardDesigner
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, Transitions
 from rl_models.planners.sandbox.process import SandboxedReward
 from tests.rl_models.planners.processes import sandboxes
 from tests.tune_experiments.sama.kitchens import roll
@@ -88,6 +90,28 @@ def test_a_predicate_that_is_wrong_is_asked_again_and_then_done_without(reply, r
     made, *_ = designer("cramped_room", Saying(*[reply] * 3))
     (designed,) = made.design("predicate", [SERVE])
     assert (designed.source, designed.text, len(designed.rejections)) == ("builtin", BUILTIN, 3)
+
+
+@pytest.mark.parametrize(
+    ("own", "reply"),
+    [(BUILTIN, "put(soup, hatch) and hold(soup)"), (f"not {BUILTIN}", "hold(soup) or not hold(soup)")],
+    ids=["never", "always"],
+)
+def test_a_predicate_that_play_cannot_try_is_done_without(own, reply):
+    """Where play holds no example of one kind, a predicate that never or always holds would agree with it."""
+    kitchen, domain, play = roll("cramped_room")
+    table, talker = features_of(kitchen), Saying(*[say(predicate=reply)] * 3)
+    unserved = ~compile_predicate(BUILTIN, table)(play.previous, play.current).any(-1)
+    before, after = ({name: value[unserved] for name, value in one.items()} for one in (play.previous, play.current))
+    one_subgoal = SimpleNamespace(
+        manual=domain.manual, predicate_example=domain.predicate_example, subgoals=(ValidSubgoal(SERVE, own),)
+    )
+    made = RewardDesigner(Caller(ChatClient(talker, 1), "m"), one_subgoal, table, Transitions(before, after, ()))
+    (designed,) = made.design("predicate", [SERVE])
+    assert (designed.source, designed.text, designed.fell_back) == ("builtin", own, True)
+    told = made._caller.transcript.text
+    assert "Not used, because: play holds no example to try the predicate on" in told
+    assert "1 of 1 fell back on built-in rewards" in told
 
 
 FUNCTION = "def reward(previous, current):\n    "

@@ -8,6 +8,7 @@ import pytest
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
+from rl_models.chat.exchange import ChatRequest, Message
 from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.sama.hostile import Script
@@ -16,7 +17,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
-from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.endpoint import _own, shared_endpoint
 from tune_experiments.sama.kitchen.commands import domain_of
 from tune_experiments.sama.kitchen.config import ModelSettings
 from tune_experiments.sama.planning import planner_of
@@ -78,6 +79,18 @@ def test_processes_of_a_run_have_one_budget_and_one_cache(ray_session, tmp_path,
     assert [one["asked"] for one in counts] == [9, 9, 9]  # objects, then a goal and an allocation for each state
     assert sum(one["failed"] for one in counts) > 0
     assert "the budget of 8 calls is used up" in (tmp_path / "planner.jsonl").read_text()
+
+
+def test_the_record_of_earlier_runs_does_not_use_up_the_budget(tmp_path, monkeypatch):
+    chat = ChatSettings(endpoint=EndpointSettings(max_attempts=1), budget=Budget(max_calls=1, calls_per_minute=1e9))
+    model = ModelSettings(name="m", folder=str(tmp_path), concurrency=1, chat=chat)
+    with Loopback(lambda body, number: say("yes")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
+        for text in ("one run", "another run"):
+            _own.cache_clear()  # as in a process of its own
+            request = ChatRequest(model="m", messages=(Message("user", text),))
+            assert _own(model).complete(request).text == "yes"
 
 
 def test_a_process_without_a_key_is_one_sentence(ray_session, tmp_path, monkeypatch):

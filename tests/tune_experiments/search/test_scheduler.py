@@ -303,6 +303,16 @@ def test_the_newest_checkpoint_is_copied_last_whatever_its_number_of_digits(tmp_
     assert copied == [900_000, 1_000_000]
 
 
+def test_an_heir_that_was_killed_while_it_replaced_a_checkpoint_has_the_donors_alone(tmp_path):
+    save_checkpoint(tmp_path / "source" / "checkpoints", 30, {}, {"config": {}})
+    own = save_checkpoint(tmp_path / "target" / "checkpoints", 35, {}, {"config": {}})
+    own.rename(own.with_name(".unfinished_checkpoint_000035_01234567_replaced"))
+    exploit(tmp_path / "source", tmp_path / "target", CONFIG)
+    folder = tmp_path / "target" / "checkpoints"
+    assert newest_whole_checkpoint(folder) == folder / "checkpoint_000030"
+    assert len(list(folder.iterdir())) == 1
+
+
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
