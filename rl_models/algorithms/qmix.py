@@ -56,7 +56,8 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
     learning_rate: PositiveFloat = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
     precision: Precision = field(default="float32", metadata={"came_later": True})
-    """Number type of the network's matrix products: float32 alone, for their last results are the action values."""
+    """Number type of the network's matrix products: float32; bfloat16 is refused here, because the last
+    products are the action values."""
     exploration_env_steps: PositiveInt = 50_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
     exploration_final_epsilon: UnitInterval = 0.05
