@@ -58,6 +58,7 @@ _COMPARED = (
     "imitation_after_warm_start",
     "warm_start.budget_env_steps",
     "warm_start.decline_episodes",
+    "warm_start.num_epochs",
     "budget_env_steps",
 )
 
