@@ -52,8 +52,8 @@ class Retest:
     ablations: bool = False
     """Whether teams are tested under every condition of sama_ablations.py."""
     planner: Literal["as_trained", "offline", "noisy", "openai", "replay"] = "as_trained"
-    """Planner of the test: as_trained, the planner of the run; offline, rules; noisy, rules with errors on purpose;
-    openai, a language model behind an endpoint; replay, the record of a language model."""
+    """Planner of the test: as_trained, the planner of the run, a language model from its record; offline, rules; noisy,
+    rules with errors on purpose; openai, a language model behind an endpoint; replay, the record of a model."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners openai and replay."""
     episodes: int = 0

@@ -35,7 +35,8 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.salad.world import Salad
-from rl_models.chat.chat_settings import ChatSettings
+from rl_models.chat.endpoint import EndpointSettings
+from rl_models.chat.meter import Budget
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
 from rl_models.networks.vector import VectorConfig
@@ -170,8 +171,10 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def as_loaded(self, config: VercoConfig) -> VercoConfig:
         """With the record in the trial's own folder, and our limits of a chat model, which the row `api` asks."""
-        record = Path(config.chat.record).name
-        return dataclasses.replace(config, chat=ChatSettings(model=config.chat.model, record=record))
+        record = Path(config.chat.record)
+        own = record.name if record.is_absolute() or ".." in record.parts else config.chat.record
+        chat = dataclasses.replace(config.chat, record=own, endpoint=EndpointSettings(), budget=Budget())
+        return dataclasses.replace(config, chat=chat)
 
     def check(self, config: VercoConfig) -> None:
         """See that a chat model can be asked where one is."""

@@ -31,7 +31,7 @@ class ExpertWarmStart:
     """Number of training episodes in which that probability falls linearly to 0."""
     learning_rate: PositiveFloat = 1e-3
     """Learning rate of the stage, above 0."""
-    num_epochs: PositiveInt = field(default=4, metadata={"came_later": True})
+    num_epochs: PositiveInt = field(default=4, metadata={"absent_means": 2})
     """Number of passes over each batch of the stage, at least 1."""
 
 

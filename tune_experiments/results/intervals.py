@@ -51,8 +51,9 @@ READINGS = "reads_"
 and 1, too."""
 PROPORTIONS = ("overlap", "coverage", "taken", "conflicts", "md_spl", "invalid_probability", "tvd")
 """Metrics that lie between 0 and 1 in each episode, and need not be either."""
-SIGNED = ("return", "value_")
-"""Beginnings of names of metrics that can be below 0, even where no seed of a table is."""
+SIGNED, NOT_SIGNED = ("return", "value_", "sees_", "passes_", "moves_"), ("_odds", "_mcfadden")
+"""Beginnings of names of metrics that can be below 0, even where no seed of a table is (returns, exact values, slopes
+of regressions), and ends of those that cannot."""
 _EQUAL = 1e-12
 
 
@@ -100,7 +101,10 @@ def is_proportion(metric: str) -> bool:
 
 def range_of(metric: str) -> tuple[float, float]:
     """Smallest and largest value that a metric can have; one that no list here names is at least 0."""
-    return (-math.inf if metric.startswith(SIGNED) else 0.0, 1.0 if is_proportion(metric) else math.inf)
+    return (
+        -math.inf if metric.startswith(SIGNED) and not metric.endswith(NOT_SIGNED) else 0.0,
+        1.0 if is_proportion(metric) else math.inf,
+    )
 
 
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:

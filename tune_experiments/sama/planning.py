@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 from rl_models.chat.client import ChatClient
@@ -34,8 +35,8 @@ from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of
 from tune_experiments.sama.manuals import manual_of, paragraphs_of, prepare_manual
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
 
-_RETRIES_APART = 100_000
-"""Distance of the seeds of a planner and of its retries, larger than that of any two trials."""
+_RETRIES_APART = 1_000_000_000
+"""Distance of the seeds of a planner and of its retries, larger than that of the planners of any two trials."""
 
 
 def planner_of(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
@@ -97,6 +98,18 @@ def loop_of(
         tries = range(1, config.reflections + 1)
         retry = Retry([planner_of(config, task, seed + _RETRIES_APART * number, trial_folder) for number in tries])
     return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met, retry)
+
+
+def warn_of_rules(loop: PlanningLoop, config: PlannerConfig) -> None:
+    """Warn in a sentence if rules answered for a language model whose record does not hold the questions."""
+    counts = loop.planner.caller.counts
+    if config.planner == "replay" and counts["fallback"]:
+        warnings.warn(
+            f"{counts['fallback']} of {counts['asked']} questions were answered by rules, because the record of "
+            f"{config.model.name} in {folder_of(config.model)} does not hold them; `sama_retest.py --planner openai` "
+            "asks a model",
+            stacklevel=2,
+        )
 
 
 def _goals(config: PlannerConfig, planner: Planner) -> GoalGenerator:

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +11,7 @@ from rl_models.chat.meter import Budget
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trusting
-from tune_experiments.sama.planning import planner_of
+from tune_experiments.sama.planning import planner_of, warn_of_rules
 
 UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 WRITTEN = ("folder", "record")
@@ -90,3 +92,13 @@ def test_a_runs_own_figures_keep_its_endpoint_and_a_strangers_file_does_not(tmp_
         other = json.loads(json.dumps(config_to_json(dataclasses.replace(stored, test_episodes=7))))
         assert find_stored("sama_overcooked", other, (), tmp_path)[1].planner == "replay"
     assert find_stored("sama_overcooked", data, (), tmp_path)[1].planner == "replay"
+
+
+def test_rules_that_answer_for_a_record_are_told():
+    config = as_asked(find_experiment("sama_overcooked").presets["smoke"])
+    loop = SimpleNamespace(planner=SimpleNamespace(caller=SimpleNamespace(counts={"asked": 9, "fallback": 4})))
+    with pytest.warns(UserWarning, match="4 of 9 questions were answered by rules"):
+        warn_of_rules(loop, find_experiment("sama_overcooked").as_loaded(config))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_rules(loop, find_experiment("sama_overcooked").presets["smoke"])

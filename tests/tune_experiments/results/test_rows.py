@@ -140,7 +140,8 @@ def test_shares_that_are_equal_or_leave_zero_and_one_show_every_seed_with_its_ow
 
 def test_an_interval_below_zero_is_shown_of_metrics_that_can_be_negative():
     assert range_of("return") == range_of("return_of_onion") == (-math.inf, math.inf)
-    assert range_of("soups") == (0.0, math.inf)
+    assert range_of("sees_talk_1") == (-math.inf, math.inf)
+    assert range_of("sees_talk_1_odds") == range_of("soups") == (0.0, math.inf)
     assert range_of("success") == range_of("tvd") == (0.0, 1.0)
     assert interval_over_seeds([0.1, 0.5, 0.9], range_of("return")).kind == STUDENT
     assert interval_over_seeds([0.0, 0.1, 0.9], range_of("soups")).seeds

@@ -20,7 +20,7 @@ from tune_experiments.sama.kitchen.executors import Executor, ScriptedExecutor, 
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 from tune_experiments.sama.kitchen.planned_play import PlannedPlay, Watch
 from tune_experiments.sama.kitchen.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
-from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning import loop_of, warn_of_rules
 from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.team_with_seed import planner_seed
 
@@ -74,6 +74,7 @@ def planned_episodes(
     """
     loop = loop_of(config, parts_of(method)[1], planner_seed(team, EVALUATION_SEED), trial_folder)
     found = play_under(loop, config, method, team, episodes, watch)
+    warn_of_rules(loop, config)
     return found | planning_metrics(loop, config, episodes)
 
 

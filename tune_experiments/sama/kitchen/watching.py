@@ -16,7 +16,7 @@ from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 from tune_experiments.sama.kitchen.planned_play import PlannedPlay
 from tune_experiments.sama.kitchen.trials import BLIND, parts_of
-from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning import loop_of, warn_of_rules
 
 _ENTRY = re.compile(r"^#{2,3} (.*)$", re.MULTILINE)
 
@@ -53,6 +53,7 @@ def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
     with contextlib.closing(world), loaded.showing_attention():
         cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", most_steps)
         found = PlannedPlay(world, cook, loop, config.round_steps).run(seed)
+        warn_of_rules(loop, config)
         is_cut = cook.is_cut or limit < config.max_episode_steps
         return cook.end({} if is_cut else {name: float(np.mean(found[name])) for name in found if name != "reward"})
 

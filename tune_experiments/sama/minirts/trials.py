@@ -30,7 +30,7 @@ from tune_experiments.sama.minirts.play import RtsPlay, Watch
 from tune_experiments.sama.minirts.subgoal_rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
-from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning import loop_of, warn_of_rules
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
@@ -180,7 +180,9 @@ def planned(
         open_book(config.reward_source, loop.planner, config.game(task)) as book,
     ):
         play = RtsPlay(world, executor, loop, book, config.min_round_steps, config.round_steps)
-        return play.run(seed, watch) | planning_metrics(loop, config, worlds)
+        found = play.run(seed, watch) | planning_metrics(loop, config, worlds)
+    warn_of_rules(loop, config)
+    return found
 
 
 def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str, seed: int) -> Episodes:
