@@ -30,6 +30,7 @@ from benchmarks.harness.clock import median
 from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.furnmove.world import FurnMove
+from rl_models.algorithms.objective import CLIP_FRACTION
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.device import built_on, chosen_device
 from rl_models.llm.adapters import AdaptedModel
@@ -132,8 +133,8 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
         yield Measurement(f"gpu.{name}.hours_for_100_million_frames_extrapolated", hours, "h")
     largest = float(statistics[FIRST_RATIO_ERROR])
     yield Measurement(f"gpu.{name}.first_ratio_error", largest, RATIO)
-    if "policy/clip_fraction" in statistics:
-        yield Measurement(f"gpu.{name}.clip_fraction", float(statistics["policy/clip_fraction"]), RATIO)
+    if CLIP_FRACTION in statistics:
+        yield Measurement(f"gpu.{name}.clip_fraction", float(statistics[CLIP_FRACTION]), RATIO)
 
 
 def _verco(on_gpu: bool) -> Iterator[Measurement]:

@@ -25,7 +25,7 @@ from rich.console import Console
 
 from rl_models.training.checkpoint import numbered_checkpoints
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.files import write_atomically
+from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.play.loading import load_policy
@@ -127,16 +127,6 @@ def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
     return loaded.env_steps, float(played[kitchen]["reward"].mean())
 
 
-def check_out(out: Path) -> None:
-    """Refuse a folder that holds anything but figures and points.
-
-    Raises:
-        UserError: it does.
-    """
-    if foreign := sorted(path.name for path in out.glob("*") if path.name not in (POINTS, PLOTS)):
-        raise UserError(f"{out} holds other files ({foreign[0]}, ...); give --out a new folder")
-
-
 def write_figures(trials: Sequence[Trained], episodes: int, out: Path) -> Iterator[Path]:
     """A figure for each kitchen, and the points of each trial.
 
@@ -194,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise UserError("a figure of rewards needs one run folder or more, and --episodes of at least 1")
     torch.set_num_threads(1)
     out = command.out or command.runs[0] / "returns"
-    check_out(out)
+    refuse_other_files(out, (POINTS, PLOTS))
     named = zip(command.runs, names_of(command.runs), strict=True)
     trials = [one for run, name in named for one in trials_of(run, name)]
     chosen = [one for one in trials if not command.methods or one.row in command.methods]

@@ -9,6 +9,7 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["read_arrays", "read_json", "write_atomically", "write_json"]
+__all__ = ["read_arrays", "read_json", "refuse_other_files", "write_atomically", "write_json"]
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -37,6 +38,16 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def refuse_other_files(out: Path, own: Collection[str] = ()) -> None:
+    """Refuse a folder that holds other files than those of these names; one that is missing is accepted.
+
+    Raises:
+        UserError: there are others; the sentence names the first.
+    """
+    if others := sorted(path.name for path in out.glob("*") if path.name not in own):
+        raise UserError(f"{out} holds other files ({others[0]}, ...); give --out a new folder")
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_envs.core.spec import Array
-from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import write_atomically
+from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.overcooked.crossplay import CAPTION, METRICS, Matrix
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
@@ -28,8 +27,8 @@ def check_out(out: Path) -> None:
     Raises:
         UserError: it does.
     """
-    if out.is_dir() and not (out / REPORT).exists() and (found := sorted(path.name for path in out.iterdir())):
-        raise UserError(f"{out} holds other files ({found[0]}, ...); give --out a new folder")
+    if not (out / REPORT).exists():
+        refuse_other_files(out)
 
 
 def write_report(matrix: Matrix, out: Path) -> Iterator[Path]:

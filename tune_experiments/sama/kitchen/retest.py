@@ -15,7 +15,7 @@ import numpy as np
 
 from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import read_json, write_atomically, write_json
+from tune_experiments.core.files import read_json, refuse_other_files, write_atomically, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
@@ -89,9 +89,7 @@ def check_out(out: Path) -> None:
     Raises:
         UserError: there are others.
     """
-    foreign = sorted(path.name for path in out.glob("*") if path.name not in _OWN)
-    if foreign:
-        raise UserError(f"{out} holds other files ({foreign[0]}, ...); give --out a new folder")
+    refuse_other_files(out, _OWN)
     if (out / RESULTS).exists() and not (out / KIND).exists():
         raise UserError(f"{out} has results and no {KIND} that says how they came about; give --out a new folder")
 
