@@ -64,7 +64,7 @@ class CollectivePolicy:
     inputs: dict[str, Tensor]
     later: Later
     used_heads_only: bool = True
-    _given: dict[str, Tensor] = field(default_factory=dict)
+    _known: list[tuple[Tensor, dict[str, Tensor]]] = field(init=False, repr=False, compare=False, default_factory=list)
 
     @property
     def num_agents(self) -> int:
@@ -146,7 +146,7 @@ class CollectivePolicy:
         of the action last drawn or asked about, whose mean over draws is the exact entropy; before any, at the mode.
         Its gradient leaves out how the flags' probabilities change what follows.
         """
-        return self.entropy_given(self._given.get("flags", self.log_flags.argmax(-1)))
+        return self.entropy_given(self._known[0][0] if self._known else self.log_flags.argmax(-1))
 
     def marginal_entropy(self) -> Tensor:
         """Same as `component_entropy`, since there is one component."""
@@ -167,10 +167,11 @@ class CollectivePolicy:
         return _entropy(self.log_stop) + goes_on * (flagged + _where(flags.any(-1), commanded))
 
     def _later(self, flags: Tensor) -> dict[str, Tensor]:
-        """Log-probabilities of command and arguments, in this order."""
-        self._given["flags"] = flags
-        found = self.later(self.inputs, flags)
-        return {name: found[name] for name in (self.factors.command, *self.factors.arguments)}
+        """Log-probabilities of command and arguments, in this order; those of the last flags are kept."""
+        if not self._known or self._known[0][0] is not flags:
+            found = self.later(self.inputs, flags)
+            self._known[:] = [(flags, {name: found[name] for name in (self.factors.command, *self.factors.arguments)})]
+        return self._known[0][1]
 
 
 def _chosen(log_probabilities: Tensor, actions: Tensor) -> Tensor:

@@ -86,9 +86,12 @@ class CollectiveHead(nn.Module):
                 legal[one.factor] = mask if mask.ndim == chosen.ndim else _any_of(mask, chosen)
         logits = {self._spec.commands: self.command(torch.cat([mean, inputs[CONTEXT]], -1))}
         logits |= {name: layers(mean) for name, layers in self.choose.items()}
-        for name, layer in self.point.items():
-            place = inputs[CELLS if name in self._cells else f"{TARGETS}{self._pointers[name][0]}"]
-            logits[name] = (place @ layer(mean)[..., None]).squeeze(-1) / math.sqrt(place.shape[-1])
+        logits |= {
+            name: _point(self.point[name](mean), inputs[f"{TARGETS}{of}"]) for name, (of, _) in self._pointers.items()
+        }
+        if self._cells:  # all at once: the cells are many more than what points at them
+            wanted = torch.stack([self.point[name](mean) for name in self._cells], -2)
+            logits |= zip(self._cells, _point(wanted, inputs[CELLS]).unbind(-2), strict=True)
         return {
             name: legal_logits(each, legal_or_all(legal.get(name))).log_softmax(-1) for name, each in logits.items()
         }
@@ -129,6 +132,12 @@ def _hidden(inputs: int, width: int) -> nn.Sequential:
 
 def _classes(inputs: int, width: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(_hidden(inputs, width), nn.Linear(width, outputs, bias=False))
+
+
+def _point(wanted: Tensor, places: Tensor) -> Tensor:
+    """Vectors [..., F] or [..., P, F] and places [..., K, F] -> scaled products [..., K] or [..., P, K] float32."""
+    vectors = wanted if wanted.ndim == places.ndim else wanted.unsqueeze(-2)
+    return (vectors @ places.mT).view(*wanted.shape[:-1], -1) / math.sqrt(places.shape[-1])
 
 
 def _any_of(legal: Tensor, chosen: Tensor) -> Tensor:

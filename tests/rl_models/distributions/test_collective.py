@@ -1,5 +1,6 @@
 """Collective actions: probabilities are those of what happens, and the chain of factors is exact."""
 
+import dataclasses
 import itertools
 
 import pytest
@@ -82,6 +83,18 @@ def test_the_mean_entropy_over_flags_is_that_of_what_is_counted(used_heads_only)
         chance = sum(policy.log_flags[0, 0, unit, flag] for unit, flag in enumerate(flags)).exp()
         drawn = drawn + chance * policy.entropy_given(torch.tensor(flags).expand(96, 1, 2))[0, 0]
     torch.testing.assert_close(drawn, exact)
+
+
+def test_entropy_after_a_log_probability_computes_the_later_factors_no_second_time():
+    policy, actions, calls = small_policy(batch=96), all_actions(), []
+    counted = dataclasses.replace(policy, later=lambda *args: calls.append(1) or policy.later(*args))
+    counted.log_prob(actions)
+    found = counted.component_entropy()
+    assert len(calls) == 1
+    flags = torch.stack([actions[name] for name in FLAGS], -1)
+    torch.testing.assert_close(found, policy.entropy_given(flags))
+    counted.log_prob({name: 1 - value if name in FLAGS else value for name, value in actions.items()})
+    torch.testing.assert_close(counted.component_entropy(), policy.entropy_given(1 - flags))
 
 
 def test_samples_have_the_policys_probabilities():
