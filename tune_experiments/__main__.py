@@ -152,17 +152,17 @@ class Doctor(Opened):
 
 @dataclass(frozen=True)
 class Table:
-    """Make tables again: of a run folder (and its figures), of a saved file of results, or of a whole document."""
+    """Make tables again: of a run folder (and its figures), of a saved file of results, or of whole documents."""
 
     path: tyro.conf.Positional[Path | None] = None
     """Run folder with the results of training, or a file that --save has written."""
     save: Path | None = None
     """File (.jsonl.gz) in which the results of the run folder are saved; at most 50 kB."""
-    document: Path | None = None
-    """Document whose tables between `<!-- table: NAME -->` and `<!-- end -->` are made again from results/NAME.jsonl.gz
-    beside it."""
+    document: tuple[Path, ...] = ()
+    """Documents whose tables between `<!-- table: NAME -->` and `<!-- end -->` are made again from the file
+    NAME.jsonl.gz beside each."""
     check: bool = False
-    """Whether the document is only compared; a stale table is then an error, and nothing is written."""
+    """Whether the documents are only compared; a stale table is then an error, and nothing is written."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if the run folder names them."""
 
@@ -294,9 +294,10 @@ def doctor(command: Doctor, console: Console) -> None:
 
 
 def table(command: Table, console: Console) -> None:
-    """Print and write the tables of a run folder, of a saved file or of a document again."""
-    if command.document is not None:
-        _tables_of_document(command.document, command.check, console)
+    """Print and write the tables of a run folder, of a saved file or of documents again."""
+    if command.document:
+        for document in command.document:
+            _tables_of_document(document, command.check, console)
     elif command.path is None:
         raise UserError("write python -m tune_experiments table RUN, or table --document FILE")
     elif command.path.name.endswith(saved_results.SUFFIX):

@@ -2,11 +2,12 @@
 
     python -m tune_experiments table RUN --save docs/results/NAME.jsonl.gz
     python -m tune_experiments table docs/results/NAME.jsonl.gz
-    python -m tune_experiments table --document docs/results.md [--check]
+    python -m tune_experiments table --document docs/results/*.md [--check]
 
 The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
 and when they were named. All other lines are those of results.jsonl. In a document such a table stands between
-`<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift. This file must not know an experiment.
+`<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift; the saved file lies beside the document.
+This file must not know an experiment.
 """
 
 from __future__ import annotations
@@ -35,10 +36,9 @@ __all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "
 SUFFIX = ".jsonl.gz"
 MOST_BYTES = 50_000
 """Largest size of a saved file in bytes."""
-FOLDER = "results"
-"""Folder of the saved files, beside the document that shows their tables."""
 _BLOCK = re.compile(r"(<!-- table: ([\w.-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN = "<!-- table:"
+_TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def read_saved(path: Path) -> SavedRun:
 
 
 def with_tables(document: Path) -> str:
-    """The text of a document with every marked table made again.
+    """The text of a document with every marked table made again; a table's title is a caption, not a heading.
 
     Raises:
         UserError: a marker without its end, or without its saved file.
@@ -158,10 +158,14 @@ def with_tables(document: Path) -> str:
         raise UserError(f"{document} has a marker `{_BEGIN} NAME -->` without `<!-- end -->`; add it")
 
     def made(block: re.Match[str]) -> str:
-        saved = read_saved(document.parent / FOLDER / f"{block[2]}{SUFFIX}")
-        return f"{block[1]}\n{saved.markdown()}\n{block[4]}"
+        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown()
+        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables)}\n{block[4]}"
 
     return _BLOCK.sub(made, text)
+
+
+def _as_caption(title: re.Match[str]) -> str:
+    return f"**{title[1]}**"
 
 
 def _commit(session: Mapping[str, Any]) -> str:

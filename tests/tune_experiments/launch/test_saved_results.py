@@ -13,7 +13,7 @@ from tune_experiments.results import rows
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import RunFolder
 
-DOCS = Path(__file__).parents[3] / "docs"
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
 METRIC = "value_against_adversary"
 
 
@@ -94,7 +94,7 @@ def test_a_kept_file_prints_its_table_with_intervals_and_verdict(file, capsys):
 
 
 def test_a_document_gets_the_tables_of_its_files_and_a_stale_number_is_refused(file, tmp_path, capsys):
-    document = tmp_path / "page.md"
+    document = tmp_path / "results" / "page.md"
     document.write_text("Before.\n\n<!-- table: game -->\nold\n<!-- end -->\n\nAfter.\n")
     assert main(["table", "--document", str(document), "--check"]) != 0
     assert "is not what its results give" in capsys.readouterr().err
@@ -114,7 +114,7 @@ def test_a_document_gets_the_tables_of_its_files_and_a_stale_number_is_refused(f
     ],
 )
 def test_a_marker_without_end_or_file_is_one_sentence(file, tmp_path, capsys, text, said):
-    document = tmp_path / "page.md"
+    document = file.parent / "page.md"
     document.write_text(text)
     assert main(["table", "--document", str(document)]) != 0
     assert said in capsys.readouterr().err
@@ -140,10 +140,10 @@ def test_a_damaged_file_is_one_sentence(tmp_path, capsys, held):
 
 
 @pytest.mark.long
-def test_every_kept_file_is_small_and_gives_a_table_of_the_results_page():
-    page, files = DOCS / "results.md", sorted((DOCS / saved_results.FOLDER).glob(f"*{saved_results.SUFFIX}"))
-    text = page.read_text()
-    assert saved_results.with_tables(page) == text, "write python -m tune_experiments table --document docs/results.md"
+def test_every_kept_file_is_small_and_gives_a_table_of_one_results_page():
+    pages, files = sorted(RESULTS.glob("*.md")), sorted(RESULTS.glob(f"*{saved_results.SUFFIX}"))
+    stale = [page.name for page in pages if saved_results.with_tables(page) != page.read_text()]
+    assert stale == [], "write python -m tune_experiments table --document docs/results/*.md"
     assert [path.name for path in files if path.stat().st_size > saved_results.MOST_BYTES] == []
-    shown = [name for _, name, _, _ in saved_results._BLOCK.findall(text)]
+    shown = [name for page in pages for _, name, _, _ in saved_results._BLOCK.findall(page.read_text())]
     assert sorted(shown) == [path.name.removesuffix(saved_results.SUFFIX) for path in files]
