@@ -25,7 +25,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.run.remote_sync import uri_of
+from tune_experiments.run.remote_sync import below, uri_of
 
 COMMANDS = ("list", "logs", "stop")
 
@@ -112,8 +112,10 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
         raise UserError(
             "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
         )
-    out = str(options.out or f"{str(storage).rstrip('/')}/{experiment.name}_{options.preset}")
-    out = uri_of(out) or out
+    if options.out is None:
+        out = below(uri_of(str(storage)) or str(storage), f"{experiment.name}_{options.preset}")
+    else:
+        out = uri_of(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():
         raise UserError(f"results in {out!r} would be lost with the job's temporary folder: name an absolute path")
     return ([*rest] if options.out else [*rest, "--out", out]), out

@@ -25,7 +25,7 @@ from tune_experiments.results.tables import PaperTable, write_tables
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
-from tune_experiments.run.remote_sync import RemoteSync, open_run
+from tune_experiments.run.remote_sync import RemoteSync, below, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
 from tune_experiments.run.run_folder import RunFolder, read_sessions, with_announcement_times
 from tune_experiments.run.stopping import STOPPED, graceful_stop
@@ -285,7 +285,7 @@ def show_results(
     with trusting(experiment, config):
         written = [*experiment.figures(out, trials), *experiment.page(out, trials)]
     for path in written:
-        console.print(f"wrote {uri}/{path.relative_to(out)}" if uri else f"wrote {path}", highlight=False)
-    where = f"fetch {uri}/trials and name that folder, " if uri else ""
+        console.print(f"wrote {below(uri, str(path.relative_to(out))) if uri else path}", highlight=False)
+    where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
     console.print(f"curves: {where}tensorboard --logdir {'FOLDER' if uri else out / 'trials'}", highlight=False)
     return results, tables

@@ -33,7 +33,7 @@ from tune_experiments.run.remote_claim import Claim
 from tune_experiments.run.remote_ledger import Ledger
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
 
-__all__ = ["RemoteSync", "open_run", "synced_folder", "uri_of"]
+__all__ = ["RemoteSync", "below", "open_run", "synced_folder", "uri_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,12 @@ def uri_of(out: Path | str) -> str | None:
     """The URI that a path on the command line stands for, or None; `Path` makes one slash of two."""
     found = _URI.fullmatch(str(out))
     return None if found is None else f"{found[1]}://{'/' if found[1] == 'file' else ''}{found[2]}"
+
+
+def below(place: str, path: str) -> str:
+    """A path below a folder or a URI; what stands behind a URI's `?`, such as its region, stays at the end."""
+    folder, mark, query = place.partition("?") if "://" in place else (place, "", "")
+    return f"{folder.rstrip('/')}/{path}{mark}{query}"
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from tune_experiments.experiment.finding import find_experiment, read_configurat
 from tune_experiments.results.trial_log import REFUSED, WAITS
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
 from tune_experiments.run.progress import Progress
-from tune_experiments.run.remote_sync import synced_folder
+from tune_experiments.run.remote_sync import below, synced_folder
 from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes
 from tune_experiments.run.request import Request, SearchScheduler, as_searcher, plan_of
 from tune_experiments.run.stage_training import Report
@@ -110,7 +110,7 @@ def run_trials(
     from ray import tune
 
     if uri is not None:
-        requests = [request | {"uri": f"{uri}/trials/{request['name']}"} for request in requests]
+        requests = [request | {"uri": below(uri, f"trials/{request['name']}")} for request in requests]
     searcher = None if scheduler is None else as_searcher(scheduler)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(

@@ -39,7 +39,7 @@ from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import remote_claim, remote_sync, tuning
-from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder, uri_of
+from tune_experiments.run.remote_sync import RemoteSync, below, open_run, synced_folder, uri_of
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,27 @@ from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
 )
 def test_a_uri_is_told_from_a_path(out, uri):
     assert uri_of(out) == uri
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        ("s3://bucket/run?region=eu-west-1", "s3://bucket/run/trials/sync-seed0?region=eu-west-1"),
+        ("gs://anonymous@bucket/run/", "gs://anonymous@bucket/run/trials/sync-seed0"),
+        ("/shared/what?", "/shared/what?/trials/sync-seed0"),
+    ],
+)
+def test_a_trial_lies_below_its_run_and_the_query_of_a_uri_stays_at_its_end(place, found):
+    assert below(place, TRIAL) == found
+
+
+def test_trials_of_a_run_whose_uri_has_a_query_have_folders_of_their_own(tmp_path):
+    for name in ("sync-seed0", "sync-seed1"):
+        with synced_folder(below(f"file://{tmp_path}/store?region=eu-west-1", f"trials/{name}")) as (folder, copy):
+            (folder / "metrics.jsonl").write_text(name)
+            copy.push()
+    found = {path.parent.name: path.read_text() for path in (tmp_path / "store").rglob("metrics.jsonl")}
+    assert found == {"sync-seed0": "sync-seed0", "sync-seed1": "sync-seed1"}
 
 
 def test_what_is_in_the_folder_is_in_the_copy_and_comes_back_elsewhere(tmp_path):
