@@ -24,6 +24,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, write_tables
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.placement import least_gpus
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, below, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
@@ -218,9 +219,10 @@ class _Session(Generic[Config]):
     ) -> dict[str, str]:
         """Run trials on the cluster that this process has joined, as many at once as it holds."""
         workers, device = [plan.workers for plan in plans.values()], self.options.device
-        at_once = check_capacity(ray, max(one.cpus for one in workers), max(one.gpus for one in workers), device)
-        concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
         has_gpus = gpus_of_cluster(ray, device)
+        gpus = max(least_gpus(one, has_gpus) for one in workers)
+        at_once = check_capacity(ray, max(one.cpus for one in workers), gpus, device)
+        concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
         self.console.print(cost(list(plans.values()), concurrent), highlight=False)
         stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
         return run_trials(

@@ -16,10 +16,12 @@ from rl_models.device import DeviceChoice, chosen_device
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 
-__all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial"]
+__all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial", "least_gpus"]
 
 _OWN_SHARE = 0.1
 """Share of a learner's GPU that the trial's own process gets, which acts and validates at the same time."""
+_LEAST_SHARE = 0.01
+"""Smallest share of a GPU that a process that learns has beside runners which take most of it."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,31 @@ def gpus_of_trial(workers: Workers, has_gpus: float, trials: int) -> Gpus:
     if not has_gpus:
         return NO_GPUS
     learners = max(workers.learners, 1)
-    share = workers.gpus_per_learner or 1 / math.ceil(trials * learners / has_gpus)
+    left = has_gpus - trials * workers.runners * workers.gpus_per_runner
+    share = workers.gpus_per_learner or 1 / math.ceil(trials * learners / left)
     if not workers.learners:
         return Gpus(own=share, runner=workers.gpus_per_runner)
     if share > 1:  # Ray gives whole GPUs then, and none is left over
         return Gpus(learner=share, runner=workers.gpus_per_runner)
     return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
+
+
+def least_gpus(workers: Workers, has_gpus: float) -> float:
+    """GPUs without which a trial cannot begin, of a cluster that has so many which may be used.
+
+    Raises:
+        UserError: several learners would share a GPU, over which NCCL cannot add their gradients.
+    """
+    if not has_gpus:
+        return workers.gpus
+    if workers.learners > 1 and 0 < workers.gpus_per_learner <= 1 / 2:
+        raise UserError(
+            f"--workers.gpus-per-learner {workers.gpus_per_learner:g} puts two learners of a trial on one GPU, which "
+            f"NCCL refuses: write 1, or --workers.learners 1"
+        )
+    runners = workers.gpus_per_runner * workers.runners
+    unnamed = 1.0 if workers.learners > 1 else _LEAST_SHARE * bool(runners)
+    return (workers.gpus_per_learner or unnamed) * max(workers.learners, 1) + runners
 
 
 def device_or_refusal(choice: DeviceChoice) -> torch.device:

@@ -156,8 +156,8 @@ def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "aut
     gpus = 0.0 if device == "cpu" else gpus
     if gpus > has_gpus:
         raise UserError(
-            f"a trial needs {gpus:g} GPUs and this cluster has {has_gpus:g}; lower --workers.gpus-per-learner, or "
-            f"write --device cpu"
+            f"a trial needs {gpus:g} GPUs and this cluster has {has_gpus:g}; lower --workers.gpus-per-learner, "
+            f"--workers.gpus-per-runner or --workers.learners, or write --device cpu"
         )
     by_gpu = int(has_gpus // gpus) if gpus else has_cpus
     return min(has_cpus // cpus, by_gpu)

@@ -30,7 +30,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.run import ray_cluster
-from tune_experiments.run.placement import Gpus, gpus_of_trial
+from tune_experiments.run.placement import Gpus, gpus_of_trial, least_gpus
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
 from tune_experiments.sama.kitchen.executors import learned_executor
@@ -264,7 +264,10 @@ def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, monkeypatch
         (Workers(gpus_per_learner=1.0), 4, 2, Gpus(own=1.0)),
         (Workers(runners=2, gpus_per_runner=0.5), 2, 1, Gpus(own=1.0, runner=0.5)),
         (Workers(learners=1, gpus_per_learner=1.0), 1, 1, Gpus(own=0.1, learner=0.9)),
-        (Workers(learners=2), 1, 1, Gpus(own=0.05, learner=0.45)),
+        (Workers(learners=2), 2, 1, Gpus(own=0.1, learner=0.9)),
+        (Workers(runners=2, gpus_per_runner=0.1), 1, 1, Gpus(own=0.5, runner=0.1)),
+        (Workers(runners=2, gpus_per_runner=0.1), 1, 4, Gpus(own=1 / 21, runner=0.1)),
+        (Workers(learners=2, runners=5, gpus_per_runner=0.2), 3, 1, Gpus(own=0.1, learner=0.9, runner=0.2)),
     ],
 )
 def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus, trials, expected):
@@ -272,6 +275,25 @@ def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus,
     assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
     reserved = sum(place["GPU"] for place in placement_bundles(workers, found))
     assert reserved * trials <= max(has_gpus, workers.gpus) + 1e-9
+    assert least_gpus(workers, has_gpus) * trials <= has_gpus + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("workers", "has_gpus", "expected"),
+    [
+        (Workers(learners=2), 0, 0.0),
+        (Workers(learners=2), 4, 2.0),
+        (Workers(gpus_per_learner=0.25), 1, 0.25),
+        (Workers(runners=10, gpus_per_runner=0.1), 1, 1.01),
+    ],
+)
+def test_a_trial_needs_a_gpu_for_each_of_several_learners_and_a_share_beside_its_runners(workers, has_gpus, expected):
+    assert least_gpus(workers, has_gpus) == pytest.approx(expected)
+
+
+def test_several_learners_are_not_put_on_one_gpu():
+    with pytest.raises(UserError, match="puts two learners of a trial on one GPU"):
+        least_gpus(Workers(learners=2, gpus_per_learner=0.5), 1)
 
 
 def test_a_configuration_keeps_its_gpus_and_a_trial_takes_those_that_it_was_given():
