@@ -144,7 +144,7 @@ class Games:
             with _blaming(env, "reset"):
                 observations, infos = env.reset(seed=seed)
             self._alive[row] = self._present(env.agents)
-            self._write(frame, place, row, observations, infos)
+            self._write(frame, place, row, observations, infos, goes_on=True)
         return frame
 
     def step(self, rows: Array, actions: Array) -> Turn:
@@ -173,14 +173,15 @@ class Games:
             observations, rewards, terminated, truncated, infos = env.step(chosen)
         for name, reward in rewards.items():
             turn.reward[place, self._index[name]] = reward
-        if not env.agents or all(terminated.get(name) or truncated.get(name) for name in env.agents):
+        is_over = not env.agents or all(terminated.get(name) or truncated.get(name) for name in env.agents)
+        if is_over:
             stopped = [index for index in live if truncated.get(names[index]) and not terminated.get(names[index])]
             turn.truncated[place], turn.terminated[place] = bool(stopped), not stopped
             self._alive[row] = False
             self._alive[row, stopped] = True
         else:
             self._alive[row] = self._remaining(row, env.agents, terminated, truncated)
-        self._write(turn.frame, place, row, observations, infos)
+        self._write(turn.frame, place, row, observations, infos, goes_on=not is_over)
 
     def _remaining(self, row: int, agents: Sequence[str], *ends: Any) -> Array:
         present = self._present([name for name in agents if not any(end.get(name) for end in ends)])
@@ -208,7 +209,8 @@ class Games:
         texts, legal = layout.blank_texts(count), np.repeat(self._own[None], count, axis=0)
         return Frame(layout.blank(count), texts, np.zeros((count, agents), bool), legal, np.zeros(count, np.int64))
 
-    def _write(self, frame: Frame, place: int, row: int, observations: Any, infos: Any) -> None:
+    def _write(self, frame: Frame, place: int, row: int, observations: Any, infos: Any, goes_on: bool) -> None:
+        """Fill in what is seen; masks only where somebody still acts."""
         frame.alive[place] = self._alive[row]
         layout = self.declaration.layout
         for name, observation in observations.items():
@@ -220,7 +222,7 @@ class Games:
                 frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
             info = infos.get(name) or {}
             frame.coordination[place] = info.get("coordination", frame.coordination[place])
-            if self._alive[row, agent]:
+            if goes_on and self._alive[row, agent]:
                 for mask in _masks(observation, info):
                     frame.legal[place, agent] &= self._mask(name, agent, mask)
                 self._check_legal(name, frame.legal[place, agent])

@@ -11,7 +11,7 @@
 | observation `coordination` | [] int32, row of `tables["coordination"]`; only where the environment declares coordination sets |
 | tables | `coordination` [K, A^N] bool: the environment's `coordination_sets` [K, A, ..., A]; the present K is `coordination` in the infos |
 | rewards | the environment's, 0 for who is not in the game |
-| episode end | truncated if an agent that is still in the game was truncated at the last step, or at `max_episode_steps`; else terminated |
+| episode end | truncated if an agent that is still in the game was truncated at the last step, or at `max_episode_steps`; else terminated. An agent that ends before the others has left, however it ends: what it would still have earned is not estimated |
 | recorded draws | none |
 | state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of what is seen |
 | metrics | none beside `return` and `length` |
@@ -219,6 +219,8 @@ class ForeignWorld(World):
         went_on = np.ones(len(rows), bool)
         for step in range(int(length.max(initial=0))):
             going = np.flatnonzero((length > step) & went_on)
+            if not going.size:
+                break
             turn = self._games.step(rows[going], self.state["played"][rows[going], step])
             over = turn.terminated | turn.truncated
             self._see(rows[going], turn.frame, over)
@@ -229,6 +231,11 @@ class ForeignWorld(World):
         if not self._agents_leave:
             self._refuse_leavers(frame, over)
             frame.alive[:] = True
+        if "legal" not in self.observation_spec and not frame.legal.all():
+            raise ForeignEnvError(
+                f"the environment gives its first {MASK} after reset: let its infos have one at reset, too, so that "
+                "policies are built with it"
+            )
         if self._seen is None:
             self._seen = frame
         else:

@@ -59,8 +59,11 @@ class GameProcesses:
         """The environment's own picture, [H, W, 3] uint8; None where it draws none."""
         owner = int(np.searchsorted(self._bounds, row, side="right")) - 1
         self._workers[owner].send("render", row - int(self._bounds[owner]))
-        picture: Array | None = self._workers[owner].receive()
-        return picture
+        picture = self._workers[owner].receive()
+        if isinstance(picture, BaseException):
+            raise picture
+        found: Array | None = picture
+        return found
 
     def close(self) -> None:
         """End the processes."""
@@ -73,7 +76,11 @@ class GameProcesses:
         asked = [(owner, np.flatnonzero(owners == owner)) for owner in np.unique(owners).tolist()]
         for owner, places in asked:
             self._workers[owner].send(what, rows[places] - self._bounds[owner], values[places])
-        return [(self._workers[owner].receive(), places) for owner, places in asked]
+        answers = [(self._workers[owner].receive(), places) for owner, places in asked]  # all of them, also after one
+        for answer, _ in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
 
 
 class _Worker:
@@ -92,13 +99,11 @@ class _Worker:
             raise self._death() from None
 
     def receive(self) -> Any:
+        """The answer to the oldest request; an error that was raised there is returned."""
         try:
-            answer = self._pipe.recv()
+            return self._pipe.recv()
         except (EOFError, OSError):
             raise self._death() from None
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
 
     def close(self) -> None:
         self._pipe.close()

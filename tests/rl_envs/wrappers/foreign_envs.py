@@ -101,6 +101,41 @@ class Faulty(Unlike):
         return seen, rewards, left, stopped, infos
 
 
+class LateMask(gymnasium.Env):
+    """One agent whose infos have a mask at every step, and none at reset."""
+
+    observation_space, action_space = spaces.Box(0, 9, (1,), np.int64), spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, int), {}
+
+    def step(self, action):
+        return np.zeros(1, int), 0.0, False, False, {"action_mask": np.array([1, 0], np.int8)}
+
+
+class MaskEnds(Unlike):
+    """Stops after two steps, and then no action is legal."""
+
+    max_cycles = 2
+
+    def _seen(self):
+        seen = super()._seen()
+        seen["first"]["action_mask"][:] = self.steps < self.max_cycles
+        return seen
+
+
+class Sudden(Unlike):
+    """The first game lasts five steps and every later one a single step, whatever the seed."""
+
+    begun = 0
+
+    def reset(self, seed=None, options=None):
+        self.max_cycles = 1 if self.begun else 5
+        self.begun += 1
+        return super().reset(seed, options)
+
+
 class Careless(Unlike):
     """Draws from a generator that no seed fixes."""
 

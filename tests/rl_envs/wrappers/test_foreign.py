@@ -18,7 +18,16 @@ from rl_envs.wrappers.foreign_spaces import Layout
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 from rl_envs.wrappers.word_ids import WordIds
-from tests.rl_envs.wrappers.foreign_envs import IMAGE, Careless, Counter, Faulty, Unlike
+from tests.rl_envs.wrappers.foreign_envs import (
+    IMAGE,
+    Careless,
+    Counter,
+    Faulty,
+    LateMask,
+    MaskEnds,
+    Sudden,
+    Unlike,
+)
 
 SPREAD = named_env("mpe2.simple_spread_v3", {"max_cycles": 6})
 
@@ -179,6 +188,42 @@ def test_a_game_whose_chance_no_seed_fixes_begins_anew_and_says_so(caplog):
     assert world.restarted.tolist() == [True, True]
     assert world.state["episode_length"].tolist() == [0, 0]
     assert "2 of 2 games cannot be restored" in caplog.text
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("processes", [0, 1])
+def test_games_that_all_end_early_when_they_are_replayed_begin_anew(processes):
+    world = from_pettingzoo(Sudden, 2, num_processes=processes)
+    world.reset(0)
+    for _ in range(3):
+        world.step(team(worlds=2))
+    world.restore(world.snapshot())
+    assert world.restarted.tolist() == [True, True]
+    world.close()
+
+
+def test_no_mask_is_asked_for_where_an_episode_was_stopped():
+    world = from_pettingzoo(MaskEnds)
+    world.reset(0)
+    world.step(team())
+    assert world.step(team())[3].tolist() == [True]
+
+
+def test_a_mask_that_appears_after_reset_is_one_sentence():
+    world = from_gymnasium(LateMask)
+    world.reset(0)
+    with pytest.raises(ForeignEnvError, match="gives its first action_mask after reset"):
+        world.step(np.zeros((1, 1), int))
+
+
+@pytest.mark.processes
+def test_an_error_in_one_of_two_processes_leaves_no_answer_for_the_next_request():
+    world = from_pettingzoo(functools.partial(Faulty, "mask"), 2, num_processes=2)
+    world.reset(0)
+    with pytest.raises(ForeignEnvError, match="no legal action"):
+        world.step(team(worlds=2))
+    assert set(world.reset(0)) == set(world.observation_spec) | set(world.text_spec)
+    world.close()
 
 
 def test_a_seeded_game_goes_on_where_it_was():
