@@ -24,6 +24,10 @@ class TextStore:
         self._number: dict[bytes, int] = {}
         self._table: Array | None = None
 
+    def __len__(self) -> int:
+        """D."""
+        return len(self._rows)
+
     @property
     def table(self) -> Array:
         """Token ids of all texts in the order of adding, [D, L] int32; a fresh array."""

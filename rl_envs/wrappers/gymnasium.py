@@ -20,7 +20,7 @@ from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
 from rl_envs.wrappers.single_world import SingleWorld
-from rl_envs.wrappers.spaces import observation_space, team_action_space, with_tokens
+from rl_envs.wrappers.spaces import forget_texts, observation_space, team_action_space, with_tokens
 
 
 class TeamEnv(gymnasium.Env):
@@ -150,12 +150,14 @@ class TeamVectorEnv(VectorEnv):
         """Begin an episode in every world, or in those of `options["reset_mask"]` ([B] bool).
 
         Raises:
-            ValueError: a list of seeds was given; one seed fixes all worlds of a batch.
+            ValueError: a list of seeds, or a seed and a mask were given; one seed fixes all worlds of a batch.
         """
         if isinstance(seed, (list, tuple)):
             raise ValueError("one seed fixes all the worlds of a batch; give a single number")
-        super().reset(seed=seed)
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        if not np.all(mask) and (seed is not None or not self._has_begun):
+            raise ValueError("one seed fixes all the worlds of a batch; reset_mask goes without a seed, after a reset")
+        super().reset(seed=seed)
         if seed is not None or not self._has_begun:
             observations = self.world.reset(self.np_random_seed if seed is None else seed)  # type: ignore[arg-type]
             self._began[:] = time.perf_counter()
@@ -177,7 +179,9 @@ class TeamVectorEnv(VectorEnv):
         infos |= {"duration": info["duration"], "_duration": everywhere.copy()}
         if info["done_worlds"].size:
             infos |= self._final(info["done_worlds"], self._with_texts(info["final_obs"]), info["episode"])
-        return self._with_texts(observations), reward.sum(1), terminated, truncated, infos
+        seen = self._with_texts(observations)
+        forget_texts(self.world)
+        return seen, reward.sum(1), terminated, truncated, infos
 
     def render(self) -> tuple[Array, ...] | None:  # type: ignore[override]
         """One image [H, W, 3] uint8 per world in mode `rgb_array`, else None."""

@@ -15,7 +15,7 @@ import numpy as np
 from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
-from rl_envs.wrappers.spaces import with_tokens
+from rl_envs.wrappers.spaces import forget_texts, with_tokens
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,7 @@ class SingleWorld:
 
     def _unbatched(self, observations: Arrays) -> Arrays:
         observations = with_tokens(self.world, observations, self.text_tokens)
+        forget_texts(self.world)
         return {key: value[0, ...] for key, value in observations.items()}
 
 

@@ -14,6 +14,9 @@ from gymnasium import spaces
 from rl_envs.core.spec import ActionSpec, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 
+_MOST_TEXTS = 10_000
+"""Texts of one key that a wrapped world keeps, and a hundred for each agent of each world."""
+
 
 def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> spaces.Box:
     """The space of one observation key.
@@ -75,3 +78,13 @@ def team_action_space(spec: ActionSpec, num_agents: int) -> spaces.Space:
     if isinstance(spec, dict):
         return spaces.Dict({name: spaces.MultiDiscrete([size] * num_agents) for name, size in spec.items()})
     return spaces.MultiDiscrete([spec] * num_agents)
+
+
+def forget_texts(world: World) -> None:
+    """Remove composed texts that nothing shows any more, once there are many.
+
+    Call it when all observations have become tokens, because row numbers change.
+    """
+    most = _MOST_TEXTS + 100 * world.num_worlds * world.num_agents
+    if any(len(store) > most for store in world.texts.values()):
+        world.compact_texts()

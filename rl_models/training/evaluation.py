@@ -24,6 +24,9 @@ from rl_models.training.collector import Collector
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
 """Function of a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); it gives name -> [B, 1, ...]."""
 
+_TEXTS_KEPT_FOR = 100
+"""Env steps after which texts that nothing shows any more are dropped, as a collector does at each fragment."""
+
 
 class Evaluation(Collector):
     """A collector that plays fixed episodes and keeps metrics instead of fragments."""
@@ -65,12 +68,15 @@ class Evaluation(Collector):
         """
         self.reset(seed)
         worlds = self.world.num_worlds
-        counted, rows = np.zeros(worlds, int), []
+        counted, rows, played = np.zeros(worlds, int), [], 0
         length = np.zeros(worlds)
         self._sums = {}
         _, steps, _ = self._buffers()
         while counted.min() < episodes_per_world:
+            if played and played % _TEXTS_KEPT_FOR == 0:
+                self._begin_texts()
             self._step(steps, 0)
+            played += 1
             length += 1
             if not self._is_first.any():
                 continue

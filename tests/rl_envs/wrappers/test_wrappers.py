@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from rl_envs.core.spec import ArraySpec, TextSpec
 from rl_envs.matrix_game.world import MatrixGame
-from rl_envs.registry import WORLDS, register
+from rl_envs.registry import WORLDS, make, register
 from rl_envs.testing.wrappers import check_parallel_env, check_team_env, check_vector_env
 from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
@@ -208,6 +208,9 @@ def test_the_batch_can_be_reset_in_part():
     assert env.world.chance.episode.tolist() == [0, 1, 0]
     with pytest.raises(ValueError, match="one seed fixes all"):
         env.reset(seed=[1, 2, 3])
+    with pytest.raises(ValueError, match="reset_mask goes without a seed"):
+        env.reset(seed=1, options={"reset_mask": np.array([False, True, False])})
+    env.reset(seed=1, options={"reset_mask": np.ones(3, bool)})
 
 
 def test_the_batch_is_drawn_world_by_world():
@@ -259,6 +262,27 @@ def test_texts_are_shown_as_tokens():
     for observation in observations.values():
         assert observation["sentences"].shape == (2, 4)
         assert (observation["sentences"][:, 1] == 10).all()
+
+
+@pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv])
+def test_texts_that_nothing_shows_are_forgotten_and_what_is_seen_stays_the_same(env_class, monkeypatch):
+    def play():
+        env = env_class(make("rtfm-v0", 1, nl=True, group=True, resample_text="step", max_episode_steps=5))
+        seen = [env.reset(seed=3)[0]]
+        for _ in range(20):
+            observation, _, over, stopped, _ = env.step(np.ones((1, 1) if env_class is TeamVectorEnv else 1, int))
+            seen.append(observation)
+            if env_class is TeamEnv and (over or stopped):
+                seen.append(env.reset()[0])
+        return seen, len(env.world.texts["document"])
+
+    kept, many = play()
+    monkeypatch.setattr("rl_envs.wrappers.spaces._MOST_TEXTS", -100)
+    forgot, few = play()
+    assert many > 15 and few <= 1
+    for one, other in zip(kept, forgot, strict=True):
+        for key in one:
+            np.testing.assert_array_equal(one[key], other[key])
 
 
 def test_the_state_is_what_all_agents_see():

@@ -153,6 +153,20 @@ def test_evaluating_with_kept_encodings_is_evaluating_without():
         np.testing.assert_array_equal(values, theirs[name])
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_an_evaluation_drops_texts_that_nothing_shows_and_plays_the_same_games(is_kept, monkeypatch):
+    policy = team(world())
+    if not is_kept:
+        policy.network = Uncached(policy.network)
+    whole = Evaluation(world(), policy).run(3, episodes_per_world=4)
+    monkeypatch.setattr("rl_models.training.evaluation._TEXTS_KEPT_FOR", 2)
+    evaluation = Evaluation(world(), policy)
+    dropped = evaluation.run(3, episodes_per_world=4)
+    for name, values in whole.items():
+        np.testing.assert_allclose(values, dropped[name], atol=1e-6)
+    assert len(evaluation.world.texts["document"]) <= 3 * evaluation.world.num_worlds
+
+
 # ------------------------------------------------------------------------------------------- cache
 
 
