@@ -39,8 +39,8 @@ def check_declaration(world: World) -> None:
         require(spec is None or (spec.shape, spec.dtype) == ((), "bool"), f"{key!r} must be one bool an agent")
     require(_unique(world.metric_names), f"metric_names repeat themselves: {world.metric_names!r}")
     require(
-        not {"return", "length"} & set(world.metric_names),
-        "metric_names must not contain return and length: every world reports those",
+        not {"return", "length", "count"} & set(world.metric_names),
+        "metric_names must not contain return and length, which every world reports, and count, the log's own",
     )
 
 

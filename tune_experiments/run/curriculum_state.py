@@ -6,6 +6,7 @@ takes the same turns. A plain plan is a curriculum of one stage that shows none 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -146,6 +147,8 @@ class CurriculumState:
     def better_value(self, row: Mapping[str, float | None]) -> float | None:
         """The value of a row's validation if it is the stage's best so far and its plan chooses weights, else None.
 
+        A value that is not a number chooses nothing.
+
         Raises:
             ValueError: validation does not measure what weights are chosen by.
         """
@@ -157,6 +160,8 @@ class CurriculumState:
             raise ValueError(
                 f"stage {self.stage.name} chooses weights by {key!r}; what is logged is {', '.join(known)}"
             )
+        if math.isnan(value):
+            return None
         return value if self.choice is None or value > self.choice.value else None
 
     def end(self) -> StageEnd:

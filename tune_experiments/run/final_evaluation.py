@@ -6,6 +6,7 @@ experiment's evaluation, one of an earlier stage its stage's own, so that a stag
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -123,7 +124,17 @@ def results_of_training(
 
 
 def write_test_results(folder: Path, results: Sequence[Result]) -> None:
-    """Say that the trial in this folder has finished, and with which results."""
+    """Say that the trial in this folder has finished, and with which results.
+
+    Raises:
+        UserError: a result is no finite number, which no table could show; the trial can be tested again.
+    """
+    for one in results:
+        if not math.isfinite(one.value):
+            raise UserError(
+                f"the test of {one.method}, seed {one.seed}, gives {one.value} for {one.metric!r} in {one.world!r}: "
+                f"make it finite in every episode; the same command then tests the trained weights again"
+            )
     write_json(folder / TEST_RESULTS_FILE, {"results": [vars(result) for result in results]})
 
 

@@ -74,6 +74,14 @@ def best_of(folder, first, last):
     return max(found, key=found.__getitem__)
 
 
+def test_a_validation_that_gives_no_number_chooses_nothing(tmp_path):
+    values = iter([np.nan, 2.0, np.nan, 3.0, 1.0, np.nan])
+    declared = dataclasses.replace(chosen_plan(), validate=lambda policy: {"fit": np.array([next(values)])})
+    run(tmp_path, declared)
+    state = load_state(newest_whole_checkpoint(tmp_path / "checkpoints"))
+    assert state["choice"] == {"value": 3.0, "env_steps": 4 * BATCH}
+
+
 def test_the_best_validated_weights_are_handed_on_and_not_the_last(whole):
     best = best_of(whole, 0, STEPS * BATCH)
     assert best == 3 * BATCH

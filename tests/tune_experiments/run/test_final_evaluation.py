@@ -1,8 +1,18 @@
-"""What a finished trial leaves for figures is found again, also in runs of earlier versions."""
+"""What a finished trial leaves: results that can be read, and data for figures, also of earlier versions."""
+
+import math
 
 import numpy as np
+import pytest
 
-from tune_experiments.run.final_evaluation import figure_data_files, save_figure_data
+from tune_experiments.core.errors import UserError
+from tune_experiments.results.rows import Result
+from tune_experiments.run.final_evaluation import (
+    figure_data_files,
+    read_test_results,
+    save_figure_data,
+    write_test_results,
+)
 
 
 def test_data_for_figures_are_found_by_the_names_of_their_worlds_also_under_their_old_name(tmp_path):
@@ -14,3 +24,12 @@ def test_data_for_figures_are_found_by_the_names_of_their_worlds_also_under_thei
     assert list(files) == ["calm", "windy"]
     shapes = {name: np.load(path)["_joint_policy"].shape for name, path in files.items()}
     assert shapes == {"calm": (2, 2), "windy": (3, 3)}
+
+
+def test_a_result_that_is_no_number_is_refused_where_it_was_measured_and_leaves_no_file(tmp_path):
+    rows = [Result("x", "A", "sync", "calm", "test", 3, "steps_to_success", value) for value in (1.0, math.nan)]
+    with pytest.raises(UserError, match="the test of sync, seed 3, gives nan for 'steps_to_success' in 'calm'"):
+        write_test_results(tmp_path, rows)
+    assert read_test_results(tmp_path) is None
+    write_test_results(tmp_path, rows[:1])
+    assert read_test_results(tmp_path) == rows[:1]
