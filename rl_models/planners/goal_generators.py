@@ -30,8 +30,8 @@ class GoalGenerator(Protocol):
     def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
         """The goal of each world's next round; none leaves it to the decomposition."""
 
-    def after_round(self, world: int, is_reached: bool) -> None:
-        """Learn how a world's round ended."""
+    def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
+        """Learn how a world's round ended, and for which of the goals it was planned."""
 
     def begin_episode(self, world: int) -> None:
         """Forget a world's earlier episode."""
@@ -44,7 +44,7 @@ class SamaGoals:
         """See `GoalGenerator.goals`."""
         return [None] * len(worlds)
 
-    def after_round(self, world: int, is_reached: bool) -> None:
+    def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
         """Nothing is kept."""
 
     def begin_episode(self, world: int) -> None:
@@ -73,14 +73,19 @@ class DepsGoals:
         self._lists.pop(world, None)
         self._failed.pop(world, None)
 
-    def after_round(self, world: int, is_reached: bool) -> None:
-        """Go on to the next goal, or throw the list away and remember at which goal it failed."""
+    def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
+        """Go on to the next goal, or throw the list away and remember at which goal it failed.
+
+        A round whose sub-goals were only handed out anew was for a goal of the list before, so none of this one's is
+        done.
+        """
         goals = self._lists[world]
         if is_reached:
-            goals.popleft()
+            if goals and goals[0] == goal:
+                goals.popleft()
             self._failed.pop(world, None)
         else:
-            self._failed[world] = goals[0]
+            self._failed[world] = goal or "none"
             goals.clear()
 
     def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
@@ -128,7 +133,7 @@ class Plan4McGoals:
             first_skill(self._domain.skills, self._domain.facts(state), self._domain.final_facts) for state in states
         ]
 
-    def after_round(self, world: int, is_reached: bool) -> None:
+    def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
         """Nothing is kept: the next search sees the world as it is."""
 
     def begin_episode(self, world: int) -> None:

@@ -42,10 +42,11 @@ class NextRound:
 
 @dataclass
 class _Progress:
-    """Plan, memory and counts of one world."""
+    """Plan, the goal that was given for it, memory and counts of one world."""
 
     memory: Memory = field(default_factory=Memory)
     plan: Plan | None = None
+    goal: str | None = None
     history: list[Plan] = field(default_factory=list)
     rounds: int = 0
     reflections: int = 0
@@ -137,7 +138,7 @@ class PlanningLoop:
         if is_reached:
             progress.memory = Memory()
         self.counts.given_up += not is_reached and 0 < self._most <= progress.reflections
-        self._goals.after_round(world, is_reached)
+        self._goals.after_round(world, progress.goal, is_reached)
         commands = progress.plan.commands if progress.plan is not None else ()
         results = [
             f"{text}: {'reached' if done else 'not reached'}" for text, done in zip(commands, end.reached, strict=True)
@@ -150,6 +151,8 @@ class PlanningLoop:
         worlds, texts = list(states), list(states.values())
         goals = self._goals.goals(worlds, texts)
         memories = [self._progress[world].memory for world in worlds]
+        for world, goal in zip(worlds, goals, strict=True):
+            self._progress[world].goal = goal
         return self._take(worlds, self._planner.plan(texts, goals, memories), "planned")
 
     def _reflect(self, worlds: Sequence[int], ends: Mapping[int, RoundEnd]) -> dict[int, Plan]:
@@ -166,6 +169,9 @@ class PlanningLoop:
             for (world, plan), progress, goal in zip(planned, some, goals, strict=True)
         ]
         revised = self._revision.revise(failures)
+        for progress, plan, failure in zip(some, revised, failures, strict=True):
+            if plan.subgoals != failure.plan.subgoals:  # else they are only handed out anew, for the goal before
+                progress.goal = failure.goal
         return self._take(worlds, revised, "planned again")
 
     def _take(self, worlds: Sequence[int], plans: Sequence[Plan], how: str) -> dict[int, Plan]:

@@ -189,10 +189,10 @@ def test_deps_works_off_its_list_and_writes_a_new_one_after_a_failure():
     model = Model(goals=[{"lines": ["sort the mail", "Send the mail."]}, {"lines": ["keep ready"]}])
     goals = DepsGoals(Caller(ChatClient(model, concurrency=1), "m"), DOMAIN)
     assert goals.goals([4], [STATE]) == ["sort the mail"]
-    goals.after_round(4, is_reached=True)
+    goals.after_round(4, "sort the mail", is_reached=True)
     assert goals.goals([4], [STATE]) == ["send the mail"]
     assert len(model.of("goals")) == 1
-    goals.after_round(4, is_reached=False)
+    goals.after_round(4, "send the mail", is_reached=False)
     assert goals.goals([4], [STATE]) == ["keep ready"]
     assert "Failed goal: send the mail." in model.of("goals")[1].messages[-1].content
     goals.begin_episode(4)

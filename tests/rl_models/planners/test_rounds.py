@@ -1,10 +1,13 @@
 """Rounds: a failure is reflected upon from where its round began, at most three times, and everything can be read."""
 
+import dataclasses
+
 import pytest
 
 from rl_models.chat.client import ChatClient
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
+from rl_models.planners.goal_generators import DepsGoals
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
@@ -96,3 +99,52 @@ def test_a_file_that_holds_no_pairs_is_one_sentence(tmp_path, text):
     path.write_text(text)
     with pytest.raises(SubgoalDataError, match="is no file of states with sub-goals"):
         SubgoalData.load(path)
+
+
+class Goals:
+    """Names a new goal at each question, and notes which goal's round ended how."""
+
+    def __init__(self):
+        self.named, self.ended = 0, []
+
+    def goals(self, worlds, states):
+        self.named += 1
+        return [f"goal {self.named}"] * len(worlds)
+
+    def after_round(self, world, goal, is_reached):
+        self.ended.append((goal, is_reached))
+
+    def begin_episode(self, world):
+        pass
+
+
+class Revised:
+    """Tries a plan again with these sub-goals; none leaves them as they are."""
+
+    planners = ()
+
+    def __init__(self, subgoals=None):
+        self.subgoals = subgoals
+
+    def revise(self, failures):
+        return [dataclasses.replace(one.plan, subgoals=self.subgoals or one.plan.subgoals) for one in failures]
+
+
+@pytest.mark.parametrize(("subgoals", "goal"), [(None, "goal 1"), (("a", "b"), "goal 2")])
+def test_a_round_is_of_the_goal_that_its_sub_goals_were_made_for(subgoals, goal):
+    goals = Goals()
+    one = loop(goals=goals, revision=Revised(subgoals))
+    one.begin({5: STATES[0]})
+    one.end_rounds({5: RoundEnd(STATES[1], (True, False))})
+    one.end_rounds({5: RoundEnd(STATES[1], (True, True))})
+    assert goals.ended == [("goal 1", False), (goal, True)]
+
+
+def test_deps_keeps_a_new_list_when_the_round_before_it_is_only_handed_out_anew():
+    caller = Caller(ChatClient(OfflineBackend(DOMAIN), concurrency=1), "m")
+    deps = DepsGoals(caller, DOMAIN)
+    (old,) = deps.goals([5], [STATES[0]])
+    deps.after_round(5, old, is_reached=False)
+    (new,) = deps.goals([5], [STATES[0]])
+    deps.after_round(5, "another goal", is_reached=True)
+    assert deps.goals([5], [STATES[1]]) == [new]
