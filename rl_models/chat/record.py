@@ -88,15 +88,19 @@ class Recorded:
 
 
 class Replay:
-    """A `Transport` that answers from a record only: each request gets its recorded outcomes in their order."""
+    """A `Transport` that answers from a record: each request gets its recorded outcomes in their order."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, otherwise: Transport | None = None) -> None:
         """Read the record.
+
+        Args:
+            path: file of the record.
+            otherwise: answers requests that the record does not hold; they fail if there is none.
 
         Raises:
             RecordError: the record does not exist or is damaged.
         """
-        self._path = path
+        self._path, self._otherwise = path, otherwise
         self._lock = threading.Lock()
         self._outcomes: dict[str, deque[Outcome]] = defaultdict(deque)
         for key, outcome in read_record(path, drops_torn_end=False):
@@ -106,9 +110,11 @@ class Replay:
         """The next recorded outcome; the last one is repeated."""
         with self._lock:
             outcomes = self._outcomes.get(request.key)
-            if not outcomes:
-                return ChatFailure(f"the record {self._path.name} does not hold this request")
-            return outcomes.popleft() if len(outcomes) > 1 else outcomes[0]
+            if outcomes:
+                return outcomes.popleft() if len(outcomes) > 1 else outcomes[0]
+        if self._otherwise is not None:
+            return self._otherwise.complete(request)
+        return ChatFailure(f"the record {self._path.name} does not hold this request")
 
 
 class LastReplies:

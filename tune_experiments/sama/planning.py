@@ -114,7 +114,7 @@ def warn_of_rules(loop: PlanningLoop, config: PlannerConfig) -> None:
 
 def _goals(config: PlannerConfig, planner: Planner) -> GoalGenerator:
     if config.goals == "deps":
-        return DepsGoals(planner.caller, planner.domain)
+        return DepsGoals(planner.caller, planner.domain, planner.manual)
     return Plan4McGoals(planner.domain) if config.goals == "plan4mc" else SamaGoals()
 
 
@@ -142,12 +142,12 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
 
 
 def _caller_by_rule(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
-    """Rules answer, or the record of what they have answered."""
+    """Rules answer, or the record of what they have answered; what it does not hold these rules answer, too."""
     noisy = NoisyBackend(domain, NOISES[config.noise], seed) if config.planner == "noisy" else None
     transport: Transport = noisy or OfflineBackend(domain)
     try:
         if config.replay:
-            transport = Replay(Path(config.replay) / RECORD)
+            transport = Replay(Path(config.replay) / RECORD, otherwise=transport)
         elif config.record:
             transport = Recorded(Path(config.record) / RECORD, transport)
     except RecordError as error:

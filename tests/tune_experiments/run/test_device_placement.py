@@ -22,7 +22,7 @@ from rl_models.training.loop import Learner
 from tests.emulated_device import DEVICE, NAME, emulated_device
 from tests.rl_models.rllib.small import config_of, plan
 from tests.tune_experiments.overcooked.runs import STAY, stubborn_team
-from tune_experiments import matrix_game, overcooked_selfplay, sama_overcooked, verco_salad
+from tune_experiments import matrix_game, overcooked_selfplay, sama_frozen_lake, sama_overcooked, verco_salad
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch
@@ -35,6 +35,8 @@ from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
 from tune_experiments.sama.kitchen.executors import learned_executor
 from tune_experiments.sama.kitchen.trials import plan as sama_plan
+from tune_experiments.sama.lake.lake_play import learned as learned_walkers
+from tune_experiments.sama.lake.trials import plan as lake_plan
 from tune_experiments.verco.config import ImitationSettings
 from tune_experiments.verco.trials import plan as verco_plan
 
@@ -165,7 +167,11 @@ def test_partners_and_executors_act_on_an_emulated_device(gpu, places):
     kitchen = one.make_world(num_worlds=2, first_world=0)
     kitchen.reset(0)
     learned_executor(one.new_policy())(kitchen)
-    assert set(places) == {NAME} and len(places) == 2
+    walks = lake_plan(sama_frozen_lake.SMOKE, "sama", 0)
+    lake = walks.make_world(num_worlds=2, first_world=0)
+    lake.reset(0)
+    learned_walkers(walks.new_policy())(lake)
+    assert set(places) == {NAME} and len(places) == 3
 
 
 def test_what_a_run_will_cost_is_timed_on_an_emulated_device(gpu, places):

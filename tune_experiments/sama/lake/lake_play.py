@@ -16,6 +16,7 @@ import torch
 from rl_envs.core.spec import Array
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS
+from rl_models.device import device_of, to_device
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import to_numpy
@@ -41,12 +42,14 @@ def walker(world: CommandedLake) -> Array:
 
 def learned(policy: TeamPolicy) -> Executor:
     """Agents of a policy without memory that take their best actions."""
+    device = device_of(policy)
 
     def choose(world: CommandedLake) -> Array:
         worlds = world.num_worlds
-        tensors = {key: torch.from_numpy(value)[:, None] for key, value in world.observe().items()}
+        tensors = to_device({key: value[:, None] for key, value in world.observe().items()}, device)
+        is_first = torch.zeros(worlds, 1, dtype=torch.bool, device=device)
         with torch.inference_mode():
-            output = policy(tensors, policy.initial_state(worlds), torch.zeros(worlds, 1, dtype=torch.bool))
+            output = policy(tensors, policy.initial_state(worlds), is_first)
         return np.asarray(to_numpy(output.policy.mode()[0])).reshape(worlds, NUM_AGENTS)
 
     return choose
