@@ -174,9 +174,7 @@ class Population:
 
     def _evolve(self) -> None:
         folders = [Path(request["folder"]) for request in self._requests()]
-        since = self._ends[self._generation - 1] if self._generation else 0
-        end = self._ends[self._generation]
-        scores = [value_between(folder, self._space.objective, since, end) for folder in folders]
+        end, scores = self._ends[self._generation], [self._score(folder, self._generation) for folder in folders]
         chance = np.random.default_rng([self._search_seed, self.seed, self._generation, *self.method.encode()])
         copies = decide(scores, self._values, self._space, chance)
         generation = {
@@ -202,6 +200,17 @@ class Population:
         if not generation["is_done"]:
             self._write(generation | {"is_done": True})
         self._generation += 1
+
+    def _score(self, folder: Path, generation: int) -> float:
+        since = self._ends[generation - 1] if generation else 0
+        return value_between(folder, self._space.objective, since, self._ends[generation])
+
+    def score(self, folder: Path) -> float:
+        """Mean of a finished member's validations since it could last have copied another; -inf if it diverged.
+
+        What it validated before then may be of weights that it has not any more.
+        """
+        return self._score(folder, GENERATIONS - 1)
 
     # ---- what is written down ----------------------------------------------------------------------------------------
 

@@ -164,7 +164,7 @@ def show_ranking(
     trials, remarks = folder.path / "trials", scheduler.remarks() if scheduler is not None else ()
     if search.by == "pbt" and scheduler is not None:
         populations = [one for one in scheduler.schedulers if isinstance(one, Population)]
-        ranking = {method: rank(_members(populations, method, trials, objective)) for method in search.settings}
+        ranking = {method: rank(_members(populations, method, trials)) for method in search.settings}
         script = None  # what a winner has learned with changed on its way: no command trains it anew
     else:
         ranking = {
@@ -213,10 +213,10 @@ def _verdict(method: str, ranked: Sequence[Ranked], objective: str, script: str 
     ]
 
 
-def _members(populations: Sequence[Population], method: str, trials: Path, objective: str) -> list[Ranked]:
+def _members(populations: Sequence[Population], method: str, trials: Path) -> list[Ranked]:
     """Every member of every seed that has come to its end, with what it learned with at last."""
     return [
-        Ranked(member, {one.seed: score(trials / _name(method, member.number, one.seed), objective)}, ())
+        Ranked(member, {one.seed: one.score(trials / _name(method, member.number, one.seed))}, ())
         for one in populations
         for member in one.members
         if one.method == method and read_test_results(trials / _name(method, member.number, one.seed)) is not None

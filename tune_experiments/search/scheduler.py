@@ -99,10 +99,14 @@ def late_value(trial: Path, objective: str, until: float) -> float:
 def value_between(trial: Path, objective: str, since: float, until: float) -> float:
     """Mean of the validations after `since` and up to `until` env steps; -inf if diverged.
 
+    The row at which the trial stopped for `since` is not among them: what it copied there came after it.
+
     Raises:
         UserError: there was no validation at all.
     """
-    return _value(trial, objective, until, lambda env_steps: env_steps > since)
+    rows = read_metrics(trial / "metrics.jsonl")
+    begin = next((row["env_steps"] for row in rows if row["env_steps"] >= since), since) if since else 0
+    return _value(trial, objective, until, lambda env_steps: env_steps > begin)
 
 
 def _value(trial: Path, objective: str, until: float, counts: Callable[[float], bool]) -> float:

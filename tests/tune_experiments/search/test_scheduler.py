@@ -242,6 +242,15 @@ def test_losers_go_on_from_winners_with_their_new_values(request_of, tmp_path):
     assert config.learning_rate == copy["values"]["learning_rate"]
 
 
+def test_a_member_is_ranked_by_what_it_validated_with_the_weights_that_it_has(request_of, tmp_path):
+    one = population(request_of, tmp_path)  # generations end at 171, 342 and 512 env steps
+    folder = Path(request_of(CONFIG, "sync", 0, 0, None)["folder"])
+    values = {300: 0.0, 344: 5.0, 400: 90.0, 512: 100.0}  # it stopped at 344, and copied another there
+    rows = [{"env_steps": step, SPACE.objective: value} for step, value in values.items()]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert one.score(folder) == 95.0
+
+
 def test_every_seed_is_a_population_of_its_own(request_of, tmp_path):
     scheduler = SearchSchedulers([population(request_of, tmp_path, seed) for seed in (0, 1)])
     begun = [scheduler.next_request() for _ in range(8)]
@@ -256,7 +265,7 @@ def test_every_seed_is_a_population_of_its_own(request_of, tmp_path):
 
 
 @pytest.mark.long
-def test_an_heir_has_the_donors_weights_and_nothing_of_its_own(request_of, tmp_path):
+def test_a_member_that_copies_has_the_sources_weights_and_nothing_of_its_own(request_of, tmp_path):
     scheduler = population(request_of, tmp_path)
     run(scheduler, train, most=4)
     before = {path.name: path for path in (tmp_path / "trials").iterdir()}
@@ -273,7 +282,7 @@ def test_an_heir_has_the_donors_weights_and_nothing_of_its_own(request_of, tmp_p
     assert target.state["config"]["learning_rate"] == copy["values"]["learning_rate"]
 
 
-def test_an_heir_of_chosen_weights_has_the_donors_choice(tmp_path):
+def test_a_member_that_copies_chosen_weights_has_the_sources_choice(tmp_path):
     for member, (chosen, newest) in {"source": (20, 30), "target": (10, 35)}.items():
         for step in (chosen, newest):
             state = {"config": member, "choice": {"value": 0.5, "env_steps": chosen}}
@@ -303,7 +312,7 @@ def test_the_newest_checkpoint_is_copied_last_whatever_its_number_of_digits(tmp_
     assert copied == [900_000, 1_000_000]
 
 
-def test_an_heir_that_was_killed_while_it_replaced_a_checkpoint_has_the_donors_alone(tmp_path):
+def test_a_member_that_was_killed_while_it_copied_a_checkpoint_has_the_sources_alone(tmp_path):
     save_checkpoint(tmp_path / "source" / "checkpoints", 30, {}, {"config": {}})
     own = save_checkpoint(tmp_path / "target" / "checkpoints", 35, {}, {"config": {}})
     own.rename(own.with_name(".unfinished_checkpoint_000035_01234567_replaced"))
