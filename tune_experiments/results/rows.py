@@ -19,7 +19,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import NONE, WILSON, Interval, is_share, range_of
 
-__all__ = ["Result", "append", "read", "replace_rows"]
+__all__ = ["Result", "append", "read", "replace_rows", "write"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def append(path: Path, results: Iterable[Result]) -> None:
         UserError: the file is damaged.
         ValueError: a value that is not finite.
     """
-    _write(path, [*_read_if_there(path), *results])
+    write(path, [*_read_if_there(path), *results])
 
 
 def read(path: Path) -> list[Result]:
@@ -109,14 +109,19 @@ def replace_rows(path: Path, results: Sequence[Result]) -> None:
         ValueError: a value that is not finite.
     """
     trials = {result.trial for result in results}
-    _write(path, [*(old for old in _read_if_there(path) if old.trial not in trials), *results])
+    write(path, [*(old for old in _read_if_there(path) if old.trial not in trials), *results])
 
 
 def _read_if_there(path: Path) -> list[Result]:
     return read(path) if path.exists() else []
 
 
-def _write(path: Path, results: Sequence[Result]) -> None:
+def write(path: Path, results: Sequence[Result]) -> None:
+    """Write a file of these lines alone.
+
+    Raises:
+        ValueError: a value that is not finite.
+    """
     for result in results:
         if (fault := _not_finite(result)) is not None:
             raise ValueError(fault)

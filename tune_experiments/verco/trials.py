@@ -119,13 +119,14 @@ def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None
     build = symbolic_policy if row.asks_endpoint and trial_folder is None else row.build_policy
     if row.is_taught:
         worlds = functools.partial(make_taught_world, config.training, trial_folder)
+    budget = config.budget_env_steps - row.imitates * config.corpus_env_steps
     return TrialPlan(
         make_world=worlds,
         build_policy=functools.partial(build, config, seed, trial_folder),
-        objective=make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps)),
-        optimiser=_optimiser(config, row.is_symbolic),
+        objective=make_objective(config.learner, config.learner.entropy_schedule(budget)),
+        optimiser=_optimiser(config, row.is_symbolic, budget),
         seed=seed,
-        **config.plan_arguments(config.budget_env_steps - row.imitates * config.corpus_env_steps),
+        **config.plan_arguments(budget),
         validate=functools.partial(validate, config, row.is_taught),
         make_algorithm=make_rllib_algorithm if row.learns else NoTraining,
         learns=row.learns,
@@ -153,8 +154,8 @@ def _imitation(config: VercoConfig, cooking: TrialPlan) -> TrialPlan:
     )
 
 
-def _optimiser(config: VercoConfig, is_symbolic: bool) -> OptimiserSettings:
-    learner, budget = config.learner, config.budget_env_steps
+def _optimiser(config: VercoConfig, is_symbolic: bool, budget: int) -> OptimiserSettings:
+    learner = config.learner
     if is_symbolic:
         return optimiser_settings(learner, learner.symbolic_learning_rate, budget)
     return optimiser_settings(learner, learner.learning_rate, budget, learner.critic_learning_rate)

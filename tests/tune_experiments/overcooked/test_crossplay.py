@@ -114,6 +114,8 @@ def test_the_script_leaves_lines_tables_and_pictures_of_every_pair(tmp_path, cap
             assert min(picture.size) > 300
     assert main([str(run), str(other), "--episodes", "3", "--out", str(out)]) == 0
     assert read(out / "results.jsonl") == lines
+    assert main([str(run), "--episodes", "3", "--out", str(out)]) == 0
+    assert not any("selfplay_sparse" in line.method for line in read(out / "results.jsonl"))
 
 
 def test_markdown_says_own_pairs_beside_the_others():

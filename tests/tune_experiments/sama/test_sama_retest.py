@@ -89,6 +89,16 @@ def test_tests_of_another_kind_do_not_enter_a_folder(run, tmp_path, words, chang
     assert {path.name: path.read_bytes() for path in out.glob("*.*")} == before
 
 
+def test_teams_of_another_run_do_not_enter_a_folder(run, ray_session, tmp_path, capsys):
+    other, config = tmp_path / "other", dataclasses.replace(CONFIG, round_steps=CONFIG.round_steps + 1)
+    with RunFolder.open(other, config_to_json(config), "sama_overcooked") as folder:
+        trial = folder.trial("sama-cramped_room-seed1")
+        Trial(find_experiment("sama_overcooked"), config, "sama-cramped_room", 1, trial).run(lambda said: None)
+    main([str(run), "--out", str(tmp_path / "again")])
+    assert main([str(other), "--out", str(tmp_path / "again")]) == EXIT_CODE
+    assert f"holds tests of another kind (round_steps: {CONFIG.round_steps} -> " in capsys.readouterr().err
+
+
 def test_results_of_an_unknown_kind_are_left_alone(run, tmp_path, capsys):
     main([str(run), "--out", str(tmp_path)])
     (tmp_path / "retest.json").unlink()

@@ -10,6 +10,7 @@ import torch
 from rl_envs.salad.corpus import Corpus, collect_corpus
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import RECIPES
+from rl_models.schedule import Progress
 from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import config_to_json
@@ -87,6 +88,11 @@ def test_imitation_learns_the_corpus_decisions_and_its_env_steps_count_in_the_bu
     first, second = (stage.plan for stage in curriculum.stages)
     assert first.budget_env_steps == IMITATING.corpus_env_steps == 960
     assert first.budget_env_steps + second.budget_env_steps == IMITATING.budget_env_steps
+    ends = Progress(env_steps=second.budget_env_steps)
+    alone = plan(dataclasses.replace(IMITATING, methods=("symbolic_ppo",)), "symbolic_ppo", 0)
+    end = Progress(env_steps=IMITATING.budget_env_steps)
+    assert second.optimiser.learning_rate.at(ends) == pytest.approx(alone.optimiser.learning_rate.at(end))
+    assert second.objective.entropy_coef.at(ends) == pytest.approx(alone.objective.entropy_coef.at(end))
     algorithm = first.make_algorithm(first)
     vectors, legal, chosen = supervised_stages._decisions(IMITATING)
     assert legal[torch.arange(len(chosen)), chosen].all()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.core.config_json import first_differences
+from tune_experiments.core.config_json import config_to_json, first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, refuse_other_files, write_atomically, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
@@ -28,6 +28,8 @@ from tune_experiments.sama.kitchen.trials import parts_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
 RESULTS, TRANSCRIPTS, KIND = "results.jsonl", "transcripts", "retest.json"
+_NO_KIND = {"methods", "tasks", "planner", "test_episodes", "model", "noise"}
+"""Fields of a configuration that do not tell two kinds of tests apart, or that have a place of their own there."""
 _OWN = {RESULTS, "table.md", TRANSCRIPTS, KIND}
 
 
@@ -97,9 +99,11 @@ def check_out(out: Path) -> None:
 def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
     """Write down in a new folder of what kind its tests are, or check that an old one is of the same kind.
 
-    A budget is no part of it: a test that has used it up may go on with a larger one.
+    Which teams are tested is no part of it, nor is the chat model's budget: a test that has used it up may go on with a
+    larger one.
     """
     kind = {"experiment": experiment.name, "planner": config.planner, "episodes": config.test_episodes}
+    kind |= {name: value for name, value in config_to_json(config).items() if name not in _NO_KIND}
     if config.planner not in RULES:
         kind["model"] = config.model.name
     elif config.planner == "noisy":
