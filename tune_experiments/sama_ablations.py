@@ -31,7 +31,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.sama.kitchen import evaluation
 from tune_experiments.sama.kitchen.config import MOST_REFLECTIONS, ModelSettings, SamaConfig
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
-from tune_experiments.sama.kitchen.tables import CONDITION
+from tune_experiments.sama.kitchen.tables import CONDITION, ERRING
 from tune_experiments.sama.kitchen.trials import SAMA, UNPLANNED, parts_of
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
@@ -56,7 +56,8 @@ def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
         f"{config.planner} planner, {n} reflections": dataclasses.replace(reflecting, reflections=n)
         for n in (0, MOST_REFLECTIONS)
     }
-    found |= erring_tests(config, "weak", "weak planner") | erring_tests(config, "weaker", "weaker planner")
+    weak, weaker = ERRING
+    found |= erring_tests(config, "weak", weak) | erring_tests(config, "weaker", weaker)
     return found | random_tests(config) | goal_tests(config) | prompt_tests(config)
 
 
@@ -70,7 +71,7 @@ class SamaAblations(SamaExperiment):
 
     def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
         """Reflection against as many tries without a memory, in every kitchen, under a planner that errs."""
-        reflections, retries = (f"weak planner, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
+        reflections, retries = (f"{ERRING[0]}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         return [
             MainComparison(
                 method=f"sama-{task}",

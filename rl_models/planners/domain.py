@@ -86,6 +86,8 @@ class Domain(Protocol):
     """What the skills lead to in the end."""
     predicate_example: str
     """A predicate over the world's features, shown as an example in prompts."""
+    earlier: str
+    """When the earlier of the two states is from that a test of a sub-goal compares, such as `one step earlier`."""
 
     def check(self, state: str) -> str:
         """A state as the world writes it; a text that is none is refused.

@@ -131,6 +131,7 @@ class RewardDesigner:
                 "manual": self._manual,
                 "features": features,
                 "example": self._domain.predicate_example,
+                "earlier": self._domain.earlier,
                 "subgoal": one.text,
             },
             AskReward(one.text),
@@ -164,7 +165,13 @@ class RewardDesigner:
     def _code_call(self, one: ValidSubgoal, example: str) -> Call[CodeReply, DesignedReward]:
         source = shown(self._index.search(one.text))
         return Call(
-            {"manual": self._manual, "example": example, "code": source, "subgoal": one.text},
+            {
+                "manual": self._manual,
+                "earlier": self._domain.earlier,
+                "example": example,
+                "code": source,
+                "subgoal": one.text,
+            },
             AskReward(one.text),
             lambda reply: DesignedReward(one.text, "code", self._qualified(one, reply.code)),
             lambda: _fallback(one),

@@ -28,7 +28,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.tables import LISTED, PaperTable
 from tune_experiments.run.run_folder import with_announcement_times
 
 __all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "save", "with_tables"]
@@ -148,7 +148,10 @@ def read_saved(path: Path) -> SavedRun:
 
 
 def with_tables(document: Path) -> str:
-    """The text of a document with every marked table made again; a table's title is a caption, not a heading.
+    """The text of a document with every marked table made again.
+
+    A table's title is a caption there and not a heading, and what lists of seeds mean is said once for all tables, in
+    docs/results.md.
 
     Raises:
         UserError: a marker without its end, or without its saved file.
@@ -159,7 +162,7 @@ def with_tables(document: Path) -> str:
 
     def made(block: re.Match[str]) -> str:
         tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown()
-        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables)}\n{block[4]}"
+        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables.replace(LISTED, ''))}\n{block[4]}"
 
     return _BLOCK.sub(made, text)
 

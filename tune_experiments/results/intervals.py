@@ -143,13 +143,13 @@ def interval_over_seeds(
         bounds: smallest and largest value that the metric can have (`range_of`).
 
     Returns:
-        One seed: itself. Equal seeds, or an interval that would go beyond the bounds while no seed does: the mean and
-        all seeds. Else t.
+        One seed: itself, without an interval that goes beyond the bounds while its value does not. Equal seeds, or an
+        interval that would go beyond the bounds while no seed does: the mean and all seeds. Else t.
 
     Raises:
         ValueError: no seeds.
     """
-    seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
+    seeds = tuple(_within(value, bounds) if isinstance(value, Interval) else Interval(float(value)) for value in values)
     sample = _sample([seed.value for seed in seeds])
     if len(seeds) == 1:
         return seeds[0]
@@ -159,6 +159,15 @@ def interval_over_seeds(
     if leaves or np.ptp(sample) <= _EQUAL:
         return Interval(mean, seeds=seeds)
     return Interval(mean, mean - half, mean + half, STUDENT)
+
+
+def _within(one: Interval, bounds: tuple[float, float]) -> Interval:
+    """A seed with its interval over episodes, or without one that no value of the metric can fill."""
+    lowest, highest = bounds
+    leaves = (one.low is not None and one.value >= lowest > one.low) or (
+        one.high is not None and one.value <= highest < one.high
+    )
+    return Interval(one.value) if leaves else one
 
 
 def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:

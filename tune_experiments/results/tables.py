@@ -21,7 +21,7 @@ from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
 
-__all__ = ["FURNITURE_METRICS", "PaperTable", "first_of_each", "make_table", "write_tables"]
+__all__ = ["FURNITURE_METRICS", "LISTED", "PaperTable", "first_of_each", "make_table", "write_tables"]
 
 FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
 
@@ -31,11 +31,12 @@ _RULES = {
     NORMAL: "means by 1.96 sd / sqrt n",
     BOOTSTRAP: "what is no mean by a bootstrap over episodes",
 }
-_LISTED = (
+LISTED = (
     " Where seeds give no interval, because they are equal or it would leave the range of the metric, a cell lists "
-    "them: `mean: seed, seed, ...`, each with the interval over its episodes (none where all episodes are equal), or "
-    "`each` and one number where all seeds have the same value."
+    "them: `mean: seed, seed, ...`, each with the interval over its episodes (none where all episodes are equal or it "
+    "would leave the range), or `each` and one number where all seeds have the same value."
 )
+"""How a caption explains cells that list seeds."""
 _GAP = 2
 """Between two columns of a terminal's table."""
 
@@ -204,7 +205,7 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
         if steps
         else ""
     )
-    return f"Intervals of 95 %: {wording}.{_LISTED * any(_lists_seeds(lines) for lines in rows.values())}{trained}"
+    return f"Intervals of 95 %: {wording}.{LISTED * any(_lists_seeds(lines) for lines in rows.values())}{trained}"
 
 
 def _lists_seeds(lines: Sequence[Result]) -> bool:

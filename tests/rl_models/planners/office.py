@@ -88,6 +88,7 @@ class PostOffice:
         Skill(SEND, frozenset({"mail lies there", "mail is weighed"}), frozenset({"mail is sent"})),
     )
     final_facts = frozenset({"mail is sent"})
+    earlier = "one step earlier"
     predicate_example = "hold(letter)"
 
     def check(self, state):

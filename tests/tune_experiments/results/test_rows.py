@@ -112,6 +112,17 @@ def test_a_share_is_declared_and_never_guessed_from_its_values():
     assert not any(map(is_share, ("tvd", "return_of_onion", "episode_length", "successes")))
 
 
+def test_a_seeds_interval_that_no_value_can_fill_is_left_out():
+    within, below = Interval(20.0, 10.0, 30.0, NORMAL), Interval(20.0, -19.2, 59.2, NORMAL)
+    above = Interval(0.9, 0.8, 1.1, NORMAL)
+    assert interval_over_seeds([within], (0.0, math.inf)) == within
+    assert interval_over_seeds([below], (0.0, math.inf)) == Interval(20.0)
+    assert interval_over_seeds([below]) == below
+    assert interval_over_seeds([above], (0.0, 1.0)) == Interval(0.9)
+    several = interval_over_seeds([below, Interval(152.0, 88.0, 216.0, NORMAL)], (0.0, math.inf))
+    assert several.seeds[0] == Interval(20.0)
+
+
 def test_interval_over_seeds_is_students_t():
     # 0.60, 0.70, 0.85: mean 0.71667, sd 0.12583, t(2) = 4.30265
     found = interval_over_seeds([0.60, 0.70, 0.85])

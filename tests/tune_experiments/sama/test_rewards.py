@@ -104,7 +104,10 @@ def test_a_predicate_that_play_cannot_try_is_done_without(own, reply):
     unserved = ~compile_predicate(BUILTIN, table)(play.previous, play.current).any(-1)
     before, after = ({name: value[unserved] for name, value in one.items()} for one in (play.previous, play.current))
     one_subgoal = SimpleNamespace(
-        manual=domain.manual, predicate_example=domain.predicate_example, subgoals=(ValidSubgoal(SERVE, own),)
+        manual=domain.manual,
+        predicate_example=domain.predicate_example,
+        earlier=domain.earlier,
+        subgoals=(ValidSubgoal(SERVE, own),),
     )
     made = RewardDesigner(Caller(ChatClient(talker, 1), "m"), one_subgoal, table, Transitions(before, after, ()))
     (designed,) = made.design("predicate", [SERVE])

@@ -20,7 +20,7 @@ from tune_experiments.sama.kitchen.planned_play import PlannedPlay
 from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
 from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import cost
-from tune_experiments.sama.kitchen.tables import COUNTING, PLANNED_BY_RULES, tables
+from tune_experiments.sama.kitchen.tables import CONDITION, COUNTING, ERRING, PLANNED_BY_RULES, tables
 from tune_experiments.sama.kitchen.trials import plan
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
@@ -144,8 +144,11 @@ def test_reflection_is_compared_with_as_many_tries_without_a_memory():
 def test_a_table_with_a_language_model_says_how_much_rules_answered():
     lines = lines_of(HERE, "cramped_room", 0, soups=3.0, **{QUESTIONS: 98.0, BY_RULE: 0.125})
     lines += lines_of(HERE, f"cramped_room: {RULES_SCRIPTED}", 0, soups=9.0, **{QUESTIONS: 77.0, BY_RULE: 1.0})
+    weak = f"cramped_room{CONDITION}{ERRING[0]}, 3 reflections"
+    lines += lines_of(HERE, weak, 0, soups=1.0, **{QUESTIONS: 80.0, BY_RULE: 1.0})
     (table,) = tables(lines, "C")
     assert PLANNED_BY_RULES not in table.caption
+    assert f"except in `{RULES_SCRIPTED}`, `{ERRING[0]}`; rules" in table.caption
     assert "12.5 to 12.5 % of the questions" in table.caption
 
 

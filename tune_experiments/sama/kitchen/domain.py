@@ -54,6 +54,7 @@ class KitchenDomain:
         Skill(SERVE, frozenset({"a soup is at hand"}), frozenset({"a soup is served"})),
     )
     final_facts = frozenset({"a soup is served"})
+    earlier = "one step earlier"
     predicate_example = "hold(onion) and change(amount(onion, counter)) == -1"
 
     def __init__(self, layout: str | Sequence[str]) -> None:

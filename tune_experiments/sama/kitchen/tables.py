@@ -18,6 +18,8 @@ from tune_experiments.sama.kitchen.trials import parts_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 
 COLUMNS = ("soups", "reward", "standing_soups", "rounds", "reached_rounds", "wasted_steps")
+ERRING = ("weak planner", "weaker planner")
+"""Conditions of the ablations under which rules that err on purpose plan, whatever planner the run names."""
 _OF_TESTS = (QUESTIONS, BY_RULE)
 COUNTING = (
     "`soups` and `reward` count all env steps of an episode, those of undone rounds too; `standing_soups` is the "
@@ -86,11 +88,17 @@ def _planned_by(lines: Sequence[Result]) -> str:
     questions = f"{min(asked):.0f} to {max(asked):.0f} questions an episode."
     if min(by_rule) == 1.0:
         return f" {PLANNED_BY_RULES} {questions}"
-    shares = [100 * line.value for line in lines if line.metric == BY_RULE and line.method != RULES_SCRIPTED]
+    shares = [100 * line.value for line in lines if line.metric == BY_RULE and not _is_by_rule(line)]
+    others = ", ".join(f"`{name}`" for name in (RULES_SCRIPTED, *ERRING) if any(name in line.method for line in lines))
     return (
-        f" Planner: a language model, except in `{RULES_SCRIPTED}`; rules written by hand answered in its place "
+        f" Planner: a language model, except in {others or 'no row'}; rules written by hand answered in its place "
         f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"
     )
+
+
+def _is_by_rule(line: Result) -> bool:
+    """Whether rules plan in a row, whatever planner the run names."""
+    return any(name in line.method for name in (RULES_SCRIPTED, *ERRING))
 
 
 def _fallen_back(lines: Sequence[Result]) -> str:

@@ -55,6 +55,7 @@ class LakeDomain:
     goals: tuple[str, ...] = (REACH, EXPLORE, WAIT)
     skills: tuple[Skill, ...] = (Skill(REACH, frozenset(), frozenset(_ON_TARGET)),)
     final_facts: frozenset[str] = frozenset(_ON_TARGET)
+    earlier: str = "one step earlier"
     predicate_example: str = "at(2, 3)"
 
     def __init__(self, lake: Lake, knowledge: Knowledge) -> None:

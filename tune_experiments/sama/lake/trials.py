@@ -34,7 +34,8 @@ from tune_experiments.sama.lake.lake_play import Executor, LakePlay, learned, wa
 
 SAMA, MAPPO = "sama", "mappo"
 VALIDATION_SEED, TEST_SEED = 101, 202
-PLANNERS = ("sama blind", "sama remembering", "sama privileged", "deps", "plan4mc", "random commands")
+RANDOM_COMMANDS = "random commands"
+PLANNERS = ("sama blind", "sama remembering", "sama privileged", "deps", "plan4mc", RANDOM_COMMANDS)
 """Planners of the tests; deps and plan4mc decompose blindly."""
 RANDOM_PLAY = "random play"
 BY = ", "
@@ -96,7 +97,7 @@ def play_game(config: LakeConfig, policy: TeamPolicy) -> Episodes:
 
 
 def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
-    """Whole episodes under a planner.
+    """Whole episodes under a planner; one where nothing is left to chance, because all others would be its copies.
 
     Args:
         config: map, tries and limits.
@@ -104,7 +105,8 @@ def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
         executor: who carries sub-goals out.
     """
     domain = LakeDomain(lake_of(config.map, config.map_seed), _knowledge(planner))
-    world = CommandedLake(config.test_episodes, **config.world())
+    has_chance = config.slippery or planner == RANDOM_COMMANDS
+    world = CommandedLake(config.test_episodes if has_chance else 1, **config.world())
     loop = loop_of(config, planner, domain)
     return LakePlay(world, executor, loop, domain, config.steps_of_round).run(TEST_SEED)
 
@@ -112,7 +114,7 @@ def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
 def loop_of(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
     """Rounds under a planner by rule. Random commands are not reflected on, for reflection would replace them."""
     caller = Caller(ChatClient(OfflineBackend(domain), 1), MODEL)
-    is_random = planner == "random commands"
+    is_random = planner == RANDOM_COMMANDS
     commander = RandomCommander(domain, 1.0, TEST_SEED) if is_random else None
     goals: dict[str, GoalGenerator] = {"deps": DepsGoals(caller, domain), "plan4mc": Plan4McGoals(domain)}
     reflections = 0 if is_random else config.reflections

@@ -80,6 +80,7 @@ class RtsDomain:
         Skill(FIGHT, frozenset({ARMED}), frozenset({ATTACKED})),
     )
     final_facts = frozenset({ATTACKED})
+    earlier = "when the sub-goal was given"
     predicate_example = "change(team(stable)) >= 1"
 
     def __init__(self, num_agents: int) -> None:

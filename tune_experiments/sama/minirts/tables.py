@@ -19,7 +19,7 @@ ERRING = "weak rules"
 """What tests of rules that err on purpose begin with, whoever plans otherwise."""
 EXECUTORS = {
     "scripted": "Executor: a script of fixed rules, written by hand; nothing was trained.",
-    "learned": "Executor: a team that RED has trained.",
+    "learned": "Executor: one team that RED has trained, the same for all seeds, which are those of the games.",
 }
 
 
