@@ -6,6 +6,7 @@ by side in pinned memory and go over together. On the CPU nothing is copied.
 
 from __future__ import annotations
 
+import copy
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -90,6 +91,11 @@ def built_on(device: torch.device, build: Callable[[], _Module]) -> _Module:
     """Build a module and bring it to a device. Initial weights are drawn on the CPU, so they are the same anywhere."""
     with building_for(device):
         return build().to(device)
+
+
+def copy_on(device: torch.device, module: _Module) -> _Module:
+    """A module on a device: itself if it lives there, else a copy."""
+    return module if device_of(module) == device else copy.deepcopy(module).to(device)
 
 
 def device_of(module: nn.Module) -> torch.device:

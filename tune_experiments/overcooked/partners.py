@@ -20,7 +20,7 @@ import torch
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.overcooked.world import Overcooked
-from rl_models.device import device_of, to_device
+from rl_models.device import chosen_device, copy_on, device_of, to_device
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import to_numpy
 from tune_experiments.overcooked.cole_solver import with_visits
@@ -40,7 +40,8 @@ class KitchenWithPartners(Overcooked):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            partners: K teams without a memory that see and do what the kitchen offers.
+            partners: K teams without a memory that see and do what the kitchen offers; they act where networks of this
+                process run.
             arguments: of `Overcooked`.
 
         Raises:
@@ -49,7 +50,7 @@ class KitchenWithPartners(Overcooked):
         super().__init__(num_worlds, first_world, **arguments)
         if not partners:
             raise ValueError("a kitchen with partners needs one or more")
-        self._partners = list(partners)
+        self._partners = [copy_on(chosen_device(), team) for team in partners]
         self.observation_spec |= {"alive": ArraySpec((), "bool", 0, 1, "whether one is the chef who learns")}
 
     def _begin(self, rows: Array) -> None:

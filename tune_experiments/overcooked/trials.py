@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from rl_envs.overcooked.words import ACTIONS
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.device import copy_on
 from rl_models.policy import TeamPolicy
 from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import Algorithm
@@ -75,7 +78,8 @@ def make_world_with_partners(
 
 
 def _partners_of(config: OvercookedConfig) -> list[TeamPolicy]:
-    return [partner.team for partner in load_population(config)]
+    """The population on the CPU, from where processes without a GPU can take it, too."""
+    return [copy_on(torch.device("cpu"), partner.team) for partner in load_population(config)]
 
 
 def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Algorithm:
@@ -97,7 +101,8 @@ def worlds_of_generation(
         return functools.partial(make_world, config, **shaping)
     mixture = Mixture(tuple(weights), config.cole.self_share, config.cole.visit_weight)
     arguments = arguments_of(config) | shaping
-    return functools.partial(KitchenWithMixture, partners=members, mixture=mixture, **arguments)
+    travellers = [copy_on(torch.device("cpu"), member) for member in members]
+    return functools.partial(KitchenWithMixture, partners=travellers, mixture=mixture, **arguments)
 
 
 def payoff(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy) -> float:

@@ -29,6 +29,7 @@ from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.overcooked.partners import KitchenWithPartners
+from tune_experiments.overcooked.trials import worlds_of_generation
 from tune_experiments.run import ray_cluster
 from tune_experiments.run.placement import Gpus, gpus_of_trial, least_gpus
 from tune_experiments.run.trial import Trial
@@ -172,6 +173,18 @@ def test_partners_and_executors_act_on_an_emulated_device(gpu, places):
     lake.reset(0)
     learned_walkers(walks.new_policy())(lake)
     assert set(places) == {NAME} and len(places) == 3
+
+
+def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(gpu, places):
+    config = overcooked_selfplay.SMOKE
+    members = [stubborn_team(config, STAY).to(DEVICE)]
+    make_world = worlds_of_generation(config, members, [1.0], 0)
+    (traveller,) = make_world.keywords["partners"]
+    assert device.device_of(traveller).type == "cpu" and device.device_of(members[0]) == DEVICE
+    for refuses, place in ((False, DEVICE), (True, torch.device("cpu"))):
+        with device.refusing_gpu(refuses):
+            assert device.device_of(make_world(num_worlds=2)._partners[0]) == place
+    assert device.device_of(traveller).type == "cpu"
 
 
 def test_what_a_run_will_cost_is_timed_on_an_emulated_device(gpu, places):
