@@ -111,12 +111,19 @@ class WithWrongDocuments(Evaluation):
 
     def __init__(self, world: World, policy: TeamPolicy, **options: Any) -> None:
         super().__init__(world, policy, **options)
-        self._documents = np.zeros((world.num_worlds, world.num_agents), np.int32)
+        self._documents, self._store = np.zeros((world.num_worlds, world.num_agents), np.int32), world.texts["document"]
 
     def _act_forward(self, obs: dict[str, np.ndarray], state: Any, is_first: np.ndarray) -> TeamOutput:
         neighbours = np.roll(obs["document"], 1, axis=0)
         self._documents = np.where(is_first[:, None], neighbours, self._documents)
         return super()._act_forward(obs | {"document": self._documents}, state, is_first)
+
+    def _begin_texts(self) -> list[str]:
+        """See `Collector`: the world drops documents that it does not show, and those of the episodes stay."""
+        shown = self._store.look_up(self._documents)
+        keys = super()._begin_texts()
+        self._documents = self._store.add(shown.reshape(-1, shown.shape[-1])).reshape(self._documents.shape)
+        return keys
 
 
 @functools.lru_cache(maxsize=8)

@@ -151,6 +151,24 @@ def test_wrong_documents_are_those_that_neighbours_show_when_an_episode_begins()
             assert lent[number] == wanted
 
 
+def test_wrong_documents_stay_the_same_when_the_world_drops_texts_that_it_does_not_show(monkeypatch):
+    task, policy = RtfmTask(group=True, nl=True, max_episode_steps=12), plan(TINY["rtfm"], "film", 0).build_policy()
+    sights = []
+
+    class Watched(WithWrongDocuments):
+        def _act_forward(self, obs, state, is_first):
+            output = super()._act_forward(obs, state, is_first)
+            sights[-1].append(self.world.texts["document"].look_up(self._documents))
+            return output
+
+    for most in (100, 1):
+        monkeypatch.setattr("rl_models.training.evaluation._TEXTS_KEPT_FOR", most)
+        sights.append([])
+        Watched(make_world(task, 9), policy).run(3, episodes_per_world=2)
+    for whole, dropped in zip(*sights, strict=True):
+        np.testing.assert_array_equal(whole, dropped)
+
+
 def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_room():
     def line(method, world, value):
         return Result("x", "caption", method, world, "test", 0, "win_rate", value, value, value, 10, 7)
