@@ -34,7 +34,7 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
 from tune_experiments.foreign.language import keep_model, text_game
-from tune_experiments.foreign.trials import TEST_SEED, build_policy, plan, play, random_team
+from tune_experiments.foreign.trials import TEST_SEED, VALIDATION_SEED, build_policy, plan, play, random_team
 from tune_experiments.foreign.worlds import make_world
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
@@ -65,6 +65,7 @@ class PettingzooTeams(Experiment[Config]):
     name = "pettingzoo_teams"
     caption = "Teams in a game of others"
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
+    evaluation_seeds = (VALIDATION_SEED, TEST_SEED)
     columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
@@ -106,6 +107,7 @@ class PettingzooTeams(Experiment[Config]):
             text_game(config, make_world(config, method=of_language[0]))
         if len(of_language) < len(config.methods):
             build_policy(config, next(method for method in config.methods if method not in LANGUAGE_ROWS), 0)
+        make_world(config).reset(0)  # random play, which is tested beside the first row, reads the game as words
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Keep the small language model beside what is trained on it."""

@@ -30,7 +30,16 @@ from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.red.commanded_rts import CommandedRts
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
-from tune_experiments.red.trials import ADVERSARIAL, ORACLE, RED, SCRIPTED, evaluate, evaluate_scripted, plan
+from tune_experiments.red.trials import (
+    ADVERSARIAL,
+    ORACLE,
+    RED,
+    SCRIPTED,
+    VALIDATION_SEED,
+    evaluate,
+    evaluate_scripted,
+    plan,
+)
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -75,6 +84,7 @@ class RedMinirts(Experiment):
     name = "red_minirts"
     caption = "RED on MiniRTS"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    evaluation_seeds = (VALIDATION_SEED, LAPTOP.test_seed)
     columns = {
         "win, oracle": "valid/win_rate",
         "win, silent": "valid/win_rate_without_commands",

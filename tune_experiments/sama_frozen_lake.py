@@ -30,7 +30,17 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.lake.config import LakeConfig
-from tune_experiments.sama.lake.trials import BY, MAPPO, PLANNERS, SAMA, evaluate, make_world, plan
+from tune_experiments.sama.lake.trials import (
+    BY,
+    MAPPO,
+    PLANNERS,
+    SAMA,
+    TEST_SEED,
+    VALIDATION_SEED,
+    evaluate,
+    make_world,
+    plan,
+)
 
 LAPTOP = LakeConfig()
 SMOKE = dataclasses.replace(
@@ -54,6 +64,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
     name = "sama_frozen_lake"
     caption = "Two-agent FrozenLake"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
+    evaluation_seeds = (VALIDATION_SEED, TEST_SEED)
     columns = {"success": "episode/success", "reached": "valid/reached"}
 
     def plan(self, config: LakeConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:

@@ -60,7 +60,7 @@ from tune_experiments.verco.config import (
     make_world,
 )
 from tune_experiments.verco.deviations import deviations
-from tune_experiments.verco.evaluation import evaluate
+from tune_experiments.verco.evaluation import EVALUATION_SEED, VALIDATION_SEED, evaluate
 from tune_experiments.verco.replay import KitchenSpectator
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import ROWS, check, plan
@@ -134,6 +134,7 @@ class VercoSalad(Experiment[VercoConfig]):
     name = "verco_salad"
     caption = "Verco in the salad kitchen"
     presets = PRESETS
+    evaluation_seeds = (VALIDATION_SEED, EVALUATION_SEED)
     seeds = (0, 1, 2, 3)
     columns = {"success": "episode/success", "return": "valid/return", "served": "valid/success"}
 

@@ -35,6 +35,7 @@ class Turns(World):
         self._rows = np.arange(num_worlds)
         self._kills = np.zeros((num_worlds, self.num_agents), bool)
         self._blunders = np.zeros((num_worlds, self.num_agents), bool)
+        self._fought_with = np.zeros((num_worlds, self.num_agents), np.int64)
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         self._kills[...] = self._blunders[...] = False
@@ -118,6 +119,7 @@ class Turns(World):
         self.state["agent_alive"][rows[dies], agent[dies]] = False
         self._kills[rows, agent] |= beats[:, : self._num_targets].any(1)
         self._blunders[rows, agent] |= dies | beats[:, self._num_targets :].any(1)
+        self._fought_with[rows, agent] = held
 
     def _monsters_act(self, planned: Array, order: Array) -> None:
         """Monsters move one after another to their intended cells and fight the agents there."""
@@ -135,7 +137,8 @@ class Turns(World):
 
     def _attack(self, rows: Array, monster: Array, met: Array) -> None:
         """Agents strike first: an agent with the item that beats the monster saves all others in the cell."""
-        beats = met & (self.state["held"][rows] == self.state["beaten_by"][rows, monster][:, None])
+        held = self.state["held"][rows]
+        beats = met & (held == self.state["beaten_by"][rows, monster][:, None])
         is_beaten = beats.any(1)
         self.state["monster_alive"][rows[is_beaten], monster[is_beaten]] = False
         dies = met & ~is_beaten[:, None]
@@ -143,6 +146,7 @@ class Turns(World):
         is_target = (monster < self._num_targets)[:, None]
         self._kills[rows] |= beats & is_target
         self._blunders[rows] |= dies | (beats & ~is_target)
+        self._fought_with[rows] = np.where(dies | beats, held, self._fought_with[rows])
 
     def _judge(self) -> tuple[Array, Array, Array]:
         """Rewards and ends after all moves. The time limit is a loss, so it is a termination."""
@@ -163,9 +167,11 @@ class Turns(World):
         return np.logical_and.reduce(survivors, axis=1)
 
     def _fights(self, rows: Array) -> Arrays:
-        """Shares of the agents that fought in the last step by what they held, [K] float64 each; 0 where none did."""
-        fought = (self._kills | self._blunders)[rows]
-        held = self.state["held"][rows]
+        """Shares of the agents that fought in the last step by what they held then, [K] float64 each; 0 if none did.
+
+        Who was attacked may have picked up another item since.
+        """
+        fought, held = (self._kills | self._blunders)[rows], self._fought_with[rows]
         is_right = (held[:, :, None] == self.state["beaten_by"][rows, None, : self._num_targets]).any(2)
         by_item = {"right": is_right, "wrong": ~is_right & (held > 0), "no": held == 0}
         count = np.maximum(fought.sum(1), 1)

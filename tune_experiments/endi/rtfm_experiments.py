@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.errors import UserError
 from tune_experiments.endi import episode_video
 from tune_experiments.endi.division import division_deviations, division_table
 from tune_experiments.endi.figures import draw_all
@@ -36,6 +37,10 @@ TESTED = (
 MATCHING_COMPARED = (("endi_dis_matching", MATCHING), ("endi_dis_weak_modelling_matching", MATCHING))
 """Main comparison of a run whose rows all read with the mention-matching reader: the first pair that it trains."""
 DIVISION_WORLDS = {f"stage_{stage}_{name}": f"S{stage}, {name}" for stage in range(1, 6) for name in ("train", "eval")}
+
+
+_UNREAD_ON_MATCHING = {"first_stage_env_steps": "--matching.budget-env-steps", "workers": "--matching.workers.*"}
+"""Settings that rows of the mention-matching reader do not read -> the flags that they read instead."""
 
 
 class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
@@ -77,8 +82,14 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         """Build the worlds of all tests, which come after days of training.
 
         Raises:
+            UserError: a setting that no row of the run reads.
             ValueError: a room that is too small for what a stage has in it.
         """
+        if all(map(on_matching, config.methods)):
+            for name, flag in _UNREAD_ON_MATCHING.items():
+                if getattr(config, name) not in [getattr(preset, name) for preset in self.presets.values()]:
+                    own = name.replace("_", "-")
+                    raise UserError(f"--{own} has no effect on rows of the mention-matching reader: give {flag}")
         for stage in config.stages:
             for arguments in columns(config).values():
                 make_stage(config, stage, **arguments).reset(0)
@@ -122,6 +133,7 @@ def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
         notes.append(f"when one agent causes a loss the others get {shared:g}; the paper's reward is not shared")
     if any(map(on_matching, config.methods)):
         notes.append(MATCHING_NOTE)
+        notes.append("its rows read --matching.budget-env-steps and --matching.workers in place of the other rows' own")
         if config.matching.shares_network:
             notes.append("agents that read with it share one network; the paper's share nothing")
     return [*notes, *division_deviations(config.division)]

@@ -90,8 +90,10 @@ def _check(experiment: BaseExperiment[Config], config: Config, options: RunOptio
     """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
 
     Raises:
-        UserError: a room, name or number that a world refuses, or too many processes.
+        UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
     """
+    if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds)):
+        raise UserError(f"--seeds {taken[0]}: validation or tests play the games of this seed; train with another one")
     try:
         experiment.check(config)
         for method in experiment.methods(config):

@@ -12,6 +12,7 @@ from rl_envs.overcooked.world import Overcooked
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED
 from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import COLE
 from tune_experiments.play.loading import LoadedPolicy
@@ -48,6 +49,7 @@ class OvercookedExperiment(Experiment[Config]):
 
     columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
     curves: Mapping[str, str] = CURVES
+    evaluation_seeds = (VALIDATION_SEED, EVALUATION_SEED)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""

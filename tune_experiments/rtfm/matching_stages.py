@@ -22,7 +22,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.rtfm.config import MatchingRunConfig, NetworkSettings, RtfmTask, learner_config
+from tune_experiments.rtfm.config import MatchingRunConfig, RtfmTask
 from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, UNSEEN, Changes, column, columns, evaluate
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
 from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
@@ -77,9 +77,12 @@ def refuse_unread(config: MatchingRtfmConfig) -> None:
     Raises:
         UserError: there are such settings.
     """
-    for name, unread in (("learner", learner_config()), ("network", NetworkSettings())):
-        if getattr(config, name) != unread:
+    known = MatchingRtfmConfig()
+    for name in ("learner", "network", "workers"):
+        if getattr(config, name) != getattr(known, name):
             raise UserError(f"--{name}.* has no effect here: give --matching.*, which all rows of this script read")
+    if config.test_sizes != known.test_sizes:
+        raise UserError("--test-sizes has no effect here: give --larger-sizes, which all rows of this script read")
 
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:

@@ -3,7 +3,9 @@
 import pytest
 
 from rl_models.training.evaluation import Evaluation
+from tune_experiments.core.errors import EXIT_CODE
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.launch.experiment import main
 
 EXPERIMENTS = (
     "endi_messenger",
@@ -55,3 +57,16 @@ def test_two_first_episodes_of_the_same_function_are_equal(monkeypatch):
     plan = experiment.plan(config, config.methods[0], 0)
     policy = plan.build_policy()
     assert first_episode(monkeypatch, plan.validate, policy) == first_episode(monkeypatch, plan.validate, policy)
+
+
+@pytest.mark.parametrize(
+    "name", ["overcooked_selfplay", "pettingzoo_teams", "red_minirts", "sama_overcooked", "verco_salad"]
+)
+def test_no_trial_trains_with_a_seed_of_validation_or_test_where_a_game_has_no_splits(name, tmp_path, capsys):
+    experiment = find_experiment(name)
+    assert len(experiment.evaluation_seeds) == 2
+    for seed in experiment.evaluation_seeds:
+        words = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--seeds", "0", str(seed)]
+        assert main(experiment, words) == EXIT_CODE
+        assert f"--seeds {seed}: validation or tests play the games of this seed" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

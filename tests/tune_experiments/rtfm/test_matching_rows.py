@@ -131,10 +131,9 @@ def test_the_run_says_what_the_paper_does_not_have():
     assert all(any(note.startswith(f"{row}: ") for note in notes) for row in HELPED)
 
 
-@pytest.mark.parametrize("flag", ["learner", "network"])
-def test_settings_that_no_row_of_the_reader_reads_are_refused(flag):
-    experiment = find_experiment("rtfm_matching")
-    path = {"learner": "learner.learning_rate", "network": "network.features"}[flag]
-    with pytest.raises(UserError, match=rf"--{flag}\.\* has no effect here"):
-        experiment.check(with_overrides(experiment.presets["laptop"], {path: 1}))
+@pytest.mark.parametrize("path", ["learner.learning_rate", "network.features", "workers.runners", "test_sizes"])
+def test_settings_that_no_row_of_the_reader_reads_are_refused(path):
+    experiment, value = find_experiment("rtfm_matching"), (8,) if path == "test_sizes" else 1
+    with pytest.raises(UserError, match=r"^--[a-z-]+(\.\*)? has no effect here: give --(matching\.\*|larger-sizes)"):
+        experiment.check(with_overrides(experiment.presets["laptop"], {path: value}))
     experiment.check(experiment.presets["smoke"])

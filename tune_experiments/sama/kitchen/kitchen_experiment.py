@@ -32,6 +32,7 @@ from tune_experiments.sama.kitchen.tables import of_training, tables
 from tune_experiments.sama.kitchen.trials import (
     BLIND,
     UNPLANNED,
+    VALIDATION_SEED,
     check,
     make_rounds,
     make_test_rounds,
@@ -57,6 +58,8 @@ _COMPARED = {
 
 class SamaExperiment(Experiment[SamaConfig]):
     """One table of SAMA's."""
+
+    evaluation_seeds = (VALIDATION_SEED, evaluation.EVALUATION_SEED)
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
