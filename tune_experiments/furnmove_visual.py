@@ -105,8 +105,11 @@ class FurnmoveVisual(GridworldExperiment):
 
 def _on_a_laptop(grid: Config) -> Config:
     """Frames need more env steps than maps, and heads of mixtures more parameters than one pair of heads."""
-    marginal = dataclasses.replace(grid.marginal, last_convolution=SMALL_WIDENED)
-    return dataclasses.replace(grid, marginal=marginal, budget_env_steps=320_000, validate_every_env_steps=20_000)
+    wide = {
+        name: dataclasses.replace(getattr(grid, name), last_convolution=SMALL_WIDENED)
+        for name in ("marginal", "no_communication")
+    }
+    return dataclasses.replace(grid, **wide, budget_env_steps=320_000, validate_every_env_steps=20_000)
 
 
 def _seen(config: Config) -> Config:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rl_envs.registry import make
 from rl_envs.rtfm.world import Rtfm
 from tests.rl_envs.rtfm.scenes import DISTRACTOR_ITEM, FAR, NOTHING, RIGHT, RIGHT_ITEM, STAY, situation
 
@@ -45,3 +46,22 @@ def test_shares_and_late_ends_are_all_ends():
             late += (sum(episode[name] for name in NAMES) == 0).sum()
             assert (episode["length"][sum(episode[name] for name in NAMES) == 0] == 15).all()
     assert fought + late == ended > 0
+
+
+def test_a_win_is_with_the_item_of_the_fight_and_not_with_one_that_was_picked_up_after_it():
+    """The dragon walks into the agent with the right item and dies; the agent then moves on to another item."""
+    world = make("rock_paper_scissors-v0", 1, size=6, setting="ten_letters")
+    world.restore(
+        {
+            "agent_cells": np.array([[14]]),
+            "monster_cells": np.array([[13]]),
+            "item_cells": np.array([[0, 15, 28]]),
+            "triple": np.array([[0, 1, 2]]),
+            "dragon": np.array([0]),
+            "held": np.array([[1]]),
+        }
+    )
+    chance = {"monster_moves": np.array([[4]]), "monster_order": np.array([[0]])}
+    _, reward, terminated, _, info = world.step(np.array([[4]]), chance=chance)
+    assert reward.tolist() == [[1]] and terminated.all()
+    assert [info["episode"][name].tolist() for name in NAMES] == [[1], [0], [0]]
