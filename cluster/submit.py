@@ -37,12 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words.what in COMMANDS:
         return _command(words, rest)
     experiment = find_experiment(words.what)
+    if any(hasattr(preset, "env") for preset in experiment.presets.values()):  # the experiment's own flag
+        rest, words.env = [*rest, *(["--env", *words.env] if words.env else [])], []
     flags, out = _flags(experiment, rest, words.storage)
     jobs = Jobs(words.address, words.token_file, _remark)
     job = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     entrypoint = shlex.join(["python", "-m", "cluster.entry", *(["--any-versions"] * words.any_versions)])
     entrypoint = f"{entrypoint} {shlex.join([experiment.entry_point, *flags])}"
-    jobs.submit(job, entrypoint, runtime_environment(_passed_on(words.env), words.install, experiment.module))
+    jobs.submit(
+        job,
+        entrypoint,
+        runtime_environment(_passed_on([*words.env, *words.pass_env]), words.install, experiment.module),
+    )
     print(f"job {job}\nresults land in {out}", flush=True)
     if words.no_wait:
         print(f"follow it: python -m cluster.submit logs {job}", flush=True)
@@ -76,6 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--env", nargs="*", default=[], metavar="NAME", help="Names of variables of this shell to pass to the job."
     )
+    message = "The same, beside an experiment that has a flag --env of its own."
+    parser.add_argument("--pass-env", nargs="*", default=[], metavar="NAME", help=message)
     parser.add_argument(
         "--install", action="store_true", help="Install the pinned versions on each node before training."
     )

@@ -25,14 +25,15 @@ import tyro
 from rich.console import Console
 
 from rl_models.device import DeviceChoice, refusing_gpu
-from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.files import write_atomically
+from rl_models.training.checkpoint import CheckpointError
+from tune_experiments.core.errors import UserError, exits_with_one_sentence, first_line
+from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_name
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.launch import show_results
-from tune_experiments.play.cli_commands import match_file, play_in_browser, write_match
+from tune_experiments.play.cli_commands import match_file, play_in_browser, refuse_together, write_match
 from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.pretrained import pack, size_of
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
@@ -195,6 +196,8 @@ def evaluate(command: Evaluate, console: Console) -> None:
 
 def play(command: Play, console: Console) -> None:
     """Print an episode step by step."""
+    given = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
+    refuse_together(command.human, command.decentralised, given)
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     if command.human:
@@ -233,8 +236,13 @@ def render(command: Render, console: Console) -> None:
         return
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
-    default = checkpoint.parent.parent / f"{trial_name(loaded.method, loaded.seed)}.gif"
+    default = _beside(checkpoint) / f"{trial_name(loaded.method, loaded.seed)}.gif"
     _write_gif(lambda out: _write_episode(loaded, command.seed, out), command, default, console)
+
+
+def _beside(checkpoint: Path) -> Path:
+    """Where what is made of a team goes: its trial's folder, or for a team of the package the present one."""
+    return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
 
 
 def _write_episode(loaded: LoadedPolicy, seed: int, out: Path) -> Path:
@@ -263,7 +271,7 @@ def export(command: Export, console: Console) -> None:
     """Write what another library reads."""
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, "cpu")
-    out = command.out or checkpoint.parent.parent / "adapters"
+    out = command.out or _beside(checkpoint) / "adapters"
     if out.exists():
         raise UserError(f"{out} is there already: name a new folder with --out")
     try:
@@ -278,8 +286,8 @@ def pack_team(command: Pack, console: Console) -> None:
     """Write the folder of a team of the package."""
     try:
         written = pack(command.path, command.name, command.given, command.out)
-    except OSError as error:
-        raise UserError(f"{command.out} cannot be written ({error.strerror}): name another with --out") from error
+    except (OSError, CheckpointError) as error:
+        raise UserError(f"{command.out} cannot be written ({first_line(error)}): name another with --out") from error
     console.print(f"wrote {written}: {size_of(written):,} bytes", highlight=False)
 
 
@@ -295,9 +303,13 @@ def doctor(command: Doctor, console: Console) -> None:
 
 def table(command: Table, console: Console) -> None:
     """Print and write the tables of a run folder, of a saved file or of documents again."""
+    if command.document and command.path is not None:
+        raise UserError("table takes a PATH or --document FILE, not both")
+    if command.check and not command.document:
+        raise UserError("--check compares documents: name them with --document, or leave it out")
     if command.document:
         for document in command.document:
-            _tables_of_document(document, command.check, console)
+            console.print(saved_results.remake(document, command.check), highlight=False)
     elif command.path is None:
         raise UserError("write python -m tune_experiments table RUN, or table --document FILE")
     elif command.path.name.endswith(saved_results.SUFFIX):
@@ -318,19 +330,6 @@ def _tables_of_run(path: Path, command: Table, console: Console) -> None:
         sessions = read_sessions(path)
         saved_results.save(experiment, config, result_file.read(results), sessions, command.save)
         console.print(f"wrote {command.save}", highlight=False)
-
-
-def _tables_of_document(path: Path, only_check: bool, console: Console) -> None:
-    """Rewrite the marked tables, or refuse a document in which one is stale."""
-    if not path.is_file():
-        raise UserError(f"{path} does not exist; name a document with --document")
-    text = saved_results.with_tables(path)
-    is_stale = text != path.read_text(encoding="utf-8")
-    if is_stale and only_check:
-        raise UserError(f"a table in {path} is not what its results give; write table --document {path}")
-    if is_stale:
-        write_atomically(path, text)
-    console.print(f"{path}: tables {'written' if is_stale else 'are those of their results'}", highlight=False)
 
 
 def compare(command: Compare, console: Console) -> None:
@@ -392,7 +391,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Compare: compare,
     }
     with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):
-        handlers[type(command)](command, Console(soft_wrap=True))
+        handlers[type(command)](command, Terminal())
     return 0
 
 

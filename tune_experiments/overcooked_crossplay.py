@@ -21,9 +21,9 @@ from pathlib import Path
 
 import torch
 import tyro
-from rich.console import Console
 
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.overcooked.crossplay import play_all, teams_of
 from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Play all pairs and write the report."""
     command = _read(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
-    console = Console(soft_wrap=True)
+    console = Terminal()
     out = command.out or command.runs[0] / "crossplay"
     check_out(out)
     teams = teams_of(command.runs, KITCHENS, command.methods, command.kitchen)

@@ -21,11 +21,11 @@ from typing import Any, TypeAlias
 
 import torch
 import tyro
-from rich.console import Console
 
 from rl_models.training.checkpoint import numbered_checkpoints
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
+from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.play.loading import load_policy
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trials = [one for run, name in named for one in trials_of(run, name)]
     chosen = [one for one in trials if not command.methods or one.row in command.methods]
     for path in write_figures(chosen, command.episodes, out):
-        Console(soft_wrap=True).print(f"wrote {path}", highlight=False)
+        Terminal().print(f"wrote {path}", highlight=False)
 
 
 if __name__ == "__main__":

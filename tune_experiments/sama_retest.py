@@ -22,10 +22,10 @@ from typing import Any, Literal
 
 import torch
 import tyro
-from rich.console import Console
 
 from tune_experiments import sama_ablations, sama_overcooked
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch.saved_results import refuse_foreign, save
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Test all teams, one after another, and write the tables."""
     command = _read(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
-    console = Console(soft_wrap=True)
+    console = Terminal()
     experiment: SamaExperiment = (sama_ablations if command.ablations else sama_overcooked).EXPERIMENT
     _, config = find_stored(*read_config(command.run), (), command.run)
     out = command.out or command.whole_run.parent / f"{command.whole_run.name}_retest"

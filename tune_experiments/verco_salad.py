@@ -171,10 +171,11 @@ class VercoSalad(Experiment[VercoConfig]):
         return deviations(config, PAPER)
 
     def as_loaded(self, config: VercoConfig) -> VercoConfig:
-        """With the record in the trial's own folder, and our limits of a chat model, which the row `api` asks."""
+        """With a chat model's recorded answers, from the trial's own folder: opening a run asks no model."""
         record = Path(config.chat.record)
         own = record.name if record.is_absolute() or ".." in record.parts else config.chat.record
-        chat = dataclasses.replace(config.chat, record=own, endpoint=EndpointSettings(), budget=Budget())
+        ours = EndpointSettings(), Budget()
+        chat = dataclasses.replace(config.chat, backend="replay", record=own, endpoint=ours[0], budget=ours[1])
         return dataclasses.replace(config, chat=chat)
 
     def check(self, config: VercoConfig) -> None:

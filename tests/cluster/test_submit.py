@@ -162,6 +162,16 @@ def test_a_job_is_named_followed_and_ends_with_its_code(capsys, monkeypatch, end
     assert "a hundred lines" not in printed
 
 
+def test_an_experiments_own_env_goes_to_it_and_variables_are_named_otherwise(monkeypatch):
+    monkeypatch.setattr(submit, "Jobs", Recorded)
+    monkeypatch.setenv("MY_KEY", "secret value")
+    words = ["pettingzoo_teams", "--preset", "smoke", "--out", "/shared/a", "--no-wait"]
+    assert submit.main([*words, "--env", "mpe2.simple_spread_v3", "--pass-env", "MY_KEY"]) == 0
+    _, entrypoint, environment = Recorded.submitted
+    assert entrypoint.endswith("--out /shared/a --env mpe2.simple_spread_v3")
+    assert environment["env_vars"]["MY_KEY"] == "secret value"
+
+
 def test_without_waiting_it_says_how_to_follow(capsys, monkeypatch):
     monkeypatch.setattr(submit, "Jobs", Recorded)
     assert submit.main(["matrix_game", "--out", "/shared/a", "--no-wait"]) == 0

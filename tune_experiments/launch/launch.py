@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Generic
 
 from rich.console import Console
+from rich.markup import escape
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
 from tune_experiments.core.errors import UserError, one_line
+from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
 from tune_experiments.experiment.curriculum import Curriculum
@@ -72,7 +74,7 @@ def launch(
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds) as (folder, sync),
     ):
-        console = Console(soft_wrap=True)
+        console = Terminal()
         session = _Session(experiment, config, options, folder, sync, console, callbacks)
         try:
             run = session.train_and_evaluate() if search is None else session.search(search)
@@ -170,15 +172,16 @@ class _Session(Generic[Config]):
 
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
         for name, reason in failures.items():
-            self.console.print(f"[red]{name} failed:[/] {reason}; the same command continues it", highlight=False)
+            said = f"[red]{name} failed:[/] {escape(reason)}; the same command continues it"
+            self.console.print(said, markup=True, highlight=False)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
     def _train_unfinished(self, requests: list[Request], scheduler: SearchSchedulers | None = None) -> dict[str, str]:
         """Say what is done, and do what is left of it; trial name -> what went wrong."""
-        heading = f"[bold]{self.experiment.caption}[/]\npreset {self.options.preset}, results in {self.out}"
-        self.console.print(heading)
+        self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
+        self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
         for deviation in self.experiment.deviations(self.config):
-            self.console.print(f"  differs from the paper: {deviation}", highlight=False)
+            self.console.print(f"  differs from the paper: {deviation}", highlight=False, markup=False)
         announcements = [comparison.announcement() for comparison in self.experiment.main_comparisons(self.config)]
         for announcement in announcements:
             self.console.print(announcement, highlight=False)
@@ -289,7 +292,9 @@ def show_results(
     with trusting(experiment, config):
         written = [*experiment.figures(out, trials), *experiment.page(out, trials)]
     for path in written:
-        console.print(f"wrote {below(uri, str(path.relative_to(out))) if uri else path}", highlight=False)
+        place = below(uri, str(path.relative_to(out))) if uri else path
+        console.print(f"wrote {place}", highlight=False, markup=False)
     where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
-    console.print(f"curves: {where}tensorboard --logdir {'FOLDER' if uri else out / 'trials'}", highlight=False)
+    folder = "FOLDER" if uri else out / "trials"
+    console.print(f"curves: {where}tensorboard --logdir {folder}", highlight=False, markup=False)
     return results, tables

@@ -31,7 +31,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import LISTED, PaperTable
 from tune_experiments.run.run_folder import with_announcement_times
 
-__all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "save", "with_tables"]
+__all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "remake", "save", "with_tables"]
 
 SUFFIX = ".jsonl.gz"
 MOST_BYTES = 50_000
@@ -145,6 +145,23 @@ def read_saved(path: Path) -> SavedRun:
         raise UserError(f"{path} is of the experiment {found.experiment!r}, which Concord has not; correct its name")
     results = tuple(config_from_json(Result, row, f"{path} line {n}") for n, row in enumerate(rest, start=2))
     return SavedRun(**vars(found) | {"results": results})
+
+
+def remake(document: Path, only_check: bool) -> str:
+    """Rewrite the marked tables of a document and say so, or only compare them.
+
+    Raises:
+        UserError: no such document, as `with_tables`, or a stale table where it is only compared.
+    """
+    if not document.is_file():
+        raise UserError(f"{document} does not exist; name a document with --document")
+    text = with_tables(document)
+    is_stale = text != document.read_text(encoding="utf-8")
+    if is_stale and only_check:
+        raise UserError(f"a table in {document} is not what its results give; write table --document {document}")
+    if is_stale:
+        write_atomically(document, text)
+    return f"{document}: tables {'written' if is_stale else 'are those of their results'}"
 
 
 def with_tables(document: Path) -> str:

@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tune_experiments.core.files import write_atomically
+
 _QUALITY = 90
 _HAS_INDEX, _IS_KEY_FRAME, _IS_INTERLEAVED = 0x10, 0x10, 0x100
 _SAMPLE_BYTES = 2
@@ -51,7 +53,7 @@ def write_avi(
         frames, max(map(len, pictures)), frame_seconds, sum(map(len, samples)), sound.shape[1], sample_rate
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_chunk(b"RIFF", b"AVI " + header + body + _index(chunks)))
+    write_atomically(path, _chunk(b"RIFF", b"AVI " + header + body + _index(chunks)))
     return path
 
 

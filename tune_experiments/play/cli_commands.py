@@ -42,6 +42,23 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) ->
         raise UserError(str(error)) from error
 
 
+def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
+    """Refuse flags of `play` of which one would do nothing.
+
+    Args:
+        human: the person's agent, or "".
+        decentralised: whether each agent runs in a process of its own.
+        of_game: flags of a game with a person that were given.
+
+    Raises:
+        UserError: there are such flags.
+    """
+    if human and decentralised:
+        raise UserError("--decentralised plays without a person: leave it or --human out")
+    if of_game and not human:
+        raise UserError(f"--{of_game[0]} is of a game with a person: add --human AGENT, or leave it out")
+
+
 def play_in_browser(
     loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, say: Callable[[str], None]
 ) -> None:

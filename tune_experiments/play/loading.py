@@ -210,8 +210,8 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
     Raises:
         UserError: there is none.
     """
-    path = in_package(path)
-    if path.name.startswith("checkpoint_"):
+    path = in_package(path).absolute()  # a checkpoint's trial is found above it
+    if path.name.startswith("checkpoint_") and not (path / CONFIG_FILE).exists():
         return path
     for folder in [path, *_trials_of(path, allow)]:
         checkpoint = chosen_checkpoint(folder)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+
+from tune_experiments.core.files import write_atomically
 
 __all__ = ["write_gif"]
 
@@ -31,11 +34,13 @@ def write_gif(
     # Rendered worlds are flat colours: dithering would speckle them and swell the file.
     images = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     milliseconds = [round(1000 * frame_seconds)] * (len(images) - 1) + [round(1000 * last_frame_seconds)]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    video, rest = io.BytesIO(), images[1:]
     # disposal=1 lets each frame be stored as its difference from the one before.
     images[0].save(
-        path, save_all=True, append_images=images[1:], duration=milliseconds, loop=0, optimize=True, disposal=1
+        video, "GIF", save_all=True, append_images=rest, duration=milliseconds, loop=0, optimize=True, disposal=1
     )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, video.getvalue())
     return path
 
 

@@ -28,8 +28,16 @@ _BETWEEN_VALUES = r",(?![^\[]*\])"
 KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  integers:low:high"
 
 
-def space_over(words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None) -> SearchSpace:
+def space_over(
+    words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = ""
+) -> SearchSpace:
     """The space that the words describe; what they do not say (objective, who uses what) is the declared one's.
+
+    Args:
+        words: of `--search-over`.
+        config: whose fields they name.
+        declared: the experiment's own space.
+        objective: what is ranked by where there is none.
 
     Raises:
         UserError: no such field, no such kind, a value that the field cannot take.
@@ -38,7 +46,7 @@ def space_over(words: Sequence[str], config: DataclassInstance, declared: Search
     if len(domains) < len(words):
         raise UserError("--search-over names a field twice; give each field one domain")
     if declared is None:
-        return SearchSpace(domains)
+        return SearchSpace(domains, objective=objective)
     return dataclasses.replace(declared, domains=domains)
 
 
@@ -79,6 +87,8 @@ def _range(name: str) -> Callable[[str, str, Any], Any]:
         if name == "loguniform" and low <= 0:
             raise UserError(f"--search-over {path}: loguniform needs ends above 0, not {text!r}")
         if name == "integers":
+            if not (low.is_integer() and high.is_integer()):
+                raise UserError(f"--search-over {path}: integers needs whole numbers as ends, not {text!r}")
             return tune.randint(int(low), int(high) + 1)
         return getattr(tune, name)(low, high)
 

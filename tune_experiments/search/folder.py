@@ -80,6 +80,8 @@ def claim_for_search(out: Path, settings: Settings, seed: int, objective: str, b
         # Rungs and populations depend on how many compete, so such a search cannot become longer.
         try:
             count = min(_length(before), _length(document)) if by in ("random", "grid") else _length(document)
+            if by in ("random", "grid"):
+                before = before | {"objective": objective}  # these are ranked at the end, so it may be corrected
             changed = first_differences(_shortened(before, count), _shortened(document, count), limit=1)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UserError(f"{path} is of no search ({error!r}); restore it or give --out another folder") from error
@@ -88,7 +90,7 @@ def claim_for_search(out: Path, settings: Settings, seed: int, objective: str, b
                 f"{out} was started as another search ({'; '.join(changed)}); "
                 f"repeat the old flags to continue it or give --out another folder"
             )
-        document = max(before, document, key=_length)
+        document = max(before, document, key=_length) | {"objective": objective}
     elif any((out / "trials").iterdir()):
         raise UserError(f"{out} holds a run that is no search; give --out another folder")
     write_json(path, document)
@@ -110,9 +112,14 @@ def score(trial: Path, objective: str) -> float:
     Raises:
         UserError: its log has no such numbers.
     """
-    rows = [row for row in read_metrics(trial / "metrics.jsonl") if objective in row]
+    log = read_metrics(trial / "metrics.jsonl")
+    rows = [row for row in log if objective in row]
     if not rows:
-        raise UserError(f"{trial} has logged no {objective!r} to rank by; correct the objective of the search space")
+        known = sorted({key for row in log for key in row if key.startswith("valid/")})
+        raise UserError(
+            f"{trial} has logged no {objective!r} to rank by (but {', '.join(known) or 'nothing of the kind'}); repeat "
+            f"the command with --search-objective KEY"
+        )
     begin = (1 - LATE_SHARE) * rows[-1]["env_steps"]
     return float(np.mean([row[objective] for row in rows if row["env_steps"] >= begin]))
 

@@ -6,6 +6,7 @@ Every method is tried with as many settings as every other, so a baseline gets t
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -66,7 +67,7 @@ def draw_search(experiment: BaseExperiment[Config], config: Config, options: Run
     """
     declared = experiment.search_space()
     if options.search_over:
-        space = space_over(options.search_over, config, declared)
+        space = space_over(options.search_over, config, declared, _validated_by(experiment))
     elif declared is not None:
         space = declared
     else:
@@ -75,8 +76,15 @@ def draw_search(experiment: BaseExperiment[Config], config: Config, options: Run
         )
     if options.search_objective is not None:
         space = dataclasses.replace(space, objective=options.search_objective)
+    if not space.objective:
+        raise UserError(f"{experiment.name} names no validation to rank settings by; add --search-objective valid/NAME")
     methods = experiment.methods(config)
     return Search(space, {method: _settings(space, config, method, options) for method in methods}, options.search_by)
+
+
+def _validated_by(experiment: BaseExperiment) -> str:
+    """What a search without a space of the experiment's own ranks by: the first validation of its live line, or ""."""
+    return next((key for key in experiment.columns.values() if key.startswith("valid/")), "")
 
 
 def check_processes(experiment: BaseExperiment, search: Search, options: RunOptions) -> None:
@@ -144,8 +152,9 @@ def search_requests(
         request_for(
             experiment.entry_point, setting.config, method, seed, folder, _name(method, setting.number, seed), False
         )
-        for together in zip(*search.settings.values(), strict=True)
+        for together in itertools.zip_longest(*search.settings.values())
         for method, setting in zip(search.settings, together, strict=True)
+        if setting is not None  # a grid has fewer settings for a method that does not use all of its fields
         for seed in options.seeds
     ]
 

@@ -58,7 +58,10 @@ def draw_settings(space: SearchSpace, config: Config, method: str, count: int, s
         if drawn not in configs:
             configs.append(drawn)
     if len(configs) < count:
-        raise UserError(f"{method} has {len(configs)} different settings in the search space; lower --search to that")
+        raise UserError(
+            f"{method} has {len(configs)} different settings in the search space; lower --search to that, or name with "
+            f"--methods those that use what is searched"
+        )
     return [Setting(number, each, space.values(each, method)) for number, each in enumerate(configs)]
 
 

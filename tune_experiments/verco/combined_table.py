@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import write_atomically
+from tune_experiments.core.terminal import Terminal
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
 from tune_experiments.verco.evaluation import BASELINES, OF_ORDER
@@ -83,7 +83,7 @@ def main() -> None:
     """Print the tables of a folder and write them there."""
     if len(sys.argv) != 2:
         raise UserError("write python -m tune_experiments.verco.combined_table FOLDER")
-    folder, console = Path(sys.argv[1]), Console(soft_wrap=True)
+    folder, console = Path(sys.argv[1]), Terminal()
     text, path = combined(read_kitchens(folder)), folder / "table.md"
     if path.exists() and _NOTE not in path.read_text(errors="replace"):
         raise UserError(f"{path} is there and holds something else: move it away")
@@ -93,4 +93,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -88,9 +88,10 @@ def test_from_frames_and_from_the_map_it_is_the_same_game():
 
 def test_the_laptop_differs_from_the_gridworld_by_what_agents_see_by_widths_and_by_budget():
     grid = Config(methods=LAPTOP.methods)
-    kept = ("budget_env_steps", "validate_every_env_steps", "observation", "marginal")
+    kept = ("budget_env_steps", "validate_every_env_steps", "observation", "marginal", "no_communication")
     assert dataclasses.replace(LAPTOP, **{name: getattr(grid, name) for name in kept}) == grid
-    assert dataclasses.replace(LAPTOP.marginal, last_convolution=0) == grid.marginal
+    for name in ("marginal", "no_communication"):
+        assert dataclasses.replace(getattr(LAPTOP, name), last_convolution=0) == getattr(grid, name)
     assert LAPTOP.observation == "frame" and LAPTOP.budget_env_steps == 320_000
 
 

@@ -129,6 +129,23 @@ def test_a_finished_episode_takes_no_more_actions(tmp_path):
         game.choose(0)
 
 
+def test_an_episode_that_cannot_be_kept_is_over_all_the_same(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="episodes cannot be kept in"):
+        HumanGame(untrained("endi_messenger", "emma"), "agent_0", SEED, tmp_path / "file" / "kept")
+    game = messenger(tmp_path)
+
+    def keep(episode):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(game, "_keep", keep)
+    with pytest.raises(RefusedError, match="cannot be kept"):
+        play_to_the_end(game)
+    with pytest.raises(RefusedError, match="is over"):
+        game.choose(0)
+    game.leave()
+
+
 @pytest.mark.parametrize(("name", "number"), [("agent_1", 1), ("chef_0", 0), ("chef_1", 1)])
 def test_an_agent_is_named_as_its_world_or_by_its_number(name, number, tmp_path):
     assert HumanGame(untrained("overcooked_selfplay", "selfplay"), name, 0, tmp_path).agent == number

@@ -53,6 +53,17 @@ def test_learning_curves_of_several_methods_and_seeds_are_a_png(tmp_path):
     assert {(0, 0x72, 0xB2), (0xD5, 0x5E, 0)} <= colours, "both methods are drawn"
 
 
+def test_a_link_in_place_of_a_figure_or_a_video_is_replaced_and_what_it_names_is_left_alone(tmp_path):
+    other = tmp_path / "other"
+    other.write_text("not ours")
+    for name in ("curves.png", "episode.gif"):
+        (tmp_path / name).symlink_to(other)
+    learning_curves({"one": [log(tmp_path / "b", [0.5])]}, tmp_path / "curves.png", SUCCESS)
+    write_gif([np.zeros((4, 4, 3), np.uint8)] * 2, tmp_path / "episode.gif")
+    assert other.read_text() == "not ours"
+    assert {Image.open(tmp_path / name).format for name in ("curves.png", "episode.gif")} == {"PNG", "GIF"}
+
+
 def test_learning_curves_of_runs_without_a_row_are_empty_panels(tmp_path):
     learning_curves(
         {"sync": [log(tmp_path / "a", [])], "one": [log(tmp_path / "b", [0.5])]}, tmp_path / "curves.png", SUCCESS

@@ -76,6 +76,7 @@ def test_objective_and_uses_stay_the_experiments():
         ("inner.learning_rate=uniform:1", r"a range is LOW:HIGH, not '1'"),
         ("inner.learning_rate=uniform:2:1", r"the low end must be below the high one"),
         ("inner.learning_rate=loguniform:0:1", r"needs ends above 0"),
+        ("epochs=integers:1.5:3", r"integers needs whole numbers as ends"),
     ],
 )
 def test_what_makes_no_sense_is_told(word, said):

@@ -20,6 +20,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
 from tune_experiments.search import run_search as search_run
 from tune_experiments.search.settings import draw_settings
@@ -201,6 +202,31 @@ def test_processes_that_cannot_be_are_told_before_there_is_a_folder(tmp_path, ca
     assert main(FURNMOVE, words) == 2
     assert sentence in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "objective"),
+    [
+        ("matrix_game", "learning_rate", "valid/value_against_adversary"),
+        ("overcooked_roles", "roles.learning_rate", "valid/reward"),
+        ("sama_overcooked", "learner.learning_rate", "valid/completed"),
+    ],
+)
+def test_a_search_over_named_fields_ranks_by_what_the_experiment_validates(name, path, objective):
+    experiment = find_experiment(name)
+    words = ["--preset", "smoke", "--search", "2", "--search-over", f"{path}=loguniform:1e-4:1e-2"]
+    config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds)
+    assert search_run.draw_search(experiment, config, options).space.objective == objective
+
+
+def test_a_grid_has_fewer_settings_for_a_method_that_does_not_use_all_of_its_fields(tmp_path):
+    words = ["--preset", "smoke", "--methods", "sync_13_cordial", "marginal", "--search-by", "grid"]
+    words += ["--search-over", "sync.learning_rate=grid:1e-4,1e-2"]
+    config, options = parse(PRESETS, words, "caption", (0,))
+    search = search_run.draw_search(FURNMOVE, config, options)
+    with RunFolder.open(tmp_path / "run", config_to_json(config), FURNMOVE.name, seeds=(0,)) as folder:
+        names = [request["name"] for request in search_run.search_requests(FURNMOVE, search, options, folder)]
+    assert sum(name.startswith("sync") for name in names) == 3 and sum(name.startswith("marg") for name in names) == 1
 
 
 def test_an_experiment_without_a_space_says_so(tmp_path, capsys):

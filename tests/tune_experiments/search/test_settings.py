@@ -198,9 +198,9 @@ def out(tmp_path):
     return tmp_path
 
 
-def claim(out, count=3, seed=0, config=None, objective="valid/success"):
+def claim(out, count=3, seed=0, config=None, objective="valid/success", by="random"):
     drawn = {method: draw(method, count, seed, config) for method in ("sync", "marginal")}
-    claim_for_search(out, drawn, seed, objective)
+    claim_for_search(out, drawn, seed, objective, by)
 
 
 def test_a_search_is_continued_and_may_become_longer(out):
@@ -218,16 +218,22 @@ def test_a_search_is_continued_and_may_become_longer(out):
     ("changes", "said"),
     [
         ({"seed": 1}, r"search_seed: 0 -> 1"),
-        ({"objective": "valid/return"}, r"objective: 'valid/success' -> 'valid/return'"),
+        ({"objective": "valid/return", "by": "asha"}, r"objective: 'valid/success' -> 'valid/return'"),
         ({"config": Config(epochs=4)}, r"settings.sync.0.epochs: 2 -> 4"),
     ],
 )
 def test_another_search_is_refused_with_the_difference(out, changes, said):
-    claim(out)
+    claim(out, by=changes.get("by", "random"))
     before = (out / "search.json").read_text()
     with pytest.raises(UserError, match=f"was started as another search \\({said}"):
         claim(out, **changes)
     assert (out / "search.json").read_text() == before
+
+
+def test_the_objective_of_a_search_that_is_ranked_at_its_end_may_be_corrected(out):
+    claim(out)
+    claim(out, objective="valid/return")
+    assert json.loads((out / "search.json").read_text())["objective"] == "valid/return"
 
 
 def test_runs_and_searches_do_not_share_a_folder(out):

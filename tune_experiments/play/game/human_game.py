@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
+import os
 import string
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,8 +75,9 @@ class HumanGame:
             folder: where episodes are kept; it is made with the first one.
 
         Raises:
-            UserError: no such agent, or actions that no key can choose.
+            UserError: no such agent, actions that no key can choose, or a folder that cannot be had.
         """
+        _refuse_no_folder(folder)
         self._world = loaded.make_world(1)
         if isinstance(self._world.action_spec, dict):
             raise UserError(f"{loaded.experiment.name} has actions of several parts, which no key can choose")
@@ -134,10 +136,14 @@ class HumanGame:
         self._begin(self._world.next_episode(np.array([0])), np.ones(1, bool))
 
     def leave(self) -> None:
-        """Keep an episode that is not over as far as it went, and let go of the world."""
-        if self._ended is None and self._actions:
-            self._finish({})
-        self._stack.close()
+        """Keep an episode that is not over as far as it went, and let go of the world.
+
+        Raises:
+            RefusedError: it cannot be kept.
+        """
+        with self._stack:
+            if self._ended is None and self._actions:
+                self._finish({})
 
     def view(self) -> dict[str, Any]:
         """What a page shows now: plain JSON."""
@@ -183,11 +189,11 @@ class HumanGame:
 
     def _finish(self, metrics: dict[str, float]) -> None:
         episode = self._recorder.end(metrics)
+        self._ended = {name: round(value, 3) for name, value in metrics.items()}
         try:
             self.saved.append(self._keep(episode))
         except OSError as error:
             raise RefusedError(f"The episode cannot be kept in {self._folder} ({error.strerror}).") from error
-        self._ended = {name: round(value, 3) for name, value in metrics.items()}
 
     def _keep(self, episode: Episode) -> Path:
         """Write page and data under the first free number."""
@@ -271,3 +277,10 @@ def _png(picture: Any) -> str:
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "PNG")
     return base64.b64encode(file.getvalue()).decode()
+
+
+def _refuse_no_folder(folder: Path) -> None:
+    """Refuse, before anything is played, a folder that is a file or in which none can be made."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise UserError(f"episodes cannot be kept in {folder}: name another folder with --record")

@@ -77,7 +77,10 @@ class GameServer:
         if self._runner is not None:
             await self._runner.cleanup()
         async with self._lock:
-            await asyncio.to_thread(self.game.leave)
+            try:
+                await asyncio.to_thread(self.game.leave)
+            except RefusedError as refusal:
+                raise UserError(str(refusal)) from refusal
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from tune_experiments.core.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,6 +64,8 @@ def new_figure(width: float, height: float, layout: Literal["constrained"] | Non
 
 def save(figure: Figure, path: Path) -> Path:
     """Write a PNG, and its folder where that is missing."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", facecolor="white")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, facecolor="white")
+    write_atomically(path, picture.getvalue())
     return path

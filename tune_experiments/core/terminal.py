@@ -1,0 +1,25 @@
+"""The terminal that commands and runs print to."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+__all__ = ["Terminal"]
+
+
+class Terminal(Console):
+    """A console for plain text: it breaks no lines, reads no markup in names of files, and colours no numbers.
+
+    A pipe which nobody reads any more is left to `exits_with_one_sentence`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(soft_wrap=True, markup=False, highlight=False)
+
+    def on_broken_pipe(self) -> None:
+        """Raise again what rich would turn into exit code 1.
+
+        Raises:
+            BrokenPipeError: always.
+        """
+        raise BrokenPipeError
