@@ -65,7 +65,6 @@ class PettingzooTeams(Experiment[Config]):
     name = "pettingzoo_teams"
     caption = "Teams in a game of others"
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
-    evaluation_seeds = (VALIDATION_SEED, TEST_SEED)
     columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
@@ -78,6 +77,10 @@ class PettingzooTeams(Experiment[Config]):
         if method == config.methods[0]:
             tested[f"{RANDOM}{config.env}"] = play(config, config.test_episodes, TEST_SEED, random_team(config))
         return tested
+
+    def evaluation_seeds(self, config: Config) -> Sequence[int]:
+        """Those of validation and test."""
+        return VALIDATION_SEED, TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table; a joint policy that is too large to be written down has no distance to its marginals."""

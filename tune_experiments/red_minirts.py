@@ -84,7 +84,6 @@ class RedMinirts(Experiment):
     name = "red_minirts"
     caption = "RED on MiniRTS"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
-    evaluation_seeds = (VALIDATION_SEED, LAPTOP.test_seed)
     columns = {
         "win, oracle": "valid/win_rate",
         "win, silent": "valid/win_rate_without_commands",
@@ -114,6 +113,10 @@ class RedMinirts(Experiment):
         if RED not in config.methods:
             return ()
         return (MainComparison(RED, RED, "win_rate", ORACLE, ADVERSARIAL),)
+
+    def evaluation_seeds(self, config: RedConfig) -> Sequence[int]:
+        """Those of validation and test."""
+        return VALIDATION_SEED, config.test_seed
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One row a method, stage and commander."""

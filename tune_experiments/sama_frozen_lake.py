@@ -64,7 +64,6 @@ class SamaFrozenLake(Experiment[LakeConfig]):
     name = "sama_frozen_lake"
     caption = "Two-agent FrozenLake"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
-    evaluation_seeds = (VALIDATION_SEED, TEST_SEED)
     columns = {"success": "episode/success", "reached": "valid/reached"}
 
     def plan(self, config: LakeConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
@@ -80,6 +79,10 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         both = {MAPPO, SAMA} <= set(config.methods)
         blind = f"{PLANNERS[0]}{BY}learned"
         return (MainComparison(MAPPO, SAMA, "success", MAPPO, blind),) if both else ()
+
+    def evaluation_seeds(self, config: LakeConfig) -> Sequence[int]:
+        """Those of validation and test."""
+        return VALIDATION_SEED, TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One row a planner and executor."""

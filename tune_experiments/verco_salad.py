@@ -134,7 +134,6 @@ class VercoSalad(Experiment[VercoConfig]):
     name = "verco_salad"
     caption = "Verco in the salad kitchen"
     presets = PRESETS
-    evaluation_seeds = (VALIDATION_SEED, EVALUATION_SEED)
     seeds = (0, 1, 2, 3)
     columns = {"success": "episode/success", "return": "valid/return", "served": "valid/success"}
 
@@ -158,6 +157,10 @@ class VercoSalad(Experiment[VercoConfig]):
         """The same with what the trial's chat model has cost."""
         return evaluate(config, policy, trial_folder)
 
+    def evaluation_seeds(self, config: VercoConfig) -> Sequence[int]:
+        """Those of validation and test."""
+        return VALIDATION_SEED, EVALUATION_SEED
+
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         return tables(results, self.caption)
@@ -175,7 +178,7 @@ class VercoSalad(Experiment[VercoConfig]):
         record = Path(config.chat.record)
         own = record.name if record.is_absolute() or ".." in record.parts else config.chat.record
         ours = EndpointSettings(), Budget()
-        chat = dataclasses.replace(config.chat, backend="replay", record=own, endpoint=ours[0], budget=ours[1])
+        chat = dataclasses.replace(config.chat, backend="recall", record=own, endpoint=ours[0], budget=ours[1])
         return dataclasses.replace(config, chat=chat)
 
     def check(self, config: VercoConfig) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 from rl_models.chat.endpoint import ChatSettingsError, Endpoint, EndpointSettings
 from rl_models.chat.exchange import Transport
 from rl_models.chat.meter import Budget, Meter
-from rl_models.chat.record import Recorded, Replay
+from rl_models.chat.record import LastReplies, Recorded, Replay
 from rl_models.chat.usage import Prices, spent_in
 
 
@@ -20,8 +20,9 @@ from rl_models.chat.usage import Prices, spent_in
 class ChatSettings:
     """Settings of a run's chat model."""
 
-    backend: Literal["openai", "replay"] = "openai"
-    """Source of answers: `openai`, an endpoint whose exchanges are recorded; `replay`, the record only."""
+    backend: Literal["openai", "replay", "recall"] = "openai"
+    """Source of answers: openai, an endpoint whose exchanges are recorded; replay, the record only, in its order;
+    recall, the record's last reply to each question."""
     model: str = "gpt-4o-mini"
     """Name by which the endpoint knows the model."""
     record: str = "chat.jsonl"
@@ -49,6 +50,8 @@ def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = N
     record = folder / settings.record
     if settings.backend == "replay":
         return Replay(record)
+    if settings.backend == "recall":
+        return LastReplies(record)
     if not settings.model:
         raise ChatSettingsError("an endpoint needs the name of a model: set `model`")
     return Recorded(record, Endpoint(settings.endpoint, meter or open_meter(settings, folder)))

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import threading
+import warnings
 from collections import defaultdict, deque
 from pathlib import Path
 from typing import IO, Any
@@ -120,7 +121,7 @@ class Replay:
 class LastReplies:
     """A `Transport` that answers from a record only: each request gets its last recorded reply.
 
-    Unlike `Replay` it does not repeat the failures before that reply.
+    Unlike `Replay` it does not repeat the failures before that reply. It warns where the record holds none.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,12 +130,16 @@ class LastReplies:
         Raises:
             RecordError: the record does not exist or is damaged.
         """
-        known = read_record(path, drops_torn_end=False)
+        self._path, known = path, read_record(path, drops_torn_end=False)
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
 
     def complete(self, request: ChatRequest) -> Outcome:
         """The last recorded reply, or a failure if there is none."""
-        return self._replies.get(request.key) or ChatFailure("the record holds no reply to this request")
+        if (reply := self._replies.get(request.key)) is not None:
+            return reply
+        said = f"{self._path} holds no reply to some of the questions that are asked now; what needs none answers them"
+        warnings.warn(said, stacklevel=2)
+        return ChatFailure("the record holds no reply to this request")
 
 
 def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:

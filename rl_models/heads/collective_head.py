@@ -137,7 +137,7 @@ def _classes(inputs: int, width: int, outputs: int) -> nn.Sequential:
 def _point(wanted: Tensor, places: Tensor) -> Tensor:
     """Vectors [..., F] or [..., P, F] and places [..., K, F] -> scaled products [..., K] or [..., P, K] float32."""
     vectors = wanted if wanted.ndim == places.ndim else wanted.unsqueeze(-2)
-    return (vectors @ places.mT).view(*wanted.shape[:-1], -1) / math.sqrt(places.shape[-1])
+    return (vectors @ places.mT).view(*wanted.shape[:-1], places.shape[-2]) / math.sqrt(places.shape[-1])
 
 
 def _any_of(legal: Tensor, chosen: Tensor) -> Tensor:

@@ -52,7 +52,6 @@ class BaseExperiment(ABC, Generic[Config]):
         caption: what the table shows, for people.
         presets: name -> configuration, frozen dataclasses of one type; `laptop` is the default, else the first.
         seeds: trained when the user names none.
-        evaluation_seeds: of validation and tests, where a game has no splits: no trial trains with one of them.
         split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
         is_greedy: whether a trained team plays its most likely actions, as in the test, or samples.
         columns: what the live line of a trial shows, heading -> key of the log.
@@ -63,7 +62,6 @@ class BaseExperiment(ABC, Generic[Config]):
     caption: str
     presets: Mapping[str, Config]
     seeds: tuple[int, ...] = (0,)
-    evaluation_seeds: tuple[int, ...] = ()
     split: str = "test"
     is_greedy: bool = False
     columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
@@ -212,6 +210,10 @@ class BaseExperiment(ABC, Generic[Config]):
         the run has.
         """
         return config
+
+    def evaluation_seeds(self, config: Config) -> Sequence[int]:
+        """Seeds of validation and tests, where a game has no splits: no trial trains with one of them."""
+        return ()
 
     def check(self, config: Config) -> None:
         """Refuse, before a run starts, what it needs and has not got, such as an endpoint's key.

@@ -9,7 +9,10 @@ from typing import Any
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import value_at
 
-__all__ = ["SearchSpace"]
+__all__ = ["DEFAULT_OBJECTIVE", "SearchSpace"]
+
+DEFAULT_OBJECTIVE = "valid/success"
+"""What is ranked by where an experiment shows no validation of its own."""
 
 
 def _uses_all(config: object, method: str, path: str) -> bool:
@@ -30,7 +33,7 @@ class SearchSpace:
 
     domains: Mapping[str, Any]
     uses: Callable[[Any, str, str], bool] = _uses_all
-    objective: str = "valid/success"
+    objective: str = DEFAULT_OBJECTIVE
 
     def values(self, config: DataclassInstance, method: str) -> dict[str, Any]:
         """Path -> value, of the paths that the method uses."""

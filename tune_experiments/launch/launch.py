@@ -26,7 +26,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, write_tables
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.placement import least_gpus
+from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, below, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
@@ -94,7 +94,7 @@ def _check(experiment: BaseExperiment[Config], config: Config, options: RunOptio
     Raises:
         UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
     """
-    if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds)):
+    if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests play the games of this seed; train with another one")
     try:
         experiment.check(config)
@@ -227,6 +227,9 @@ class _Session(Generic[Config]):
         has_gpus = gpus_of_cluster(ray, device)
         gpus = max(least_gpus(one, has_gpus) for one in workers)
         at_once = check_capacity(ray, max(one.cpus for one in workers), gpus, device)
+        at_once = min(trials_that_fit(one, has_gpus, at_once) for one in workers)
+        if not at_once:
+            raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
         concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
         self.console.print(cost(list(plans.values()), concurrent), highlight=False)
         stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}

@@ -49,7 +49,10 @@ class OvercookedExperiment(Experiment[Config]):
 
     columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
     curves: Mapping[str, str] = CURVES
-    evaluation_seeds = (VALIDATION_SEED, EVALUATION_SEED)
+
+    def evaluation_seeds(self, config: Config) -> Sequence[int]:
+        """Those of validation and test."""
+        return VALIDATION_SEED, EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""

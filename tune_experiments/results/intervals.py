@@ -143,13 +143,13 @@ def interval_over_seeds(
         bounds: smallest and largest value that the metric can have (`range_of`).
 
     Returns:
-        One seed: itself, without an interval that goes beyond the bounds while its value does not. Equal seeds, or an
-        interval that would go beyond the bounds while no seed does: the mean and all seeds. Else t.
+        One seed: itself. Equal seeds, or an interval that would go beyond the bounds while no seed does: the mean and
+        all seeds, each without an interval of its own that would go beyond them. Else t.
 
     Raises:
         ValueError: no seeds.
     """
-    seeds = tuple(_within(value, bounds) if isinstance(value, Interval) else Interval(float(value)) for value in values)
+    seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
     sample = _sample([seed.value for seed in seeds])
     if len(seeds) == 1:
         return seeds[0]
@@ -157,7 +157,7 @@ def interval_over_seeds(
     lowest, highest = bounds
     leaves = sample.min() >= lowest > mean - half or sample.max() <= highest < mean + half
     if leaves or np.ptp(sample) <= _EQUAL:
-        return Interval(mean, seeds=seeds)
+        return Interval(mean, seeds=tuple(_within(seed, bounds) for seed in seeds))
     return Interval(mean, mean - half, mean + half, STUDENT)
 
 

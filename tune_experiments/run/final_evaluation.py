@@ -130,9 +130,10 @@ def write_test_results(folder: Path, results: Sequence[Result]) -> None:
         UserError: a result is no finite number, which no table could show; the trial can be tested again.
     """
     for one in results:
-        if not math.isfinite(one.value):
+        numbers = [number for number in (one.value, one.ci_low, one.ci_high) if number is not None]
+        if not all(map(math.isfinite, numbers)):
             raise UserError(
-                f"the test of {one.method}, seed {one.seed}, gives {one.value} for {one.metric!r} in {one.world!r}: "
+                f"the test of {one.method}, seed {one.seed}, gives {numbers} for {one.metric!r} in {one.world!r}: "
                 f"make it finite in every episode; the same command then tests the trained weights again"
             )
     write_json(folder / TEST_RESULTS_FILE, {"results": [vars(result) for result in results]})

@@ -16,12 +16,12 @@ from rl_models.device import DeviceChoice, chosen_device
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 
-__all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial", "least_gpus"]
+__all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial", "largest_share", "least_gpus", "trials_that_fit"]
 
 _OWN_SHARE = 0.1
 """Share of a learner's GPU that the trial's own process gets, which acts and validates at the same time."""
-_LEAST_SHARE = 0.01
-"""Smallest share of a GPU that a process that learns has beside runners which take most of it."""
+_MOST_PARTS = 100
+"""Processes that learn on one GPU, at most."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,40 @@ def gpus_of_trial(workers: Workers, has_gpus: float, trials: int) -> Gpus:
     """
     if not has_gpus:
         return NO_GPUS
-    learners = max(workers.learners, 1)
-    left = has_gpus - trials * workers.runners * workers.gpus_per_runner
-    share = workers.gpus_per_learner or 1 / math.ceil(trials * learners / left)
+    share = workers.gpus_per_learner or largest_share(workers, int(has_gpus), trials)
     if not workers.learners:
         return Gpus(own=share, runner=workers.gpus_per_runner)
     if share > 1:  # Ray gives whole GPUs then, and none is left over
         return Gpus(learner=share, runner=workers.gpus_per_runner)
     return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
+
+
+def largest_share(workers: Workers, has_gpus: int, trials: int) -> float:
+    """Share of a GPU that each process which learns can have beside the runners of so many trials; 0 for none.
+
+    Ray places a fraction on one GPU, so what is left of several adds up to nothing. Runners fill one GPU after another.
+    """
+    each, runners = workers.gpus_per_runner, trials * workers.runners
+    taken: list[float] = []  # of the GPUs that runners use
+    if each > 1:  # Ray gives whole GPUs then
+        taken = [1.0] * (runners * math.ceil(each))
+    elif each:
+        most = int(1 / each + 1e-6)
+        full, rest = divmod(runners, most)
+        taken = [each * most] * full + [each * rest] * (rest > 0)
+    if len(taken) > has_gpus:
+        return 0.0
+    left = [1 - one for one in taken] + [1.0] * (has_gpus - len(taken))
+    wanted = trials * max(workers.learners, 1)
+    fitting = (parts for parts in range(1, _MOST_PARTS + 1) if sum(int(one * parts + 1e-6) for one in left) >= wanted)
+    return 1 / next(fitting, math.inf)
+
+
+def trials_that_fit(workers: Workers, has_gpus: float, most: int) -> int:
+    """How many trials can have their GPUs at once, of `most`; those that use none always fit."""
+    if not has_gpus or workers.gpus_per_learner:
+        return most
+    return next((trials for trials in range(most, 0, -1) if largest_share(workers, int(has_gpus), trials)), 0)
 
 
 def least_gpus(workers: Workers, has_gpus: float) -> float:
@@ -76,7 +102,7 @@ def least_gpus(workers: Workers, has_gpus: float) -> float:
             f"NCCL refuses: write 1, or --workers.learners 1"
         )
     runners = workers.gpus_per_runner * workers.runners
-    unnamed = 1.0 if workers.learners > 1 else _LEAST_SHARE * bool(runners)
+    unnamed = 1.0 if workers.learners > 1 else bool(runners) / _MOST_PARTS
     return (workers.gpus_per_learner or unnamed) * max(workers.learners, 1) + runners
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
 from tune_experiments.core.config_path import value_at
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.run.ray_cluster import import_tune
 
 __all__ = ["KINDS", "space_over"]
@@ -29,7 +29,7 @@ KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  intege
 
 
 def space_over(
-    words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = ""
+    words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
     """The space that the words describe; what they do not say (objective, who uses what) is the declared one's.
 

@@ -18,7 +18,7 @@ from tune_experiments.core.config_path import flags_between
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
-from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.run.final_evaluation import read_test_results
@@ -76,15 +76,13 @@ def draw_search(experiment: BaseExperiment[Config], config: Config, options: Run
         )
     if options.search_objective is not None:
         space = dataclasses.replace(space, objective=options.search_objective)
-    if not space.objective:
-        raise UserError(f"{experiment.name} names no validation to rank settings by; add --search-objective valid/NAME")
     methods = experiment.methods(config)
     return Search(space, {method: _settings(space, config, method, options) for method in methods}, options.search_by)
 
 
 def _validated_by(experiment: BaseExperiment) -> str:
-    """What a search without a space of the experiment's own ranks by: the first validation of its live line, or ""."""
-    return next((key for key in experiment.columns.values() if key.startswith("valid/")), "")
+    """What a search without a space of the experiment's own ranks by: the first validation of its live line."""
+    return next((key for key in experiment.columns.values() if key.startswith("valid/")), DEFAULT_OBJECTIVE)
 
 
 def check_processes(experiment: BaseExperiment, search: Search, options: RunOptions) -> None:

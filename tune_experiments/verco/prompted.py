@@ -18,7 +18,7 @@ from rl_envs.salad.symbols import AGENT_NAMES
 from rl_models.chat.chat_settings import ChatSettings, open_transport
 from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import API_KEY_VARIABLE, BASE_URL_VARIABLE, ChatSettingsError
-from rl_models.chat.record import LastReplies, RecordError
+from rl_models.chat.record import RecordError
 from rl_models.chat.team_teacher import MAX_WORDS, ChatPlayer, ChatTeacher
 from rl_models.chat.usage import usage_of
 from rl_models.policy import TeamPolicy
@@ -98,15 +98,11 @@ def endpoint_teacher(config: VercoConfig, trial_folder: Path | None) -> Endpoint
 def client(settings: ChatSettings, concurrency: int) -> ChatClient:
     """Who carries questions to the endpoint; one in a process, for there is one record.
 
-    Without a key the record answers alone, so that what was asked once can be drawn and evaluated again.
-
     Raises:
         UserError: the endpoint or the record cannot be used.
     """
-    record = Path(settings.record)
-    looks_back = settings.backend == "openai" and not os.environ.get(API_KEY_VARIABLE) and record.is_file()
     try:
-        return ChatClient(LastReplies(record) if looks_back else open_transport(settings, Path()), concurrency)
+        return ChatClient(open_transport(settings, Path()), concurrency)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
 

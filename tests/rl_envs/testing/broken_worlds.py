@@ -67,6 +67,7 @@ with_attribute("text_spec", Errands.text_spec | {"cell": Errands.text_spec["sent
 with_attribute("observation_spec", {"decides": ArraySpec((), "uint8", 0, 1, "")}, "'decides' must be one bool an agent")
 with_attribute("metric_names", ("success", "success"), "metric_names repeat themselves")
 with_attribute("metric_names", ("success", "length"), "must not contain return and length")
+with_attribute("metric_names", ("count",), "and count, the log's own")
 
 
 # ------------------------------------------------------------------------------------------------- observations

@@ -1,5 +1,7 @@
 """Validation plays other episodes than the test: other rooms, another split or another seed."""
 
+import dataclasses
+
 import pytest
 
 from rl_models.training.evaluation import Evaluation
@@ -64,9 +66,19 @@ def test_two_first_episodes_of_the_same_function_are_equal(monkeypatch):
 )
 def test_no_trial_trains_with_a_seed_of_validation_or_test_where_a_game_has_no_splits(name, tmp_path, capsys):
     experiment = find_experiment(name)
-    assert len(experiment.evaluation_seeds) == 2
-    for seed in experiment.evaluation_seeds:
+    seeds = experiment.evaluation_seeds(experiment.presets["smoke"])
+    assert len(seeds) == 2
+    for seed in seeds:
         words = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--seeds", "0", str(seed)]
         assert main(experiment, words) == EXIT_CODE
         assert f"--seeds {seed}: validation or tests play the games of this seed" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_seed_of_the_test_that_a_flag_names_is_refused_and_the_presets_is_free_then(tmp_path, capsys):
+    experiment = find_experiment("red_minirts")
+    words = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--seeds", "7", "--test-seed", "7"]
+    assert main(experiment, words) == EXIT_CODE
+    assert "--seeds 7: validation or tests play the games of this seed" in capsys.readouterr().err
+    config = dataclasses.replace(experiment.presets["smoke"], test_seed=7)
+    assert 42 not in experiment.evaluation_seeds(config)

@@ -158,6 +158,11 @@ def test_a_game_that_says_nothing_is_refused_before_the_run_starts(env, lacking)
         find_experiment("pettingzoo_teams").check(dataclasses.replace(LAPTOP, env=env, methods=("ippo", "lora")))
 
 
+def test_a_text_that_random_play_cannot_read_as_words_is_refused_before_the_run_starts():
+    with pytest.raises(ForeignEnvError, match="a text has 4 words and only 1 fit: raise max_words"):
+        find_experiment("pettingzoo_teams").check(dataclasses.replace(ERRANDS, methods=("lora",), max_words=1))
+
+
 def test_a_reader_of_sentences_is_refused_a_text_of_one_row_before_the_run_starts():
     reader = dataclasses.replace(LAPTOP.network.reader, name="emma")
     network = dataclasses.replace(LAPTOP.network, reader=reader)

@@ -30,6 +30,13 @@ def written(tmp_path):
     return body[4:]
 
 
+def test_a_link_in_place_of_a_film_is_replaced_and_what_it_names_is_left_alone(tmp_path):
+    (tmp_path / "other").write_text("not ours")
+    (tmp_path / "film.avi").symlink_to(tmp_path / "other")
+    write_avi(FRAMES, tmp_path / "film.avi", 0.25, SOUND_OF_A_SECOND, 1_000)
+    assert (tmp_path / "other").read_text() == "not ours"
+
+
 def test_it_has_a_header_the_movie_and_an_index(written):
     names = [(name, body[:4]) for name, body in chunks(written)]
     assert names[0] == (b"LIST", b"hdrl") and names[1] == (b"LIST", b"movi") and names[2][0] == b"idx1"

@@ -28,10 +28,12 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
+from tune_experiments.overcooked import trials as overcooked_trials
 from tune_experiments.overcooked.partners import KitchenWithPartners
+from tune_experiments.overcooked.trained_partners import Partner
 from tune_experiments.overcooked.trials import worlds_of_generation
 from tune_experiments.run import ray_cluster
-from tune_experiments.run.placement import Gpus, gpus_of_trial, least_gpus
+from tune_experiments.run.placement import Gpus, gpus_of_trial, least_gpus, trials_that_fit
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
 from tune_experiments.sama.kitchen.executors import learned_executor
@@ -187,6 +189,14 @@ def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(g
     assert device.device_of(traveller).type == "cpu"
 
 
+def test_a_population_of_fictitious_co_play_travels_on_the_cpu(gpu, monkeypatch):
+    config = overcooked_selfplay.SMOKE
+    partner = Partner("one", stubborn_team(config, STAY).to(DEVICE))
+    monkeypatch.setattr(overcooked_trials, "load_population", lambda config: [partner])
+    (traveller,) = overcooked_trials._partners_of(config)
+    assert device.device_of(traveller).type == "cpu"
+
+
 def test_what_a_run_will_cost_is_timed_on_an_emulated_device(gpu, places):
     from tune_experiments.run.cost import cost
 
@@ -285,7 +295,9 @@ def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, monkeypatch
         (Workers(learners=1, gpus_per_learner=1.0), 1, 1, Gpus(own=0.1, learner=0.9)),
         (Workers(learners=2), 2, 1, Gpus(own=0.1, learner=0.9)),
         (Workers(runners=2, gpus_per_runner=0.1), 1, 1, Gpus(own=0.5, runner=0.1)),
-        (Workers(runners=2, gpus_per_runner=0.1), 1, 4, Gpus(own=1 / 21, runner=0.1)),
+        (Workers(runners=2, gpus_per_runner=0.1), 1, 4, Gpus(own=1 / 20, runner=0.1)),
+        (Workers(runners=2, gpus_per_runner=0.75), 2, 1, Gpus(own=0.25, runner=0.75)),
+        (Workers(runners=2, gpus_per_runner=2.0), 5, 1, Gpus(own=1.0, runner=2.0)),
         (Workers(learners=2, runners=5, gpus_per_runner=0.2), 3, 1, Gpus(own=0.1, learner=0.9, runner=0.2)),
     ],
 )
@@ -308,6 +320,22 @@ def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus,
 )
 def test_a_trial_needs_a_gpu_for_each_of_several_learners_and_a_share_beside_its_runners(workers, has_gpus, expected):
     assert least_gpus(workers, has_gpus) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("workers", "has_gpus", "expected"),
+    [
+        (Workers(), 1, 8),
+        (Workers(runners=2, gpus_per_runner=0.1), 1, 4),
+        (Workers(runners=4, gpus_per_runner=0.5), 2, 0),
+        (Workers(runners=1, gpus_per_runner=0.6), 2, 2),
+        (Workers(learners=2), 4, 2),
+    ],
+)
+def test_as_many_trials_begin_as_ray_can_place(workers, has_gpus, expected):
+    least = least_gpus(workers, has_gpus)
+    most = min(8, int(has_gpus / least + 1e-9)) if least else 8
+    assert trials_that_fit(workers, has_gpus, most) == expected
 
 
 def test_several_learners_are_not_put_on_one_gpu():

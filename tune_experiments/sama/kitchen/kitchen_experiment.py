@@ -59,8 +59,6 @@ _COMPARED = {
 class SamaExperiment(Experiment[SamaConfig]):
     """One table of SAMA's."""
 
-    evaluation_seeds = (VALIDATION_SEED, evaluation.EVALUATION_SEED)
-
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
         return methods_of(config)
@@ -80,6 +78,10 @@ class SamaExperiment(Experiment[SamaConfig]):
     ) -> dict[str, Episodes]:
         """The same where the planner reads a manual that was written for the trial."""
         return evaluation.evaluate(config, method, policy, trial_folder)
+
+    def evaluation_seeds(self, config: SamaConfig) -> Sequence[int]:
+        """Those of validation and test."""
+        return VALIDATION_SEED, evaluation.EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.core.config_json import config_to_json, first_differences
+from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, refuse_other_files, write_atomically, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
@@ -28,8 +28,21 @@ from tune_experiments.sama.kitchen.trials import parts_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
 RESULTS, TRANSCRIPTS, KIND = "results.jsonl", "transcripts", "retest.json"
-_NO_KIND = {"methods", "tasks", "planner", "test_episodes", "model", "noise"}
-"""Fields of a configuration that do not tell two kinds of tests apart, or that have a place of their own there."""
+_TOLD_APART = (
+    "goals",
+    "reflections",
+    "after_failure",
+    "random_share",
+    "manual",
+    "translates_states",
+    "extracts_objects",
+    "shots",
+    "round_steps",
+    "max_episode_steps",
+    "is_greedy",
+    "budget_env_steps",
+)
+"""Fields that make two tests different kinds, beside planner, model and episodes; the last one tells runs apart."""
 _OWN = {RESULTS, "table.md", TRANSCRIPTS, KIND}
 
 
@@ -103,7 +116,7 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
     larger one.
     """
     kind = {"experiment": experiment.name, "planner": config.planner, "episodes": config.test_episodes}
-    kind |= {name: value for name, value in config_to_json(config).items() if name not in _NO_KIND}
+    kind |= {name: getattr(config, name) for name in _TOLD_APART}
     if config.planner not in RULES:
         kind["model"] = config.model.name
     elif config.planner == "noisy":
@@ -112,7 +125,10 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
     if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
         write_json(path, kind)
-    elif changed := first_differences(read_json(path), kind):
+        return
+    before = read_json(path)
+    known = {name: value for name, value in kind.items() if name in before}  # an earlier version told less
+    if changed := first_differences(before, known):
         raise UserError(
             f"{out} holds tests of another kind ({'; '.join(changed)}); "
             "repeat the old flags to continue them or give --out another folder"
