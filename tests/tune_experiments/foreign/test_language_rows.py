@@ -159,7 +159,7 @@ def test_a_game_that_says_nothing_is_refused_before_the_run_starts(env, lacking)
 
 
 def test_a_text_that_random_play_cannot_read_as_words_is_refused_before_the_run_starts():
-    with pytest.raises(ForeignEnvError, match="a text has 4 words and only 1 fit: raise max_words"):
+    with pytest.raises(ForeignEnvError, match="a text has 3 words and only 1 fit: raise max_words"):
         find_experiment("pettingzoo_teams").check(dataclasses.replace(ERRANDS, methods=("lora",), max_words=1))
 
 
