@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from cluster.testing.local_cluster import wait_until
+from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from tests.browser import chromium, tab  # noqa: F401 (fixtures)
 from tests.patience import PATIENCE_SECONDS
 from tests.tune_experiments.play.teams import untrained
@@ -80,7 +81,7 @@ def test_furniture_is_carried_by_keys_and_every_agent_has_the_colour_of_its_pict
         assert "agent_1: Pass" in tab.inner_text("#last")
         colour = "dot => dot.style.background"
         dots = [tab.locator(f"{where} .dot").last.evaluate(colour) for where in ("#who", "#last")]
-        assert dots == ["rgb(219, 62, 50)"] * 2
+        assert dots == [f"rgb{AGENT_COLOURS[1]}"] * 2
     assert load_episode(game.saved[0]).actions[:, 1].tolist() == [
         said.index(name) for name in ("MoveAhead\u2191", "MoveWithObjectAhead1", "RotateObjectRight5", "Passspace")
     ]
