@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,6 +60,9 @@ class Schedule:
 
     def at(self, progress: Progress) -> float:
         """The value after this much training."""
+        read = _READ.get()
+        if read is not None:
+            read.append(self)
         now = getattr(progress, self.unit)
         before = self.points[0]
         for after in self.points:
@@ -65,3 +71,17 @@ class Schedule:
                 return before[1] + share * (after[1] - before[1])
             before = after
         return before[1]
+
+
+_READ: ContextVar[list[Schedule] | None] = ContextVar("schedules_read", default=None)
+
+
+@contextmanager
+def schedules_read() -> Iterator[list[Schedule]]:
+    """Within it, the schedules that were read so far."""
+    found: list[Schedule] = []
+    token = _READ.set(found)
+    try:
+        yield found
+    finally:
+        _READ.reset(token)

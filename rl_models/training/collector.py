@@ -7,7 +7,7 @@ that draws something itself (`networks/added_observations.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.cuda_graph import Inputs, Replayed
 from rl_models.device import Arrival, to_device, to_host
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
@@ -26,12 +27,12 @@ from rl_models.networks.added_observations import (
     with_speech,
 )
 from rl_models.networks.fixed_weights import fixed_weights
-from rl_models.networks.texts import TextEncodings
+from rl_models.networks.texts import ENCODED, TEXTS, TextEncodings
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.team_world import TeamWorld
 
-_IS_FIRST = "is_first"
-"""Travels to the device with the observations."""
+_IS_FIRST, _UNIFORMS, _DECIDING, _STATE = "is_first", "uniforms", "deciding", "state/"
+"""What travels to the device beside the observations of a step; `state/NAME` is there already."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,23 @@ class _Asked:
     arriving: Arrival
     record: dict[str, Tensor]
     state: State
+
+
+@dataclass(frozen=True)
+class _Final:
+    """What is to be valued of the episodes that were stopped at one step.
+
+    Attributes:
+        step: of the fragment.
+        rows: [K] int64, their worlds.
+        alive: [K, N] bool, agents in the game; None where all always are.
+        inputs: their final observations and the state before these, name -> [K, ...], on the device.
+    """
+
+    step: int
+    rows: Array
+    alive: Array | None
+    inputs: dict[str, Tensor]
 
 
 class Collector:
@@ -75,6 +93,11 @@ class Collector:
         self._obs: dict[str, Array] = {}
         self._is_first = np.ones(world.num_worlds, bool)
         self._state: State = {}
+        self._final: list[_Final] = []
+        self._draws = 0
+        self._decide: Callable[[Inputs], dict[str, Tensor]] = Replayed(
+            self._decided, list(policy.parameters()), gives=False
+        )
         self._begin_reading()
         self._speech = speech_of(policy.network)
 
@@ -106,6 +129,7 @@ class Collector:
         is_first[:, -1] = self._is_first
         record = to_host({name: torch.cat([each[name] for each in chosen], 1) for name in chosen[0]})
         steps |= {name: value.numpy() for name, value in record.items()}
+        self._value_stopped_episodes(steps["final_values"])
         ends = state_before
         if self.needs_values:
             ends["last_values"] = self._values_of(self._obs, self._state, self._is_first)
@@ -143,18 +167,38 @@ class Collector:
 
     def _ask(self) -> _Asked:
         """Ask the policy for actions. An accelerator goes on computing after this returns."""
-        output = self._act_forward(self._obs, self._state, self._is_first)
-        actions, component = self._choose(output.policy)
-        flat = _flat(actions)
-        arriving = Arrival(flat)
-        mask = self._deciding()
-        record = flat | {
+        seen = self._seen()
+        masks = [seen[key] for key in ("decides", "alive") if key in seen]
+        beside = {_IS_FIRST: self._is_first, _UNIFORMS: self._uniforms()}
+        beside |= {_DECIDING: np.logical_and.reduce(masks)} if masks else {}
+        decide = self._decide if self._draws else self._decided
+        record = decide(self._inputs(seen | beside, self._state))
+        state = {name.removeprefix(_STATE): record.pop(name) for name in list(record) if name.startswith(_STATE)}
+        actions = {name: value for name, value in record.items() if name.partition("/")[0] == "actions"}
+        return _Asked(Arrival(actions), record, state)
+
+    def _decided(self, inputs: Inputs) -> dict[str, Tensor]:
+        """What the policy says at one step, name -> [B, 1, ...], and its `state/NAME` after it.
+
+        It depends on the inputs and on weights alone, so that a GPU can repeat it (`Replayed`).
+
+        Args:
+            inputs: of `_inputs`, with the uniforms that actions are drawn with and, where some agents carry on or may
+                leave, the mask of those that decide.
+        """
+        uniforms, deciding = inputs[_UNIFORMS], inputs.get(_DECIDING)
+        output = self._output(inputs)
+        if uniforms.shape[-1] < output.policy.num_uniforms:  # at the first step it is not known how many it takes
+            self._draws = output.policy.num_uniforms
+            uniforms = to_device({_UNIFORMS: self._uniforms()}, self.device)[_UNIFORMS][:, None]
+        actions, component = self._choose(output.policy, uniforms)
+        said = _flat(actions) | {
             "component": component,
-            "log_prob": output.policy.log_prob(actions, mask),
+            "log_prob": output.policy.log_prob(actions, deciding),
             "agent_log_prob": output.policy.component_log_prob(actions, component),
             "values": output.values,
         }
-        return _Asked(arriving, record, output.state)
+        return said | {_STATE + name: value for name, value in output.state.items()}
 
     def _answer(self, steps: dict[str, Array], step: int, asked: _Asked) -> dict[str, Tensor]:
         """Wait for the actions, step the worlds, and write what they say.
@@ -170,13 +214,20 @@ class Collector:
         self._is_first = terminated | truncated
         if info["done_worlds"].size:
             self.episodes.append(info["episode"])
-            self._value_final_observations(steps["final_values"][:, step], truncated, info)
+            self._keep_final_observations(step, truncated, info)
         return asked.record
 
-    def _choose(self, policy: JointPolicy) -> tuple[JointActions, Tensor]:
-        """Joint actions and component, drawn from the worlds' own uniforms."""
-        uniforms = {"uniforms": self.world.chance.policy_uniforms(policy.num_uniforms)[:, None]}
-        return policy.sample(to_device(uniforms, self.device)["uniforms"])
+    def _choose(self, policy: JointPolicy, uniforms: Tensor) -> tuple[JointActions, Tensor]:
+        """Joint actions and component, drawn by the worlds' own uniforms [B, 1, U]."""
+        return policy.sample(uniforms)
+
+    def _uniforms(self) -> Array:
+        """[B, U] in [0, 1), as many as one sample of the policy takes."""
+        return self.world.chance.policy_uniforms(self._draws)
+
+    def _seen(self) -> dict[str, Array]:
+        """The observations that the policy acts on, name -> [B, N, ...]."""
+        return self._obs
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         """Observations of these worlds with what their agents draw, read and write before they act."""
@@ -192,15 +243,8 @@ class Collector:
         """Observations of these worlds with what their agents draw beside their actions, each for itself."""
         return with_noise(self.policy.network, self.world.chance, self.world.num_agents, obs, worlds)
 
-    def _deciding(self) -> Tensor | None:
-        """[B, 1, N] bool, agents that choose now and are in the game; None where all always do."""
-        masks = [self._obs[key] for key in ("decides", "alive") if key in self._obs]
-        if not masks:
-            return None
-        return to_device({"deciding": np.logical_and.reduce(masks)[:, None]}, self.device)["deciding"]
-
-    def _value_final_observations(self, out: Array, truncated: Array, info: dict[str, Any]) -> None:
-        """Write V of the observation at which an episode was merely stopped."""
+    def _keep_final_observations(self, step: int, truncated: Array, info: dict[str, Any]) -> None:
+        """Keep the observations at which episodes were merely stopped, whose values the fragment needs."""
         done = info["done_worlds"]
         stopped = np.flatnonzero(truncated[done])
         if stopped.size:
@@ -209,18 +253,40 @@ class Collector:
             final = {key: value[stopped] for key, value in info["final_obs"].items()}
             beside = {key: value[rows] for key, value in self._obs.items()}
             obs = self._completed(with_messages_at_the_end(self._speech, final, beside), rows)
-            state = {name: value[torch.from_numpy(rows).to(self.device)] for name, value in self._state.items()}
-            out[rows] = self._values_of(obs, state, np.zeros(len(rows), bool))
+            index = torch.from_numpy(rows).to(self.device)
+            state = {name: value.index_select(0, index) for name, value in self._state.items()}
+            inputs = self._inputs(_everybody(obs) | {_IS_FIRST: np.zeros(len(rows), bool)}, state)
+            self._final.append(_Final(step, rows, obs.get("alive"), _with_own_encodings(inputs)))
+
+    def _value_stopped_episodes(self, out: Array) -> None:
+        """Write V of the final observations that were kept into [B, T, N], as many as there are worlds at a time."""
+        kept, self._final = self._final, []
+        while kept:
+            ends = np.cumsum([len(one.rows) for one in kept])
+            some = max(1, int(np.searchsorted(ends, self.world.num_worlds, "right")))
+            now, kept = kept[:some], kept[some:]
+            parts = np.split(self._values(_joined([one.inputs for one in now])), ends[: some - 1])
+            for one, values in zip(now, parts, strict=True):
+                out[one.rows, one.step] = values if one.alive is None else values * one.alive
 
     def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
-        """V of every agent, [K, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
-        everybody = {key: value for key, value in obs.items() if key != "decides"}
-        values = _numpy(self._act_forward(everybody, state, is_first).values[:, 0])
+        """V of every agent, [B, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
+        values = self._values(self._inputs(_everybody(obs) | {_IS_FIRST: is_first}, state))
         return values * obs["alive"] if "alive" in obs else values
 
-    def _act_forward(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
-        tensors = self._tensors(obs | {_IS_FIRST: is_first})
-        return self.policy(tensors, state, tensors.pop(_IS_FIRST))
+    def _values(self, inputs: Inputs) -> Array:
+        return _numpy(self._output(inputs).values[:, 0])
+
+    def _output(self, inputs: Inputs) -> TeamOutput:
+        """The policy's output at one step."""
+        beside = (_IS_FIRST, _UNIFORMS, _DECIDING)
+        obs = {key: value for key, value in inputs.items() if key not in beside and not key.startswith(_STATE)}
+        state = {key.removeprefix(_STATE): value for key, value in inputs.items() if key.startswith(_STATE)}
+        return self.policy(obs, state, inputs[_IS_FIRST])
+
+    def _inputs(self, arrays: dict[str, Array], state: State) -> Inputs:
+        """Observations and what goes with them, name -> [K, ...], with T = 1; what their texts say; and the state."""
+        return self._tensors(arrays) | {_STATE + name: value for name, value in state.items()}
 
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
         """Observations with T = 1, and what their texts say."""
@@ -265,6 +331,39 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
     """
     *_, fragments = zip(*(collector._fragment() for collector in collectors), strict=True)
     return list(fragments)
+
+
+def _everybody(obs: dict[str, Array]) -> dict[str, Array]:
+    """Observations as of agents that all decide, since only values are asked for."""
+    return {key: value for key, value in obs.items() if key != "decides"}
+
+
+def _with_own_encodings(inputs: Inputs) -> Inputs:
+    """The same inputs with one row of encodings for each agent, since those in the caches are replaced later."""
+    own = dict(inputs)
+    for name, value in inputs.items():
+        if name.startswith(ENCODED):
+            key = _text_key(name)
+            rows = inputs[key]
+            own[name] = value.index_select(0, rows.flatten())
+            own[key] = torch.arange(rows.numel(), device=rows.device).view_as(rows)
+    return own
+
+
+def _joined(parts: list[Inputs]) -> Inputs:
+    """Inputs of several steps as one batch. Tables of texts only grow meanwhile, so the last ones hold all."""
+    last = parts[-1]
+    joined = {
+        name: last[name] if name.startswith(TEXTS) else torch.cat([part[name] for part in parts]) for name in last
+    }
+    for key in {_text_key(name) for name in last if name.startswith(ENCODED)}:
+        joined[key] = torch.arange(joined[key].numel(), device=joined[key].device).view_as(joined[key])
+    return joined
+
+
+def _text_key(name: str) -> str:
+    """The observation key of `encoded/KEY/NAME`."""
+    return name.removeprefix(ENCODED).rpartition("/")[0]
 
 
 def _write(buffers: dict[str, Array], step: int, obs: dict[str, Array]) -> None:

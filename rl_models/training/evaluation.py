@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from rl_models.device import to_device
+from rl_models.cuda_graph import Inputs
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
 from rl_models.networks.added_observations import speech_of
 from rl_models.networks.fixed_weights import fixed_weights
-from rl_models.policy import State, TeamOutput, TeamPolicy
+from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
 
@@ -50,6 +50,7 @@ class Evaluation(Collector):
         """
         self._draws_noise = draws_noise
         super().__init__(world, policy, fragment_length=1, needs_values=False)
+        self._decide = self._decided  # never repeated by a GPU: a probe, or who listens, has numbers for the host
         self._probe = probe
         self._is_greedy = is_greedy
         self._sums: dict[str, Array] = {}
@@ -95,8 +96,8 @@ class Evaluation(Collector):
         """Play one step; returns what the policy says, name -> [B, 1, ...], on its device."""
         return self._answer(steps, step, self._ask())
 
-    def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
-        return policy.mode() if self._is_greedy else super()._choose(policy)
+    def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
+        return policy.mode() if self._is_greedy else super()._choose(policy, uniforms)
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         self._speech = speech_of(self.policy.network)  # texts of earlier steps are not read here
@@ -105,16 +106,15 @@ class Evaluation(Collector):
     def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         return super()._with_noise(obs, worlds) if self._draws_noise else obs
 
-    def _act_forward(self, obs: dict[str, Array], state: State, is_first: Array) -> TeamOutput:
-        output = super()._act_forward(obs, state, is_first)
+    def _output(self, inputs: Inputs) -> TeamOutput:
+        output = super()._output(inputs)
         if self._probe is not None:
-            tensors = {key: value[:, None] for key, value in to_device(obs, self.device).items()}
-            for name, value in self._probe(output, tensors).items():
+            for name, value in self._probe(output, inputs).items():
                 total = self._sums.setdefault(name, np.zeros((len(value), *value.shape[2:])))
                 total += value[:, 0].cpu().numpy()
         return output
 
-    def _value_final_observations(self, out: Array, truncated: Array, info: dict[str, Any]) -> None:
+    def _keep_final_observations(self, step: int, truncated: Array, info: dict[str, Any]) -> None:
         """Values are not needed here."""
 
 

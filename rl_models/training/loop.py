@@ -7,6 +7,7 @@ minibatch may come in parts whose gradients are summed before a step; a part wei
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +26,7 @@ from rl_models.batch import (
     Batch,
     Learners,
     OverLearners,
+    Share,
     alone,
     count_steps,
     forward,
@@ -32,6 +34,7 @@ from rl_models.batch import (
     share_of,
     to_batch,
 )
+from rl_models.cuda_graph import Inputs, Outputs, Replayed
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
@@ -42,6 +45,8 @@ from rl_models.training.part_statistics import PartStatistics
 
 FIRST_RATIO_ERROR = "policy/first_ratio_error"
 """Largest |ratio - 1| of an update's first minibatch: what acting and learning differ by, such as by rounding."""
+_WHOLE = "whole"
+_SHARES = ("share/steps", "share/decisions", "share/values")
 
 
 @dataclass
@@ -71,6 +76,7 @@ class Learner:
         self.divergence = Divergence(self.objective)
         self.replay = self.objective.new_replay()
         self._trainable = [weight for weight in self.policy.parameters() if weight.requires_grad]
+        self._gradients = Replayed(self._of_part, list(self.policy.parameters()), gives=True)
         for extra in self.objective.extra_losses:
             extra.to(self.device)
 
@@ -107,15 +113,31 @@ class Learner:
         self.divergence.begin(self.device)
         whole = self.learners.sum(count_steps(minibatch))
         gathered = PartStatistics()
-        for part in parts(self.objective, minibatch):
-            share = share_of(part, whole)
-            loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
-            self.divergence.add(statistics)
-            gathered.add(statistics, share)
-            loss.backward()
+        pieces = parts(self.objective, minibatch)
+        # A record writes gradients and does not add to those of an earlier part.
+        learn = functools.partial(self._gradients, progress=self.progress) if len(pieces) == 1 else self._of_part
+        for part in pieces:
+            found = learn(part | {_WHOLE: whole})
+            share = Share(*(found.pop(name) for name in _SHARES))
+            self.divergence.add(found)
+            gathered.add(found, share)
         self.divergence.agree(self.learners)
         statistics = gathered.joined() | self.divergence.statistics()
         return statistics if self.divergence.is_too_large else statistics | self._step()
+
+    def _of_part(self, inputs: Inputs) -> Outputs:
+        """Add the gradients of a part of a minibatch; its statistics, and the `Share` that it is.
+
+        It depends on the inputs, on weights and on schedules alone, so that a GPU can repeat it (`Replayed`).
+
+        Args:
+            inputs: the part, and under `_WHOLE` the steps of the minibatch as `count_steps` counts them.
+        """
+        part = {name: value for name, value in inputs.items() if name != _WHOLE}
+        share = share_of(part, inputs[_WHOLE])
+        loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
+        loss.backward()
+        return statistics | dict(zip(_SHARES, (share.steps, share.decisions, share.values), strict=True))
 
     def _step(self) -> Statistics:
         self.learners.sum_gradients(self._trainable)

@@ -43,7 +43,7 @@ class WithRandomMoves(Evaluation):
 
     world: World
 
-    def _choose(self, policy: JointPolicy) -> tuple[JointActions, torch.Tensor]:
+    def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
         actions, component = policy.mode()
         assert isinstance(actions, torch.Tensor) and isinstance(self.world.action_spec, int)
         uniforms = torch.from_numpy(self.world.chance.policy_uniforms(self.world.num_agents))[:, None].to(self.device)

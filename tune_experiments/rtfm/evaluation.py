@@ -16,7 +16,7 @@ import numpy as np
 from rl_envs import World
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.grid import NUM_MOVES
-from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import Episodes
@@ -113,10 +113,10 @@ class WithWrongDocuments(Evaluation):
         super().__init__(world, policy, **options)
         self._documents, self._store = np.zeros((world.num_worlds, world.num_agents), np.int32), world.texts["document"]
 
-    def _act_forward(self, obs: dict[str, np.ndarray], state: Any, is_first: np.ndarray) -> TeamOutput:
-        neighbours = np.roll(obs["document"], 1, axis=0)
-        self._documents = np.where(is_first[:, None], neighbours, self._documents)
-        return super()._act_forward(obs | {"document": self._documents}, state, is_first)
+    def _seen(self) -> dict[str, np.ndarray]:
+        neighbours = np.roll(self._obs["document"], 1, axis=0)
+        self._documents = np.where(self._is_first[:, None], neighbours, self._documents)
+        return super()._seen() | {"document": self._documents}
 
     def _begin_texts(self) -> list[str]:
         """See `Collector`: the world drops documents that it does not show, and those of the episodes stay."""

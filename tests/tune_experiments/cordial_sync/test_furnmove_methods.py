@@ -78,9 +78,8 @@ def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared
     world = plan(TINY, "central", 0).make_world(num_worlds=2, first_world=0)
     collector = Collector(world, policy, 1, True)
     collector.reset(0)
-    assert isinstance(
-        collector._act_forward(world.reset(0), policy.initial_state(2), np.ones(2, bool)).policy, JointCategorical
-    )
+    inputs = collector._inputs(world.reset(0) | {"is_first": np.ones(2, bool)}, policy.initial_state(2))
+    assert isinstance(collector._output(inputs).policy, JointCategorical)
     for agents in (2, 3):
         config = dataclasses.replace(TINY, num_agents=agents)
         weights = {method: plan(config, method, 0).objective.value_coef for method in ("central", "marginal")}

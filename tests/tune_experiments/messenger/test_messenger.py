@@ -147,10 +147,10 @@ def test_five_of_a_hundred_actions_are_random_when_a_team_is_tested():
     team = constant_team(1, 1, 5)
     world = make_world(MessengerConfig(), 1, 6000)
     tested = WithRandomMoves(world, team)
-    obs = world.reset(1)
-    output = tested._act_forward(obs, team.initial_state(6000), np.ones(6000, bool))
-    likeliest = int(output.policy.mode()[0][0, 0, 0])
-    counts = np.bincount(tested._choose(output.policy)[0].flatten().numpy(), minlength=5) / 6000
+    tested.reset(1)
+    policy = tested._output(tested._inputs(tested._obs | {"is_first": tested._is_first}, {})).policy
+    likeliest = int(policy.mode()[0][0, 0, 0])
+    counts = np.bincount(tested._choose(policy, policy.log_joint())[0].flatten().numpy(), minlength=5) / 6000
     each = RANDOM_SHARE / 5
     for action, share in enumerate(counts):
         wanted = each + (1 - RANDOM_SHARE) * (action == likeliest)

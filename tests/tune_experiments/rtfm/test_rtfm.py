@@ -138,11 +138,11 @@ def test_wrong_documents_are_those_that_neighbours_show_when_an_episode_begins()
     shown, kept = [], []
 
     class Watched(WithWrongDocuments):
-        def _act_forward(self, obs, state, is_first):
-            shown.append((obs["document"].copy(), is_first.copy()))
-            output = super()._act_forward(obs, state, is_first)
+        def _seen(self):
+            shown.append((self._obs["document"].copy(), self._is_first.copy()))
+            seen = super()._seen()
             kept.append(self._documents.copy())
-            return output
+            return seen
 
     play(world, policy, Watched)
     for step, ((documents, is_first), lent) in enumerate(zip(shown, kept, strict=True)):
@@ -156,10 +156,10 @@ def test_wrong_documents_stay_the_same_when_the_world_drops_texts_that_it_does_n
     sights = []
 
     class Watched(WithWrongDocuments):
-        def _act_forward(self, obs, state, is_first):
-            output = super()._act_forward(obs, state, is_first)
+        def _seen(self):
+            seen = super()._seen()
             sights[-1].append(self.world.texts["document"].look_up(self._documents))
-            return output
+            return seen
 
     for most in (100, 1):
         monkeypatch.setattr("rl_models.training.evaluation._TEXTS_KEPT_FOR", most)

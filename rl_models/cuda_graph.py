@@ -1,0 +1,219 @@
+"""Functions of tensors that a GPU repeats by itself, as one CUDA graph in place of hundreds of launches.
+
+A step of acting, or the gradients of a minibatch, are hundreds of small kernels. To launch them takes the host ten
+times as long as the GPU takes to run them. `Replayed` runs such a function as it is at its first call with inputs of
+some shapes, records it at the second, and has the GPU repeat the record from then on. On the CPU, and where a function
+asks for a number of the GPU or copies from the host, it only ever runs the function.
+
+What a record holds besides the inputs: the addresses of weights, and the values of schedules that the function read.
+Where one of them differs, the function runs as it is and may be recorded anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rl_models.schedule import Progress, Schedule, schedules_read
+
+logger = logging.getLogger(__name__)
+
+Inputs: TypeAlias = dict[str, Tensor]
+Outputs: TypeAlias = dict[str, Any]
+"""Name -> tensor, or a number that schedules alone decide."""
+
+WAITS = frozenset(
+    {
+        "_local_scalar_dense",
+        "nonzero",
+        "_unique2",
+        "unique_dim",
+        "unique_consecutive",
+        "masked_select",
+        "equal",
+        "bincount",
+        "repeat_interleave",
+    }
+)
+"""Operations after which the host knows something of the device. Indexing by a mask is one, too."""
+_INDEXING = frozenset({"index", "index_put", "index_put_", "_index_put_impl_"})
+_KEPT = 2
+"""Records that a function keeps: minibatches have two sizes, which differ by one sequence."""
+
+_RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
+
+
+def is_recording() -> bool:
+    """Whether a function is, or is about to be, recorded: nothing of what it computes may be kept for later calls."""
+    return _RECORDING.get()
+
+
+@contextmanager
+def _recording() -> Iterator[None]:
+    token = _RECORDING.set(True)
+    try:
+        yield
+    finally:
+        _RECORDING.reset(token)
+
+
+def can_record(device: torch.device) -> bool:
+    """Whether this kind of device can repeat what it recorded."""
+    return device.type == "cuda"
+
+
+class Record:
+    """A function as a CUDA graph: with the same addresses of inputs, outputs and gradients at every replay."""
+
+    def __init__(self, work: Callable[[], Outputs], device: torch.device) -> None:
+        """Record what `work` launches, without running it; weights must have no gradients yet."""
+        self._graph = torch.cuda.CUDAGraph()
+        stream = torch.cuda.Stream(device)
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            # Other threads of this process, such as a learner's, go on meanwhile.
+            self._graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                self.outputs = work()
+            finally:
+                self._graph.capture_end()
+        torch.cuda.current_stream(device).wait_stream(stream)
+
+    def replay(self) -> None:
+        """Compute the outputs, and the gradients if there are any, of what the inputs hold now."""
+        self._graph.replay()
+
+
+@dataclass
+class _Known:
+    """What is known of a function with inputs of some shapes.
+
+    Attributes:
+        record: None until it is recorded.
+        inputs: where a record reads its inputs.
+        gradients: where a record writes them, in the order of the weights.
+    """
+
+    record: Record | None = None
+    inputs: Inputs = field(default_factory=dict)
+    gradients: list[Tensor | None] = field(default_factory=list)
+
+
+class Replayed:
+    """A function of tensors that a GPU repeats by itself from its third call with inputs of the same shapes on.
+
+    The function must be one of its inputs, of weights and of schedules alone, and must not keep what it computes.
+    Where it leaves gradients, the weights have none before each call.
+    """
+
+    def __init__(self, function: Callable[[Inputs], Outputs], weights: Sequence[nn.Parameter], gives: bool) -> None:
+        """Know the function.
+
+        Args:
+            function: name -> tensor to name -> tensor or number.
+            weights: all that it reads.
+            gives: whether it leaves gradients of the weights.
+        """
+        self._function = function
+        self._weights = weights
+        self._gives = gives
+        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._schedules: list[Schedule] = []
+        self._never = False
+
+    def __call__(self, inputs: Inputs, progress: Progress | None = None) -> Outputs:
+        """The function's outputs; tensors are the caller's to keep.
+
+        Args:
+            inputs: name -> tensor, all on the weights' device.
+            progress: what schedules are read at, if the function reads any.
+        """
+        device = self._weights[0].device if self._weights else torch.device("cpu")
+        if self._never or not can_record(device):
+            return self._function(inputs)
+        key = self._key(inputs, progress)
+        known = self._known.get(key)
+        if known is None:
+            return self._watched(inputs, progress)
+        self._known.move_to_end(key)
+        if known.record is None and not self._recorded(known, inputs, device):
+            return self._function(inputs)
+        return self._replayed(known, inputs)
+
+    def _key(self, inputs: Inputs, progress: Progress | None) -> Hashable:
+        """What must be equal for a record to hold."""
+        shapes = tuple((name, value.shape, value.dtype) for name, value in inputs.items())
+        values = tuple(one.at(progress) for one in self._schedules) if progress is not None else ()
+        return shapes, values, tuple(weight.data_ptr() for weight in self._weights)
+
+    def _watched(self, inputs: Inputs, progress: Progress | None) -> Outputs:
+        """Run the function as it is, and find out whether it can be recorded and which schedules it reads."""
+        with _recording(), _Watch() as watch, schedules_read() as read:
+            outputs = self._function(inputs)
+        self._never = watch.waits
+        self._schedules += [one for one in dict.fromkeys(read) if one not in self._schedules]
+        self._known[self._key(inputs, progress)] = _Known()
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return outputs
+
+    def _recorded(self, known: _Known, inputs: Inputs, device: torch.device) -> bool:
+        """Record the function; False where the driver refuses, and then for ever."""
+        known.inputs = {name: torch.empty_like(value).copy_(value) for name, value in inputs.items()}
+        try:
+            with _recording():
+                known.record = Record(lambda: self._function(dict(known.inputs)), device)
+        except RuntimeError as error:
+            logger.warning("the GPU cannot repeat this step by itself, which costs time alone: %s", error)
+            self._never = True
+            self._known.clear()
+            for weight in self._weights if self._gives else ():
+                weight.grad = None
+            return False
+        known.gradients = [weight.grad for weight in self._weights] if self._gives else []
+        return True
+
+    def _replayed(self, known: _Known, inputs: Inputs) -> Outputs:
+        assert known.record is not None
+        torch._foreach_copy_(list(known.inputs.values()), list(inputs.values()))
+        known.record.replay()
+        for weight, gradient in zip(self._weights, known.gradients, strict=False):
+            weight.grad = gradient
+        outputs = known.record.outputs
+        return {name: one.clone() if isinstance(one, Tensor) else one for name, one in outputs.items()}
+
+
+class _Watch(TorchDispatchMode):
+    """Notices what makes the host wait, or copies between host and device, in this thread and its backward passes."""
+
+    waits = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        with self:  # in inference mode composite operations arrive whole
+            parts = func.decompose(*args, **kwargs)
+        if parts is not NotImplemented:
+            return parts
+        found = func(*args, **kwargs)
+        name = func.overloadpacket.__name__
+        self.waits = self.waits or name in WAITS or (name in _INDEXING and _has_mask(args[1])) or _crosses(args, found)
+        return found
+
+
+def _has_mask(indices: Iterable[Tensor | None]) -> bool:
+    return any(one is not None and one.dtype in (torch.bool, torch.uint8) for one in indices)
+
+
+def _crosses(args: Any, found: Any) -> bool:
+    """Whether tensors of both places are among what an operation reads and gives; numbers count for nothing."""
+    tensors = [one for one in (*args, found) if isinstance(one, Tensor) and one.ndim]
+    return len({one.device.type for one in tensors}) > 1

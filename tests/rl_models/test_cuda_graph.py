@@ -1,0 +1,236 @@
+"""What a GPU repeats by itself is what the function would compute: with new inputs, weights, gradients and schedules.
+
+Where there is no GPU, `Played` stands for a CUDA graph: like one it computes nothing while it records, and then reads
+and writes at the same addresses. The same tests run on a GPU where there is one.
+"""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models import cuda_graph
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
+from rl_models.cuda_graph import Replayed
+from rl_models.networks.fixed_weights import CachedByWeights, fixed_weights
+from rl_models.schedule import Progress, Schedule
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.rl_models.training.small import arrays_of, cordial, rooms, team
+
+ON_A_GPU = torch.cuda.is_available()
+DEVICE = torch.device("cuda" if ON_A_GPU else "cpu")
+
+
+class Played:
+    """A record on the CPU."""
+
+    def __init__(self, work, device):
+        self._work = work
+        self._grad, self._inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        self.outputs = work()
+        self._kept = self._left()
+        for value in (*self._tensors(self.outputs), *self._kept):
+            value.fill_(1 if value.dtype == torch.bool else 77)  # nothing was computed yet
+
+    def _left(self):
+        return [weight.grad for weight in Watched.weights if weight.grad is not None]
+
+    @staticmethod
+    def _tensors(outputs):
+        return [value for value in outputs.values() if isinstance(value, torch.Tensor)]
+
+    def replay(self):
+        for weight in Watched.weights:
+            weight.grad = None
+        with torch.set_grad_enabled(self._grad):
+            found = self._work()
+        with torch.no_grad():
+            for value, new in zip(self._tensors(self.outputs), self._tensors(found), strict=True):
+                value.copy_(new)
+            for value, new in zip(self._kept, self._left(), strict=True):
+                value.copy_(new)
+
+
+class Watched:
+    """Whose gradients a record leaves."""
+
+    weights: tuple = ()
+
+
+@pytest.fixture
+def recording(monkeypatch):
+    """Functions are recorded; yields how often."""
+    made = []
+    if ON_A_GPU:
+        real = cuda_graph.Record
+
+        def counted(*arguments):
+            made.append(1)
+            return real(*arguments)
+
+        monkeypatch.setattr(cuda_graph, "Record", counted)
+        return made
+
+    def played(*arguments):
+        made.append(1)
+        return Played(*arguments)
+
+    monkeypatch.setattr(cuda_graph, "can_record", lambda device: True)
+    monkeypatch.setattr(cuda_graph, "Record", played)
+    monkeypatch.setattr(Watched, "weights", ())
+    return made
+
+
+def weight_of(value):
+    return torch.nn.Parameter(torch.tensor([float(value)], device=DEVICE))
+
+
+def at(*numbers):
+    return {"x": torch.tensor(numbers, dtype=torch.float32, device=DEVICE)}
+
+
+def test_a_record_is_made_at_the_second_call_and_follows_inputs_and_weights(recording):
+    weight = weight_of(2)
+    scaled = Replayed(lambda inputs: {"y": inputs["x"] * weight.detach()}, [weight], gives=False)
+    found = []
+    for number in range(5):
+        found.append(scaled(at(number, 10))["y"])
+        with torch.no_grad():
+            weight.add_(1)
+    assert [one.tolist() for one in found] == [[0, 20], [3, 30], [8, 40], [15, 50], [24, 60]]
+    assert len(recording) == 1
+
+
+def test_inputs_of_other_shapes_run_as_they_are_and_have_a_record_of_their_own(recording):
+    double = Replayed(lambda inputs: {"y": 2 * inputs["x"]}, [weight_of(1)], gives=False)
+    for numbers in ((1,), (1, 2), (3,), (3, 4), (5,), (5, 6)):
+        assert double(at(*numbers))["y"].tolist() == [2 * number for number in numbers]
+    assert len(recording) == 2
+
+
+def test_weights_that_moved_to_other_addresses_are_recorded_anew(recording):
+    weight = weight_of(2)
+    scaled = Replayed(lambda inputs: {"y": inputs["x"] * weight.detach()}, [weight], gives=False)
+    for _ in range(3):
+        assert scaled(at(3))["y"].tolist() == [6]
+    weight.data = torch.full_like(weight.data, 5)
+    for _ in range(3):
+        assert scaled(at(3))["y"].tolist() == [15]
+    assert len(recording) == 2
+
+
+def test_the_values_of_schedules_are_part_of_a_record(recording):
+    schedule, progress = Schedule.linear(1.0, 2.0, 10), Progress()
+    weighed = Replayed(lambda inputs: {"y": inputs["x"] * schedule.at(progress)}, [weight_of(1)], gives=False)
+    for env_steps, expected in ((0, 4), (0, 4), (0, 4), (5, 6), (5, 6), (5, 6), (0, 4)):
+        progress.env_steps = env_steps
+        assert weighed(at(4), progress)["y"].tolist() == [expected]
+    assert len(recording) == 2
+
+
+def test_numbers_of_schedules_come_along_and_outputs_are_the_callers_to_keep(recording):
+    function = Replayed(lambda inputs: {"y": inputs["x"] + 1, "rate": 0.5}, [weight_of(1)], gives=False)
+    found = [function(at(number)) for number in range(4)]
+    assert [one["y"].tolist() for one in found] == [[1], [2], [3], [4]]
+    assert [one["rate"] for one in found] == [0.5] * 4
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: x * float(x.sum()),
+        lambda x: x * len(x.nonzero()),
+        lambda x: x * len(x[x > 0]),
+        lambda x: x * len(x.unique()),
+    ],
+    ids=["number", "nonzero", "mask", "unique"],
+)
+@pytest.mark.parametrize("inference", [False, True])
+def test_a_function_that_asks_for_a_number_is_never_recorded(recording, ask, inference):
+    asking = Replayed(lambda inputs: {"y": ask(inputs["x"])}, [weight_of(1)], gives=False)
+    with torch.inference_mode(inference):
+        for number in (1.0, 2.0, 3.0):
+            assert asking(at(number))["y"].tolist() == ask(at(number)["x"]).tolist()
+    assert not recording
+
+
+def test_gradients_of_a_record_are_those_of_its_inputs(recording, monkeypatch):
+    weight = weight_of(3)
+    monkeypatch.setattr(Watched, "weights", (weight,))
+
+    def learn(inputs):
+        loss = (weight * inputs["x"]).square().sum()
+        loss.backward()
+        return {"loss": loss.detach()}
+
+    learned = Replayed(learn, [weight], gives=True)
+    for number in (1.0, 2.0, 3.0, 4.0):
+        weight.grad = None
+        assert learned(at(number))["loss"].item() == 9 * number**2
+        assert weight.grad.item() == 6 * number**2
+        weight.grad.mul_(0)  # as clipping does, in place
+    assert len(recording) == 1
+
+
+def test_a_driver_that_refuses_costs_time_alone(recording, monkeypatch):
+    def refuse(*arguments):
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(cuda_graph, "Record", refuse)
+    double = Replayed(lambda inputs: {"y": 2 * inputs["x"]}, [weight_of(1)], gives=False)
+    assert [double(at(number))["y"].item() for number in range(4)] == [0, 2, 4, 6]
+
+
+def test_what_depends_on_weights_alone_is_computed_within_a_record(recording):
+    weight, cache = weight_of(1), CachedByWeights()
+
+    def table(inputs):
+        return {"y": inputs["x"] + cache.get([weight], lambda: 10 * weight.detach())}
+
+    with torch.inference_mode():
+        read = Replayed(table, [weight], gives=False)
+        for number in range(4):
+            with fixed_weights():
+                assert read(at(number))["y"].tolist() == [number + 10 * (number + 1)]
+            weight.data.add_(1)
+    assert len(recording) == 1
+
+
+def trained(objective, updates=4):
+    """What is played and what is learned by a team of FurnMove."""
+    policy = team().to(DEVICE)
+    collector = Collector(rooms(6), policy, 8, objective.needs_values)
+    collector.reset(3)
+    learner = Learner(policy, copy.deepcopy(objective), OptimiserSettings(optimiser_epsilon=0.1))
+    Watched.weights = tuple(policy.parameters())
+    fragments, statistics = [], []
+    for _ in range(updates):
+        fragments.append(collector.collect())
+        statistics.append({name: float(value) for name, value in learner.update(fragments[-1:]).items()})
+    return fragments, statistics, {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
+
+
+@pytest.mark.parametrize("name", ["ppo", "impala"])
+def test_a_team_plays_and_learns_with_records_as_without(recording, monkeypatch, name):
+    falling = Schedule.linear(0.1, 0.0, 200)
+    loss = (cordial(rooms(1)),)
+    objective = {
+        "ppo": Ppo(num_epochs=2, num_minibatches=3, entropy_coef=falling, extra_losses=loss),
+        "impala": Impala(extra_losses=loss),
+    }[name]
+    with_records = trained(objective)
+    made = len(recording)
+    monkeypatch.setattr(cuda_graph, "can_record", lambda device: False)
+    without = trained(objective)
+    assert made >= 2  # of acting and of learning
+    for one, other in zip(with_records[0], without[0], strict=True):
+        for key, value in arrays_of(other).items():
+            np.testing.assert_allclose(arrays_of(one)[key], value, atol=1e-4, err_msg=key)
+    for one, other in zip(with_records[1], without[1], strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+    for key, value in without[2].items():
+        np.testing.assert_allclose(with_records[2][key], value, atol=1e-4, err_msg=key)
