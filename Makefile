@@ -1,7 +1,7 @@
 # The commands of Concord. `make` alone lists them; each makes what it needs first.
 
 .DEFAULT_GOAL := help
-.PHONY: help venv furnmove matrix verco demo check test slow lint type bench cluster drills docs clean
+.PHONY: help venv furnmove matrix verco demo check test slow lint type gpu bench cluster drills docs clean
 .DELETE_ON_ERROR:
 
 # The first interpreter that the project supports; `make PYTHON=/path/to/python3.12 venv` takes another.
@@ -82,6 +82,9 @@ lint: $(STAMP) ## style and formatting, without changing a file
 type: export PYTHONHASHSEED = 0
 type: $(STAMP) ## static types
 	$(BIN)/mypy
+
+gpu: $(STAMP) ## the tests that want a real GPU: every team on it, its records, bfloat16 and continued runs
+	CONCORD_GPU_TESTS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/gpu tests/rl_models/test_cuda_graph.py
 
 bench: $(STAMP) ## measure, and write bench.jsonl (ONLY=furnmove for one part)
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))

@@ -1,7 +1,8 @@
 """A GPU where one is at hand: acting, learning and the whole loop of the papers' sizes, without Ray.
 
 Each team plays and learns in this process as in a trial: `acting` collects fragments, `learning` makes an update of one
-of them, `loop` does both in turns; agent steps a second of wall time, the median of several turns. `_bfloat16` is the
+of them, `loop` does both in turns; agent steps a second of wall time, the median of several turns after the first ones,
+in which the GPU records what it repeats. FurnMove is played in the 20 rooms of its paper preset. `_bfloat16` is the
 same with matrix products in bfloat16. Beside them stand the largest |ratio - 1| of an update's first minibatch and the
 share of samples that it clips: how far acting and learning disagree.
 
@@ -48,7 +49,7 @@ ONLY_WHEN_NAMED = True
 """`make bench` leaves this part out."""
 CLOCK = f"wall time on {chosen_device().type}"
 PER_SECOND, FLOPS = "agent steps/s", "FLOP/s"
-TURNS = 5
+TURNS, WARM_UP = 10, 3
 PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "RTX 4090": 165e12}
 """Name of a GPU -> dense bfloat16 FLOP a second by its data sheet."""
 TARGETS = {"furnmove_paper": 50_000, "rtfm_simplest": 40_000}
@@ -64,6 +65,7 @@ BILLION: dict[str, Any] = {
 SMALL = BILLION | {"vocab_size": 512, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 4}
 PROMPTS, PROMPT_TOKENS, ACTIONS, ACTION_TOKENS = 64, 200, 8, 4
 _FRAMES = 100_000_000
+PAPERS_ROOMS = functools.partial(FurnMove, rooms="train")
 Loop: TypeAlias = tuple[Collector | GroupedCollector, Learner]
 """What plays, and what learns from its fragments."""
 
@@ -103,7 +105,7 @@ def loops(on_gpu: bool) -> dict[str, Callable[[OptimiserSettings], Loop]]:
 
 
 def _furnmove(num_worlds: int, settings: OptimiserSettings, groups: int = 1) -> Loop:
-    worlds, objective = make_groups(FurnMove, num_worlds, 0, groups), furnmove.cordial_impala()
+    worlds, objective = make_groups(PAPERS_ROOMS, num_worlds, 0, groups), furnmove.cordial_impala()
     policy = built_on(chosen_device(), furnmove.team)
     policy.precision = settings.precision
     collector = collector_of(worlds, policy, furnmove.LOOP_LENGTH, objective.needs_values)
@@ -117,10 +119,10 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
     collector, learner = loop
     acting, learning = [], []
     statistics: Statistics = {}
-    for turn in range(TURNS + 1):
+    for turn in range(WARM_UP + TURNS):
         fragment, played = _timed(collector.collect)
         statistics, learned = _timed(learner.update, [fragment])
-        if turn:  # the first one warms up
+        if turn >= WARM_UP:
             acting.append(fragment.agent_steps() / played)
             learning.append(fragment.agent_steps() / learned)
     whole = [1 / (1 / one + 1 / other) for one, other in zip(acting, learning, strict=True)]
@@ -150,7 +152,7 @@ def _verco(on_gpu: bool) -> Iterator[Measurement]:
         language.zero_grad(set_to_none=True)
         language.score("action", prompts, candidates).log_probs.sum().backward()
 
-    seconds = [_timed(learn)[1] for _ in range(TURNS + 1)][1:]
+    seconds = [_timed(learn)[1] for _ in range(WARM_UP + TURNS)][WARM_UP:]
     embeddings = {id(base.get_input_embeddings().weight), id(base.get_output_embeddings().weight)}
     bare = [(name, weight) for name, weight in base.named_parameters() if id(weight) not in embeddings]
     parameters = sum(weight.numel() for name, weight in bare if "lora_" not in name)
@@ -187,7 +189,7 @@ def _peak() -> float:
                 return peak
     side = 8192 if device.type == "cuda" else 512
     one = torch.randn(side, side, device=device, dtype=torch.bfloat16)
-    seconds = [_timed(torch.matmul, one, one)[1] for _ in range(TURNS + 1)][1:]
+    seconds = [_timed(torch.matmul, one, one)[1] for _ in range(WARM_UP + TURNS)][WARM_UP:]
     return 2 * side**3 / min(seconds)
 
 
@@ -202,7 +204,7 @@ def _worlds() -> Iterator[Measurement]:
 
 def _world_rate(number: int) -> float:
     """Agent steps a second of one process."""
-    world = FurnMove(256, 256 * number)
+    world = PAPERS_ROOMS(256, first_world=256 * number)
     choose, seen = furnmove.chooser(world), world.reset(0)
     start, steps = perf_counter(), 0
     while perf_counter() - start < 2.0:

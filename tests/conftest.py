@@ -18,6 +18,9 @@ os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 os.environ["RAY_AUTH_MODE"] = "token"
 os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 os.environ.pop("RAY_ADDRESS", None)
+# Tests are of the CPU and of a GPU that they emulate, on every machine alike. `make gpu` runs those of a real one.
+if "CONCORD_GPU_TESTS" not in os.environ:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import hypothesis
 import pytest

@@ -93,6 +93,11 @@ class Arena(Turns):
         self.tables = {"name_words": lexicon.name_words, "name_kinds": lexicon.name_kinds}
         self.text_tables = dict.fromkeys(("grid", "inventory"), "name_words")
 
+    @property
+    def most_shown(self) -> int:
+        """Number of agents, monsters and items that an agent sees beside itself at most."""
+        return self._room.num_entities - 1
+
     def _blank_state(self, num_worlds: int) -> Arrays:
         agents, monsters, items = ((num_worlds, n) for n in (self.num_agents, self._num_monsters, self._num_items))
         return super()._blank_state(num_worlds) | {

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.llm.base_model import LanguageModelError, first_line
+from rl_models.llm.gpu_arithmetic import adapters_in_half_precision, fuse_norms
 from rl_models.llm.llm_config import Adapter, LoraSettings
 from rl_models.llm.scoring import Scorer, Scores, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
@@ -52,7 +53,9 @@ class AdaptedModel(nn.Module):
         config, self._shared = base.model.config, base
         self.tokens = Tokens(base.tokenizer, int(getattr(config, "max_position_embeddings", 2**20)))
         # In a list, where torch does not look for parts of this module.
-        self._peft = [_with_adapters(base.tree(), lora, seed)]
+        tree = base.tree()
+        fuse_norms(tree)
+        self._peft = [_with_adapters(tree, lora, seed)]
         self.message, self.action = (nn.ParameterDict(self._weights_of(name)) for name in ADAPTERS)
         self.trains: Adapter = "action"
         self._recomputed: list[nn.Module] = []
@@ -80,19 +83,20 @@ class AdaptedModel(nn.Module):
     @contextmanager
     def using(self, name: Adapter | None) -> Iterator[None]:
         """Compute with one adapter (None: the bare base). No adapter but the one that learns gets a gradient."""
-        if name is None:
-            with self._peft[0].disable_adapter(), torch.no_grad():
+        with adapters_in_half_precision(self._peft[0], self.base):
+            if name is None:
+                with self._peft[0].disable_adapter(), torch.no_grad():
+                    yield
+                return
+            if name == self.trains:
                 yield
-            return
-        if name == self.trains:
-            yield
-            return
-        self._peft[0].set_adapter(name, inference_mode=True)
-        try:
-            with torch.no_grad():
-                yield
-        finally:
-            self._peft[0].set_adapter(self.trains)
+                return
+            self._peft[0].set_adapter(name, inference_mode=True)
+            try:
+                with torch.no_grad():
+                    yield
+            finally:
+                self._peft[0].set_adapter(self.trains)
 
     def score(self, adapter: Adapter | None, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
         """Log-probabilities of candidates behind prompts, with an adapter or (None) the bare base.

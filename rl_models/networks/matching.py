@@ -58,10 +58,12 @@ class MatchingSizes(ReadingSizes):
     Attributes:
         kinds: [K] int, kind of each name; cells with names of kind 0 are no nodes (floor, walls, the agent itself).
         sentence_end: the word that ends a sentence of a document.
+        most_shown: number of cells' nodes that an agent sees at most.
     """
 
     kinds: Tensor
     sentence_end: int
+    most_shown: int
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class MatchingReader(NodeStates):
         super().__init__(config.node_features, mentions, sizes.num_agents, kinds, config.reach, config.sees_names)
         self.config, self.num_agents, self.features = config, sizes.num_agents, config.features
         self.shows_attention = False
-        self.sentence_end = sizes.sentence_end
+        self.sentence_end, self._most_shown = sizes.sentence_end, sizes.most_shown
         self.names: Tensor
         self.kinds: Tensor
         self.register_buffer("names", sizes.names.long(), persistent=False)
@@ -202,7 +204,7 @@ class MatchingReader(NodeStates):
         things = torch.cat([self.mentions.vectors(self.names), goal.encoded["vector"].index_select(0, goals)])
         position = obs["position"].flatten(0, 2)[:, 0].long()
         grid, inventory = obs["grid"].flatten(0, 2), obs["inventory"].flatten(0, 2).long()
-        nodes = nodes_of(grid, position, inventory, goal_rows, len(goals), self.kinds, self.reach)
+        nodes = nodes_of(grid, position, inventory, goal_rows, len(goals), self.kinds, self.reach, self._most_shown)
         pairs = self.mentions(document, things, nodes.things)
         states = self.first_states(nodes, things, pairs)
         edges = self._edges(position, grid.shape[1:3])

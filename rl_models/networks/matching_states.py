@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from rl_models.device import longest
 from rl_models.networks.mentions import Mentions, PairFeatures
 
 
@@ -42,7 +43,14 @@ class Nodes:
 
 
 def nodes_of(
-    grid: Tensor, position: Tensor, inventory: Tensor, goals: Tensor, num_goals: int, kinds: Tensor, reach: int
+    grid: Tensor,
+    position: Tensor,
+    inventory: Tensor,
+    goals: Tensor,
+    num_goals: int,
+    kinds: Tensor,
+    reach: int,
+    most: int,
 ) -> Nodes:
     """Nodes of K frames.
 
@@ -54,28 +62,27 @@ def nodes_of(
         num_goals: number of rows of goals.
         kinds: [names] int64, kind of each name; names of kind 0 are no nodes of cells.
         reach: cells up to which offsets are told apart.
+        most: number of nodes of cells that a frame has at most.
     """
     width, names = grid.shape[2:]
     flat = grid.flatten(1).long()
-    frames, places, count, most = _present(kinds[flat] > 0)
-    index = frames, torch.arange(len(frames), device=flat.device) - (count.cumsum(0) - count)[frames]
+    places, count = _present(kinds[flat] > 0, most)
+    most, further = places.shape[1], inventory.shape[1] + 1
     cells = places.div(names, rounding_mode="floor")
-    offsets = torch.stack([cells.div(width, rounding_mode="floor"), cells % width], -1) - position[frames]
+    offsets = torch.stack([cells.div(width, rounding_mode="floor"), cells % width], -1) - position[:, None]
     near, beyond = places_of(offsets, reach)
+    is_there = torch.arange(most, device=flat.device) < count[:, None]
     constant = torch.cat([inventory, goals[:, None] + len(kinds)], 1)
-    further = constant.shape[1]
-    things = torch.cat([_padded(flat[frames, places], index, len(flat), most), constant], 1)
+    things = torch.cat([flat.gather(1, places) * is_there, constant], 1)
     held = torch.arange(further, device=flat.device).expand(len(flat), -1) + (2 * reach + 1) ** 2
-    # Inventories and the goal have negative numbers here, so they always exist.
-    number = torch.arange(-further, most, device=flat.device).roll(-further)
-    all_kinds = torch.nn.functional.pad(kinds, (0, num_goals))
+    all_kinds = nn.functional.pad(kinds, (0, num_goals))
     return Nodes(
         things,
         all_kinds[things],
-        torch.cat([_padded(near, index, len(flat), most), held], 1),
-        _padded(beyond, index, len(flat), most + further),
-        _padded(places, index, len(flat), most + further, flat.shape[1]),
-        number < count[:, None],
+        torch.cat([near * is_there, held], 1),
+        nn.functional.pad(beyond * is_there[..., None], (0, 0, 0, further)),
+        nn.functional.pad(places.where(is_there, flat.shape[1]), (0, further), value=flat.shape[1]),
+        nn.functional.pad(is_there, (0, further), value=True),
     )
 
 
@@ -99,20 +106,19 @@ def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
     return replace(nodes, places=places.where(is_in_grid, nodes.places), beyond=beyond * is_in_grid[..., None])
 
 
-def _present(is_node: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
-    """Frame and place of each of Q nodes [Q], their number a frame [K], and the largest such number.
+def _present(is_node: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Places of the nodes of each frame in order, [K, X], 0 behind the last; and their number [K].
 
-    The host waits once: for how many there are.
+    Args:
+        is_node: [K, places] bool.
+        most: largest number of nodes in a frame; X is this, or on the CPU the largest one that occurs.
     """
-    count = is_node.sum(1)
-    total, most = torch.stack([count.sum(), count.max()]).tolist()
-    frames, places = torch.nonzero_static(is_node, size=total).unbind(1)
-    return frames, places, count, most
-
-
-def _padded(values: Tensor, index: tuple[Tensor, Tensor], frames: int, most: int, padding: int = 0) -> Tensor:
-    """Values [Q, ...] of nodes by frame and number in it, [frames, most, ...]."""
-    return values.new_full((frames, most, *values.shape[1:]), padding).index_put(index, values)
+    number = is_node.cumsum(1)
+    most = min(longest(number[:, -1], most), is_node.shape[1])
+    column = torch.where(is_node, number - 1, most)  # all that is no node goes into a last column, which is cut off
+    every = torch.arange(is_node.shape[1], device=is_node.device).expand(len(is_node), -1)
+    places = every.new_zeros(len(is_node), most + 1).scatter(1, column, every)
+    return places[:, :most], number[:, -1]
 
 
 _GAIN = 2.0

@@ -72,4 +72,5 @@ def matching_sizes(task: Task) -> MatchingSizes:
     kinds = world.tables["name_kinds"].astype(np.int64)
     kinds[kinds < KIND_AGENT] = kinds[YOU] = 0
     (end,) = world.lexicon.encode(".")
-    return MatchingSizes(shared.num_agents, shared.vocabulary, shared.names, torch.from_numpy(kinds), end)
+    words = shared.vocabulary, shared.names
+    return MatchingSizes(shared.num_agents, *words, torch.from_numpy(kinds), end, world.most_shown)

@@ -14,7 +14,7 @@ SENTENCE_END = 7
 
 def sizes(agents=1):
     shared = small.sizes(agents)
-    return MatchingSizes(shared.num_agents, shared.vocabulary, shared.names, KINDS, SENTENCE_END)
+    return MatchingSizes(shared.num_agents, shared.vocabulary, shared.names, KINDS, SENTENCE_END, most_shown=100)
 
 
 def team(agents=1, seed=0, shares_network=True, **changes):
@@ -40,4 +40,4 @@ def sizes_of(world):
     kinds[kinds < KIND_AGENT], kinds[YOU] = 0, 0
     names = torch.from_numpy(world.tables["name_words"].astype("int64"))
     words = world.text_spec["document"].vocabulary
-    return MatchingSizes(world.num_agents, words, names, kinds, world.lexicon.encode(".")[0])
+    return MatchingSizes(world.num_agents, words, names, kinds, world.lexicon.encode(".")[0], most_shown=100)

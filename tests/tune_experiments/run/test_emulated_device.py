@@ -4,66 +4,37 @@
 minibatches in one epoch. A number that the host asks for in each minibatch breaks them.
 """
 
-import copy
-import dataclasses
-import importlib
-
 import numpy as np
 import pytest
 import torch
 
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner, parts
+from rl_models.training.loop import parts
 from tests.emulated_device import DEVICE, emulated_device
-
-WORLDS, STEPS, MINIBATCHES = 2, 2, 2
-TEAMS = {
-    ("furnmove_methods", "sync_13_cordial"): (2, 1),
-    ("furnmove_methods", "marginal"): (2, 1),
-    ("furnmove_methods", "central_cordial"): (2, 1),
-    ("rtfm_txt2pi", "txt2pi"): (2, 1),
-    ("rtfm_matching", "matching"): (2, 3),
-    ("messenger_emma", "emma_grounding"): (2, 5),
-    ("endi_rtfm", "endi_dis"): (2, 1),
-    ("endi_rtfm", "qmix"): (4, 1),
-    ("endi_messenger", "silg"): (2, 1),
-    ("overcooked_selfplay", "selfplay"): (2, 1),
-    ("sama_overcooked", "sama-cramped_room"): (2, 1),
-    ("verco_salad", "verco"): (11, 1),
-    ("verco_salad", "commnet"): (2, 1),
-}
-"""(script, method) -> copies and syncs of an update."""
+from tests.tune_experiments.run.teams_of_all_kinds import (
+    MINIBATCHES,
+    STEPS,
+    TEAMS,
+    loop_of,
+    numbers_of,
+    plan_of,
+    weights_of,
+)
 
 
-def plan_of(script, method):
-    """The last stage of a trial of the smoke preset, with fewer minibatches."""
-    experiment = importlib.import_module(f"tune_experiments.{script}").EXPERIMENT
-    plan = experiment.plan(experiment.presets["smoke"], method, 0).stages[-1].plan
-    changes = {"num_epochs": 1, "num_minibatches": MINIBATCHES, "gradient_steps": MINIBATCHES}
-    known = {field.name for field in dataclasses.fields(plan.objective)}
-    objective = dataclasses.replace(plan.objective, **{key: changes[key] for key in known & changes.keys()})
-    # With a large constant Adam does not blow up what differs in the last digit of a small gradient.
-    optimiser = dataclasses.replace(plan.optimiser, optimiser_epsilon=0.1)
-    return dataclasses.replace(plan, objective=copy.deepcopy(objective), optimiser=optimiser)
+def counted_acting(collector, counts):
+    """Copies and syncs of each step of acting after the first: a GPU can record a step that has none."""
+    asked = []
 
+    def decide(inputs):
+        before = counts.copies, counts.syncs
+        said = collector._decided(inputs)
+        asked.append((counts.copies - before[0], counts.syncs - before[1]))
+        return said
 
-def loop_of(plan, policy):
-    """A collector in its first episodes and a learner, both of one policy."""
-    world = plan.make_world(num_worlds=WORLDS, first_world=0)
-    collector = Collector(world, policy, STEPS, plan.objective.needs_values)
-    collector.reset(0)
-    return collector, Learner(policy, copy.deepcopy(plan.objective), plan.optimiser)
-
-
-def numbers_of(fragment):
-    """What a fragment says, name -> array."""
-    return {**fragment.obs, **fragment.steps, **fragment.ends}
-
-
-def weights_of(policy):
-    return {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
+    collector._decide = decide
+    return asked
 
 
 SLOW = ("endi_rtfm", "endi_dis"), ("endi_messenger", "silg")
@@ -80,6 +51,7 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
     with emulated_device() as counts:
         policy = plan.build_policy().to(DEVICE)
         there, learner_there = loop_of(plan, policy)
+        asked = counted_acting(there, counts)
         found = [there.collect()]
         counts.copies = counts.syncs = 0
         learner_there.update(found)
@@ -87,6 +59,7 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
         plan.validate(policy)
         weights = weights_of(policy)
     assert {value.device.type for value in policy.parameters()} == {DEVICE.type}
+    assert method == "verco" or asked == [(0, 0)] * (STEPS - 1)
     for name, expected in numbers_of(fragments[0]).items():
         np.testing.assert_allclose(numbers_of(found[0])[name], expected, atol=1e-4, err_msg=name)
     for name, expected in weights_of(collector.policy).items():

@@ -1,0 +1,22 @@
+"""A run that was killed and continued on a real GPU, through Ray, has the counters and data of an unbroken one."""
+
+import pytest
+import torch
+
+from tests.tune_experiments.run.test_continue import rows_of, runs
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU, or tests are to use none")
+__all__ = ["runs"]
+
+
+def test_a_continued_run_on_a_gpu_has_the_counters_and_data_of_an_unbroken_one(runs):
+    unbroken, broken = (rows_of(folder / "trials/sync_13_cordial-seed0/metrics.jsonl") for folder in runs)
+    assert len(unbroken) == len(broken)
+    for one, other in zip(broken, unbroken, strict=True):
+        assert one.keys() == other.keys()
+        for name, value in other.items():
+            if isinstance(value, float):
+                # Sums of floats on a GPU have no fixed order.
+                assert one[name] == pytest.approx(value, rel=1e-3, abs=1e-3), name
+            else:
+                assert one[name] == value, name

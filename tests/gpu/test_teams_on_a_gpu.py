@@ -1,0 +1,96 @@
+"""Every team plays and learns on a real GPU as on the CPU; `make gpu` runs these tests.
+
+torch's GPU code does not work in a process that has imported `emulated_device`.
+Records (`rl_models/cuda_graph.py`) are made in the second fragment at the latest, so later ones are theirs.
+"""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
+from rl_models.schedule import Progress
+from rl_models.training.loop import FIRST_RATIO_ERROR
+from tests.tune_experiments.run.teams_of_all_kinds import TEAMS, loop_of, numbers_of, plan_of, weights_of
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU, or tests are to use none")
+GPU = torch.device("cuda", 0)
+ASKS = {("messenger_emma", "emma_grounding"): "learning", ("verco_salad", "verco"): "both"}
+"""Teams of which a part asks the GPU for numbers, so that it cannot be recorded."""
+UPDATES = 4
+
+
+def played(plan, device, updates=UPDATES):
+    """Loop, fragments and statistics of some updates of a team that begins with its initial weights."""
+    collector, learner = loop_of(plan, plan.build_policy().to(device))
+    fragments, statistics = [], []
+    for _ in range(updates):
+        fragments.append(collector.collect())
+        statistics.append(learner.update(fragments[-1:]))
+    return (collector, learner), fragments, statistics
+
+
+def assert_equal(ones, others, atol=1e-4):
+    for name, expected in others.items():
+        np.testing.assert_allclose(ones[name], expected, atol=atol, err_msg=name)
+
+
+@pytest.mark.parametrize(("script", "method"), TEAMS)
+def test_a_team_plays_and_learns_on_a_gpu_as_on_the_cpu(script, method):
+    plan = plan_of(script, method)
+    (collector, learner), fragments, statistics = played(plan, GPU)
+    (expected, _), on_cpu, _ = played(plan, "cpu")
+    assert {value.device for value in collector.policy.parameters()} == {GPU}
+    for one, other in zip(fragments, on_cpu, strict=True):
+        assert_equal(numbers_of(one), numbers_of(other))
+    assert_equal(weights_of(collector.policy), weights_of(expected.policy))
+    for found in statistics:
+        assert float(found.get(FIRST_RATIO_ERROR, 0.0)) < 1e-4
+    asks = ASKS.get((script, method), "")
+    assert collector._decide._never == (asks == "both")
+    assert learner._gradients._never == (asks != "")
+
+
+@pytest.mark.parametrize(("script", "method"), [team for team in TEAMS if team[1] not in ("qmix", "verco")])
+def test_in_bfloat16_acting_and_learning_round_alike_and_clip_no_sample_more(script, method, capsys):
+    plan = plan_of(script, method)
+    once = {"num_epochs": 1, "num_minibatches": 1}
+    known = {field.name for field in dataclasses.fields(plan.objective)}
+    objective = dataclasses.replace(plan.objective, **{key: once[key] for key in known & once.keys()})
+    gaps = {}
+    for precision in ("float32", "bfloat16"):
+        optimiser = dataclasses.replace(plan.optimiser, precision=precision)
+        rounded = dataclasses.replace(plan, objective=objective, optimiser=optimiser)
+        policy = rounded.new_policy().to(GPU)
+        collector, learner = loop_of(rounded, policy)
+        found = [learner.update([collector.collect()]) for _ in range(UPDATES)]
+        gaps[precision] = max(float(one[FIRST_RATIO_ERROR]) for one in found)
+        assert not any(float(one.get("policy/clip_fraction", 0.0)) for one in found), precision
+    with capsys.disabled():
+        print(f"{script} {method}: largest |ratio - 1| {gaps}")
+
+
+@pytest.mark.parametrize(("script", "method"), TEAMS)
+def test_a_continued_loop_on_a_gpu_has_the_counters_and_data_of_an_unbroken_one(script, method):
+    plan = plan_of(script, method)
+    (_, unbroken), expected, _ = played(plan, GPU)
+    (collector, learner), first, _ = played(plan, GPU, UPDATES // 2)
+    snapshot, weights = collector.snapshot(), copy.deepcopy(collector.policy.state_dict())
+    tensors, progress = optimiser_tensors(learner.optimiser), Progress(**vars(learner.progress))
+    again, goes_on = loop_of(plan, plan.build_policy().to(GPU))
+    again.policy.load_state_dict(weights)
+    load_optimiser(goes_on.optimiser, tensors)
+    goes_on.progress = progress
+    if learner.replay is not None:
+        goes_on.replay.load(learner.replay.tensors())
+    again.restore(snapshot)
+    rest = []
+    for _ in range(UPDATES - UPDATES // 2):
+        rest.append(again.collect())
+        goes_on.update(rest[-1:])
+    assert goes_on.progress == unbroken.progress
+    for one, other in zip(first + rest, expected, strict=True):
+        assert_equal(numbers_of(one), numbers_of(other))
