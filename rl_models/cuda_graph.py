@@ -5,8 +5,9 @@ times as long as the GPU takes to run them. `Replayed` runs such a function as i
 some shapes, records it at the second, and has the GPU repeat the record from then on. On the CPU, and where a function
 asks for a number of the GPU or copies from the host, it only ever runs the function.
 
-What a record holds besides the inputs: the addresses of weights, and the values of schedules that the function read.
-Where one of them differs, the function runs as it is and may be recorded anew.
+What a record holds besides the inputs: the addresses of weights, and what the function decided by the value of a
+schedule. Where one of them differs, the function runs as it is and may be recorded anew. Coefficients of schedules are
+inputs like others: a replay computes with their values of the moment.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rl_models.schedule import Progress, Schedule, schedules_read
+from rl_models.schedule import Progress, Reading, Schedule, read_by
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +109,37 @@ class _Known:
     gradients: list[Tensor | None] = field(default_factory=list)
 
 
+class _Schedules:
+    """The schedules that a function reads, and where on the device it finds those that it multiplies by."""
+
+    def __init__(self) -> None:
+        self._decisions: dict[tuple[Reading, Schedule], None] = {}
+        self._places: dict[Schedule, Tensor] = {}
+        self.device = torch.device("cpu")
+
+    def reads(self, kind: Reading, schedule: Schedule) -> None:
+        """See `Reader`."""
+        self._decisions[kind, schedule] = None
+
+    def coefficient(self, schedule: Schedule, value: float) -> Tensor:
+        """See `Reader`."""
+        if schedule not in self._places:
+            self._places[schedule] = torch.full((), value, device=self.device)
+        return self._places[schedule]
+
+    def set_to(self, progress: Progress | None) -> None:
+        """Let all coefficients have their values of now."""
+        if progress is not None:
+            for schedule, place in self._places.items():
+                place.fill_(schedule.at(progress))
+
+    def decided(self, progress: Progress | None) -> Hashable:
+        """What the function decides by schedules now."""
+        if progress is None:
+            return ()
+        return tuple(getattr(one, "at" if kind == "value" else kind)(progress) for kind, one in self._decisions)
+
+
 class Replayed:
     """A function of tensors that a GPU repeats by itself from its third call with inputs of the same shapes on.
 
@@ -127,7 +159,7 @@ class Replayed:
         self._weights = weights
         self._gives = gives
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
-        self._schedules: list[Schedule] = []
+        self._schedules = _Schedules()
         self._never = False
 
     def __call__(self, inputs: Inputs, progress: Progress | None = None) -> Outputs:
@@ -140,6 +172,8 @@ class Replayed:
         device = self._weights[0].device if self._weights else torch.device("cpu")
         if self._never or not can_record(device):
             return self._function(inputs)
+        self._schedules.device = device
+        self._schedules.set_to(progress)
         key = self._key(inputs, progress)
         known = self._known.get(key)
         if known is None:
@@ -152,15 +186,13 @@ class Replayed:
     def _key(self, inputs: Inputs, progress: Progress | None) -> Hashable:
         """What must be equal for a record to hold."""
         shapes = tuple((name, value.shape, value.dtype) for name, value in inputs.items())
-        values = tuple(one.at(progress) for one in self._schedules) if progress is not None else ()
-        return shapes, values, tuple(weight.data_ptr() for weight in self._weights)
+        return shapes, self._schedules.decided(progress), tuple(weight.data_ptr() for weight in self._weights)
 
     def _watched(self, inputs: Inputs, progress: Progress | None) -> Outputs:
         """Run the function as it is, and find out whether it can be recorded and which schedules it reads."""
-        with _recording(), _Watch() as watch, schedules_read() as read:
+        with _recording(), _Watch() as watch, read_by(self._schedules):
             outputs = self._function(inputs)
         self._never = watch.waits
-        self._schedules += [one for one in dict.fromkeys(read) if one not in self._schedules]
         self._known[self._key(inputs, progress)] = _Known()
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
@@ -170,7 +202,7 @@ class Replayed:
         """Record the function; False where the driver refuses, and then for ever."""
         known.inputs = {name: torch.empty_like(value).copy_(value) for name, value in inputs.items()}
         try:
-            with _recording():
+            with _recording(), read_by(self._schedules):
                 known.record = Record(lambda: self._function(dict(known.inputs)), device)
         except RuntimeError as error:
             logger.warning("the GPU cannot repeat this step by itself, which costs time alone: %s", error)

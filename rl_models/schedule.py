@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, TypeAlias
 
+from torch import Tensor
+
+Reading: TypeAlias = Literal["value", "is_zero"]
+"""What of a schedule's value decides something."""
 Unit = Literal["env_steps", "episodes"]
 
 
@@ -60,9 +64,23 @@ class Schedule:
 
     def at(self, progress: Progress) -> float:
         """The value after this much training."""
-        read = _READ.get()
-        if read is not None:
-            read.append(self)
+        _tell("value", self)
+        return self._at(progress)
+
+    def is_zero(self, progress: Progress) -> bool:
+        """Whether the value after this much training is 0."""
+        _tell("is_zero", self)
+        return self._at(progress) == 0
+
+    def coefficient(self, progress: Progress) -> float | Tensor:
+        """The value after this much training, to multiply by.
+
+        It is a scalar on the device while a GPU records (`cuda_graph.py`), which is set anew at every replay.
+        """
+        reader = _READER.get()
+        return self._at(progress) if reader is None else reader.coefficient(self, self._at(progress))
+
+    def _at(self, progress: Progress) -> float:
         now = getattr(progress, self.unit)
         before = self.points[0]
         for after in self.points:
@@ -73,15 +91,29 @@ class Schedule:
         return before[1]
 
 
-_READ: ContextVar[list[Schedule] | None] = ContextVar("schedules_read", default=None)
+class Reader(Protocol):
+    """Whom schedules tell that they are read."""
+
+    def reads(self, kind: Reading, schedule: Schedule) -> None:
+        """A number of this schedule decides something."""
+
+    def coefficient(self, schedule: Schedule, value: float) -> float | Tensor:
+        """Something is multiplied by this schedule's value."""
+
+
+_READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
+
+
+def _tell(kind: Reading, schedule: Schedule) -> None:
+    if reader := _READER.get():
+        reader.reads(kind, schedule)
 
 
 @contextmanager
-def schedules_read() -> Iterator[list[Schedule]]:
-    """Within it, the schedules that were read so far."""
-    found: list[Schedule] = []
-    token = _READ.set(found)
+def read_by(reader: Reader) -> Iterator[None]:
+    """Within it a reader is told of every schedule that is read."""
+    token = _READER.set(reader)
     try:
-        yield found
+        yield
     finally:
-        _READ.reset(token)
+        _READER.reset(token)

@@ -183,7 +183,7 @@ class ActorCritic(ActorCriticConfig):
         share: Share,
     ) -> tuple[Tensor, Statistics]:
         """Add the entropy bonus and the extra losses, each term weighed by its share of the steps it is a mean over."""
-        weight = self.entropy_coef.at(progress)
+        weight = self.entropy_coef.coefficient(progress)
         entropy = self._entropy(output, decision_mask(batch))
         of_decisions, of_values = policy_loss - weight * entropy, self.value_coef * value_loss
         # At least one agent is in the game at every step, so the mean over the agents alive is one over all steps.

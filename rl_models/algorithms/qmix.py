@@ -183,7 +183,7 @@ class Qmix(QmixConfig):
             "loss/td": loss.detach(),
             "policy/joint_value": joint_values.detach().mean(),
             "policy/joint_target": targets.mean(),
-            "schedule/epsilon": self.epsilon.at(progress),
+            "schedule/epsilon": self.epsilon.coefficient(progress),
         }
         for extra in self.extra_losses:
             addition, more = extra(output, batch, progress)

@@ -78,7 +78,7 @@ class AttentionSupervision:
         steps = batch["reward"].shape[1]
         weights = output.extras[ATTENTION][:, :steps]
         targets = batch[f"obs/{OBSERVATION}"][:, :steps, :, None].expand(weights.shape[:-1])
-        loss, weight = attention_loss(weights, targets).mean(), self.weight.at(progress)
+        loss, weight = attention_loss(weights, targets).mean(), self.weight.coefficient(progress)
         hits = attention_hits(weights.detach(), targets).float().mean()
         statistics: Statistics = {
             "loss/attention": loss.detach(),

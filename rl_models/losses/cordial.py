@@ -136,8 +136,8 @@ class CoordinationLoss:
         counts = None if decides is None else decides.all(-1)
         steps = batch["reward"].shape[1]
         matrix = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
-        beta = self.beta.at(progress)
-        with torch.set_grad_enabled(beta > 0 and torch.is_grad_enabled()):
+        beta = self.beta.coefficient(progress)
+        with torch.set_grad_enabled(not self.beta.is_zero(progress) and torch.is_grad_enabled()):
             policy = as_whole_joint(output.policy)
             log_probabilities = self.coordination.log_probabilities(policy, matrix)
             cordial = masked_mean(self.coordination.cordial(log_probabilities, matrix), counts)

@@ -75,8 +75,8 @@ class GroundingLoss:
         Raises:
             ValueError: the network of the team does not read a manual.
         """
-        weight, steps = self.weight.at(progress), batch["reward"].shape[1]
-        if weight == 0:
+        weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
+        if self.weight.is_zero(progress):
             return output.values.new_zeros(()), {"schedule/grounding": 0.0}
         if SCORES not in output.extras:
             raise ValueError("the grounding loss needs a team that reads manuals: set its weight to 0 for other teams")

@@ -55,8 +55,8 @@ class Imitation:
         if f"obs/{OBSERVATION}" not in batch:
             raise ValueError(f"imitation needs {OBSERVATION!r} of the world: make training worlds that show the expert")
         expert = batch[f"obs/{OBSERVATION}"][:, : batch["reward"].shape[1]].long()
-        is_advised, weight = (expert >= 0).all(-1), self.weight.at(progress)
-        with torch.set_grad_enabled(weight > 0 and torch.is_grad_enabled()):
+        is_advised, weight = (expert >= 0).all(-1), self.weight.coefficient(progress)
+        with torch.set_grad_enabled(not self.weight.is_zero(progress) and torch.is_grad_enabled()):
             loss = imitation_loss(output.policy.log_prob(expert.clamp(min=0)), is_advised)
         agrees = (batch["actions"] == expert).all(-1) if "actions" in batch else torch.zeros_like(is_advised)
         return weight * loss, {

@@ -57,7 +57,7 @@ class MentionContrast:
         """
         if SCORES not in output.extras:
             raise ValueError("the contrastive loss needs a matching reader with contrasts=True")
-        weight = self.weight.at(progress)
+        weight = self.weight.coefficient(progress)
         loss = document_contrast(output.extras[SCORES].flatten(0, 2), output.extras[DOCUMENTS].flatten())
         return weight * loss, {"loss/mention_contrast": loss.detach(), "schedule/mention_contrast": weight}
 

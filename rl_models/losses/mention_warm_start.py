@@ -73,9 +73,9 @@ class MentionWarmStart:
         """
         if ATTENTION not in output.extras:
             raise ValueError(f"a warm start of attention needs {ATTENTION!r}: set `shows_attention` of the network")
-        weight, steps = self.weight.at(progress), batch["reward"].shape[1]
+        weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
         attention = output.extras[ATTENTION][:, :steps]
-        if not weight:
+        if self.weight.is_zero(progress):
             return attention.new_zeros(()), {"schedule/mention_warm_start": weight}
         target, exists = (part.unflatten(0, attention.shape[:3]) for part in self._targets(batch, steps))
         errors = -(target[..., None, :] * (attention + _EPSILON).log()).sum(-1).mean(-1)

@@ -62,8 +62,8 @@ class MovementGroundingLoss:
         Raises:
             ValueError: the queries of the team's network hold no movements.
         """
-        weight, steps = self.weight.at(progress), batch["reward"].shape[1]
-        if weight == 0:
+        weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
+        if self.weight.is_zero(progress):
             return output.values.new_zeros(()), {"schedule/movement_grounding": 0.0}
         if MOVED not in output.extras:
             raise ValueError("the movement contrast needs a team whose queries hold movements: set its weight to 0")

@@ -4,6 +4,7 @@ Where there is no GPU, `Played` stands for a CUDA graph: like one it computes no
 and writes at the same addresses. The same tests run on a GPU where there is one.
 """
 
+import contextvars
 import copy
 
 import numpy as np
@@ -29,12 +30,13 @@ class Played:
     """A record on the CPU."""
 
     def __init__(self, work, device):
-        self._work = work
+        self._work, self._context = work, contextvars.copy_context()  # schedules are read here as they were then
         self._grad, self._inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         self.outputs = work()
         self._kept = self._left()
         for value in (*self._tensors(self.outputs), *self._kept):
-            value.fill_(1 if value.dtype == torch.bool else 77)  # nothing was computed yet
+            if value.ndim:  # a scalar can be where a schedule's value stands
+                value.fill_(1 if value.dtype == torch.bool else 77)  # nothing was computed yet
 
     def _left(self):
         return [weight.grad for weight in Watched.weights if weight.grad is not None]
@@ -47,7 +49,7 @@ class Played:
         for weight in Watched.weights:
             weight.grad = None
         with torch.set_grad_enabled(self._grad):
-            found = self._work()
+            found = self._context.run(self._work)
         with torch.no_grad():
             for value, new in zip(self._tensors(self.outputs), self._tensors(found), strict=True):
                 value.copy_(new)
@@ -123,7 +125,38 @@ def test_weights_that_moved_to_other_addresses_are_recorded_anew(recording):
     assert len(recording) == 2
 
 
-def test_the_values_of_schedules_are_part_of_a_record(recording):
+def test_coefficients_of_schedules_follow_training_within_a_record(recording):
+    schedule, progress = Schedule.linear(1.0, 2.0, 10), Progress()
+
+    def weigh(inputs):
+        weight = schedule.coefficient(progress)
+        return {"y": inputs["x"] * weight, "weight": weight}
+
+    weighed = Replayed(weigh, [weight_of(1)], gives=False)
+    for env_steps, expected in ((0, 4), (1, 4.4), (5, 6), (10, 8), (0, 4)):
+        progress.env_steps = env_steps
+        found = weighed(at(4), progress)
+        assert found["y"].tolist() == pytest.approx([expected])
+        assert float(found["weight"]) == pytest.approx(expected / 4)
+    assert len(recording) == 1
+
+
+def test_what_schedules_decide_is_part_of_a_record(recording):
+    schedule, progress = Schedule.linear(2.0, 0.0, 10), Progress()
+
+    def weigh(inputs):
+        if schedule.is_zero(progress):
+            return {"y": -inputs["x"]}
+        return {"y": inputs["x"] * schedule.coefficient(progress)}
+
+    weighed = Replayed(weigh, [weight_of(1)], gives=False)
+    for env_steps, expected in ((0, 8), (5, 4), (5, 4), (10, -4), (10, -4), (10, -4), (0, 8)):
+        progress.env_steps = env_steps
+        assert weighed(at(4), progress)["y"].tolist() == [expected]
+    assert len(recording) == 2
+
+
+def test_a_schedule_that_is_read_as_a_number_is_part_of_a_record(recording):
     schedule, progress = Schedule.linear(1.0, 2.0, 10), Progress()
     weighed = Replayed(lambda inputs: {"y": inputs["x"] * schedule.at(progress)}, [weight_of(1)], gives=False)
     for env_steps, expected in ((0, 4), (0, 4), (0, 4), (5, 6), (5, 6), (5, 6), (0, 4)):
