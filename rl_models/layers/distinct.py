@@ -33,11 +33,13 @@ def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
     return used, torch.empty_like(order).scatter(0, order, which).view(rows.shape)
 
 
-def distinct_rows(*tables: Tensor) -> list[tuple[Tensor, Tensor]]:
+def distinct_rows(*tables: Tensor, asks: bool = True) -> list[tuple[Tensor, Tensor]]:
     """Distinct rows of several tables, each as `unique(dim=0, return_inverse=True)`; the host waits once for all.
 
     Args:
         tables: [K, C] int each, numbers from 0.
+        asks: False lets the host not wait for an accelerator: there are K rows then, zeros behind the last distinct
+            one.
 
     Returns:
         for each table its distinct rows [U, C] in order, and which of them each row is, [K] int64.
@@ -45,18 +47,25 @@ def distinct_rows(*tables: Tensor) -> list[tuple[Tensor, Tensor]]:
     if tables[0].device.type == "cpu":
         return [_packed(table) for table in tables]
     found = [_in_order(table) for table in tables]
-    numbers = torch.stack([which[-1] + 1 for _, _, which in found]).tolist()
+    numbers = torch.stack([which[-1] + 1 for _, _, which in found]).tolist() if asks else map(len, tables)
     return [
         (_first(ordered, which, number), torch.empty_like(order).scatter(0, order, which))
         for (ordered, order, which), number in zip(found, numbers, strict=True)
     ]
 
 
-def count_rows(rows: Tensor, number: int) -> Tensor:
-    """How often each row number occurs, [number] int64, as `bincount(minlength=number)` of [K] int64."""
-    if rows.device.type == "cpu":
+def count_rows(rows: Tensor, number: int, counts: Tensor | None = None) -> Tensor:
+    """How often each row number occurs, [number] int64, as `bincount(minlength=number)` of [K] int64.
+
+    Args:
+        rows: [K] int64.
+        number: how many there can be.
+        counts: [K] bool, entries that count; None for all.
+    """
+    if rows.device.type == "cpu" and counts is None:
         return rows.bincount(minlength=number)
-    return torch.zeros(number, dtype=torch.int64, device=rows.device).index_add(0, rows, torch.ones_like(rows))
+    ones = torch.ones_like(rows) if counts is None else counts.to(rows)
+    return torch.zeros(number, dtype=torch.int64, device=rows.device).index_add(0, rows, ones)
 
 
 def _packed(table: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,4 +98,4 @@ def _in_order(table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _first(ordered: Tensor, which: Tensor, number: int) -> Tensor:
     """The distinct rows [number, C] of rows in order."""
-    return ordered.new_empty(number, ordered.shape[1]).scatter(0, which[:, None].expand_as(ordered), ordered)
+    return ordered.new_zeros(number, ordered.shape[1]).scatter(0, which[:, None].expand_as(ordered), ordered)

@@ -16,9 +16,14 @@ from torch import Tensor
 from rl_models.batch import Batch
 from rl_models.layers.distinct import count_rows, distinct_rows
 from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.policy_gradient import masked_mean
 from rl_models.networks.emma import SCORES, SENTENCES, SPRITES
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
+
+_FRAMES_UNASKED = 2048
+"""Most frames of an agent in a minibatch for which an accelerator scores as many sets and manuals as there are frames.
+Of more frames it is asked how many are distinct: the table of scores would be too large."""
 
 
 def match(scores: Tensor, is_here: Tensor, manuals: Tensor) -> Tensor:
@@ -38,20 +43,33 @@ def match(scores: Tensor, is_here: Tensor, manuals: Tensor) -> Tensor:
     return by_sprite + by_sentence
 
 
-def contrastive_loss(matches: Tensor, sprites: Tensor, manuals: Tensor) -> Tensor:
-    """Mean cross-entropy of the K x K table of match scores of all frames, over its rows and its columns, a scalar.
+def contrastive_loss(
+    matches: Tensor, sprites: Tensor, manuals: Tensor, counts: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy of the table of match scores of all frames, over its rows and its columns.
 
     Args:
         matches: [V, M] float32, match score of each distinct set of sprites and each distinct manual.
-        sprites: [K] int64, set of sprites of each frame; every set occurs.
-        manuals: [K] int64, manual of each frame; every manual occurs.
+        sprites: [K] int64, set of sprites of each frame.
+        manuals: [K] int64, manual of each frame.
+        counts: [K] bool, frames that count; None for all. Sets and manuals of no such frame count for nothing.
+
+    Returns:
+        the loss, a scalar; the share of the frames whose sprites match no other manual better, a scalar.
     """
     # A set that n frames share counts n times in the sum over frames.
-    counts = count_rows(sprites, matches.shape[0]).log(), count_rows(manuals, matches.shape[1]).log()
-    weighted = matches + counts[0][:, None], matches + counts[1]
+    of_sets = count_rows(sprites, matches.shape[0], counts).log()
+    of_manuals = count_rows(manuals, matches.shape[1], counts).log()
     own = matches[sprites, manuals]
-    by_column, by_row = weighted[0].logsumexp(0)[manuals], weighted[1].logsumexp(1)[sprites]
-    return (0.5 * (by_row + by_column) - own).mean()
+    by_column = (matches + of_sets[:, None]).logsumexp(0)[manuals]
+    by_row = (matches + of_manuals).logsumexp(1)[sprites]
+    best = matches.detach().masked_fill(of_manuals.isneginf(), -torch.inf).argmax(1)[sprites]
+    loss, matched = masked_mean(0.5 * (by_row + by_column) - own, counts), masked_mean(_equal(best, manuals), counts)
+    return loss, matched
+
+
+def _equal(ones: Tensor, others: Tensor) -> Tensor:
+    return (ones == others).float()
 
 
 @dataclass(frozen=True)
@@ -103,16 +121,23 @@ def _agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor
         symbols: [B, T, E] int, number of each sprite's query: its symbol, or its symbol with a movement; 0 for a sprite
             that is gone.
     """
-    (shown,) = (symbols.flatten(0, 1) != 0).any(-1).nonzero(as_tuple=True)
-    if not len(shown):
-        return scores.new_zeros(()), scores.new_ones(())
-    (sprites, sprites_of_frame), (manuals, manual_of_frame) = distinct_rows(
-        symbols.flatten(0, 1)[shown], manual.flatten(0, 1)[shown]
-    )
+    symbols, manual = symbols.flatten(0, 1), manual.flatten(0, 1)
+    is_shown = (symbols != 0).any(-1)
+    asks = len(symbols) > _FRAMES_UNASKED or symbols.device.type == "cpu"
+    if asks:
+        (shown,) = is_shown.nonzero(as_tuple=True)
+        if not len(shown):
+            return scores.new_zeros(()), scores.new_ones(())
+        counts = None
+    else:
+        shown = torch.arange(len(symbols), device=symbols.device)
+        counts = is_shown | ~is_shown.any()
+    (sprites, sprites_of_frame), (manuals, manual_of_frame) = distinct_rows(symbols[shown], manual[shown], asks=asks)
     # All frames with the same set of sprites have the same scores.
-    frame = sprites_of_frame.new_empty(len(sprites))
+    frame = sprites_of_frame.new_zeros(len(sprites))
     frame[sprites_of_frame] = torch.arange(len(sprites_of_frame), device=frame.device)
-    matches = match(scores.flatten(0, 1)[shown[frame]], sprites != 0, manuals)
-    best = matches.detach().argmax(1)[sprites_of_frame]
-    loss = contrastive_loss(matches, sprites_of_frame, manual_of_frame)
-    return loss, (best == manual_of_frame).float().mean()
+    is_here = sprites != 0
+    is_here = is_here | ~is_here.any(1, keepdim=True)  # an empty set counts for nothing, and has numbers all the same
+    matches = match(scores.flatten(0, 1)[shown[frame]], is_here, manuals)
+    loss, matched = contrastive_loss(matches, sprites_of_frame, manual_of_frame, counts)
+    return (loss, matched) if asks else (loss.where(is_shown.any(), 0.0), matched.where(is_shown.any(), 1.0))

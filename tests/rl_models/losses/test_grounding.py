@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from rl_models.losses.grounding import contrastive_loss, match
+from rl_models.losses.grounding import _agent_loss, contrastive_loss, match
+from tests.emulated_device import DEVICE, emulated_device
 
 
 def draw(*shape, seed=0):
@@ -45,7 +46,7 @@ def test_cross_entropy_of_two_frames_by_hand():
     rows = math.log(1 + math.exp(-2)) + math.log(1 + math.exp(-2))
     columns = math.log(1 + math.exp(-1)) + math.log(1 + math.exp(-3))
     wanted = 0.5 * rows / 2 + 0.5 * columns / 2
-    assert contrastive_loss(matches, both, both).item() == pytest.approx(wanted, abs=1e-6)
+    assert contrastive_loss(matches, both, both)[0].item() == pytest.approx(wanted, abs=1e-6)
 
 
 def test_frames_that_share_sprites_or_manual_count_each():
@@ -54,10 +55,39 @@ def test_frames_that_share_sprites_or_manual_count_each():
     table = matches[sprites][:, manuals]
     own = torch.arange(len(sprites))
     wanted = sum(0.5 * torch.nn.functional.cross_entropy(one, own) for one in (table, table.T))
-    torch.testing.assert_close(contrastive_loss(matches, sprites, manuals), wanted)
+    torch.testing.assert_close(contrastive_loss(matches, sprites, manuals)[0], wanted)
 
 
 def test_matches_without_meaning_cost_the_logarithm_of_the_number_of_frames():
     sprites = torch.tensor([0, 1, 1, 2, 0])
-    loss = contrastive_loss(torch.zeros(3, 3), sprites, sprites.flip(0))
+    loss, _ = contrastive_loss(torch.zeros(3, 3), sprites, sprites.flip(0))
     assert loss.item() == pytest.approx(math.log(5), abs=1e-6)
+
+
+SHOWN = {
+    "all": torch.ones(6, dtype=torch.bool),
+    "some": torch.tensor([1, 0, 1, 1, 0, 1]).bool(),
+    "none": torch.zeros(6, dtype=torch.bool),
+}
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_an_accelerator_is_asked_nothing_for_the_loss_of_the_cpu(shown):
+    manual, symbols = torch.tensor([[0, 1], [0, 1], [4, 2], [0, 1], [3, 3], [4, 2]]), torch.tensor([[1, 2, 0]] * 6)
+    symbols[2:4] = torch.tensor([0, 5, 2])
+    symbols = (symbols * SHOWN[shown][:, None]).unflatten(0, (2, 3))
+    manual, scores = manual.unflatten(0, (2, 3)), draw(2, 3, 3, 5).float()
+    # Scores are a function of what stands there.
+    scores = scores.flatten(0, 1)[symbols.flatten(0, 1).sum(1) % 6].unflatten(0, (2, 3)).requires_grad_()
+    expected, matched = _agent_loss(scores, manual, symbols)
+    gradient = torch.autograd.grad(expected, scores)[0] if shown != "none" else torch.zeros_like(scores)
+    with emulated_device() as counts:
+        there = scores.detach().to(DEVICE).requires_grad_()
+        inputs = manual.to(DEVICE), symbols.to(DEVICE)
+        counts.copies = counts.syncs = 0
+        loss, found = _agent_loss(there, *inputs)
+        loss.backward()
+        assert (counts.copies, counts.syncs) == (0, 0)
+        torch.testing.assert_close((loss.cpu(), found.cpu()), (expected.detach(), matched))
+        # Frames with the same set share a score, and either way one of them gets the gradient of all.
+        torch.testing.assert_close(there.grad.cpu().sum((0, 1)), gradient.sum((0, 1)))

@@ -14,7 +14,7 @@ TEAMS = {
     ("furnmove_methods", "central_cordial"): (2, 1),
     ("rtfm_txt2pi", "txt2pi"): (2, 1),
     ("rtfm_matching", "matching"): (2, 1),
-    ("messenger_emma", "emma_grounding"): (2, 5),
+    ("messenger_emma", "emma_grounding"): (2, 1),
     ("endi_rtfm", "endi_dis"): (2, 1),
     ("endi_rtfm", "qmix"): (4, 1),
     ("endi_messenger", "silg"): (2, 1),
