@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from rl_models.cuda_graph import Inputs
+from rl_models.device import to_device
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
 from rl_models.networks.added_observations import speech_of
@@ -109,7 +110,9 @@ class Evaluation(Collector):
     def _output(self, inputs: Inputs) -> TeamOutput:
         output = super()._output(inputs)
         if self._probe is not None:
-            for name, value in self._probe(output, inputs).items():
+            # What the worlds show: in the inputs, row numbers of texts point at encodings.
+            obs = {key: value[:, None] for key, value in to_device(self._seen(), self.device).items()}
+            for name, value in self._probe(output, obs).items():
                 total = self._sums.setdefault(name, np.zeros((len(value), *value.shape[2:])))
                 total += value[:, 0].cpu().numpy()
         return output

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from tests.tune_experiments.run.test_continue import rows_of, runs
+from tests.tune_experiments.run.killed_run import rows_of, unbroken_and_continued
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU, or tests are to use none")
-__all__ = ["runs"]
+__all__ = ["unbroken_and_continued"]
 
 
 def test_a_continued_run_on_a_gpu_has_the_counters_and_data_of_an_unbroken_one(runs):

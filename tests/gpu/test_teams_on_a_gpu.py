@@ -12,12 +12,13 @@ import pytest
 import torch
 
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
+from rl_models.device import chosen_device
 from rl_models.schedule import Progress
 from rl_models.training.loop import FIRST_RATIO_ERROR
 from tests.tune_experiments.run.teams_of_all_kinds import TEAMS, loop_of, numbers_of, plan_of, weights_of
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU, or tests are to use none")
-GPU = torch.device("cuda", 0)
+GPU = chosen_device()
 ASKS = {("verco_salad", "verco")}
 """Teams that ask the GPU for numbers, so that nothing of them can be recorded."""
 UPDATES = 4

@@ -1,119 +1,13 @@
 """A run whose every process is killed is continued by the same command, and ends as if nothing had happened."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from cluster.testing.local_cluster import wait_until
 from rl_models.training.checkpoint import load_checkpoint
-from tests.patience import PATIENCE_SECONDS
-from tests.private_ray import setup_hook_variable
-from tests.tune_experiments.run.halting import HALTED, HALTS_AT
-from tests.tune_experiments.run.in_process import trials_in_process
-from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.launch.experiment import main
+from tests.tune_experiments.run.killed_run import ROWS, points_of, rows_of, unbroken_and_continued
 
+__all__ = ["unbroken_and_continued"]
 pytestmark = pytest.mark.processes
-
-ROOT = Path(__file__).parents[3]
-# Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.
-SETTINGS = {
-    "preset": "smoke",
-    "methods": "sync_13_cordial",
-    "max-episode-steps": 15,
-    "budget-env-steps": 2560,
-    "checkpoint-every-env-steps": 320,
-    "validate-every-env-steps": 800,
-    "valid-starts-per-room": 1,
-    "test-starts-per-room": 2,
-}
-FLAGS = [word for name, value in SETTINGS.items() for word in (f"--{name}", str(value))]
-ROWS = 16
-KILLED_AT = 800
-OF_THE_CLOCK = ("wall_time", "speed/")
-MARK = "CONCORD_TEST_RUN"
-
-
-def start(out, log, **more):
-    """Start the script in a process group of its own; all its processes carry `out` in their environment."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", MARK: str(out)} | more
-    environment.pop("RAY_ADDRESS", None)
-    command = [sys.executable, str(ROOT / "tune_experiments" / "furnmove_sync.py"), *FLAGS, "--out", str(out)]
-    return subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment, start_new_session=True)
-
-
-def finish(out):
-    """Run the script's command to its end."""
-    assert main(find_experiment("furnmove_sync"), [*FLAGS, "--out", str(out)]) == 0
-
-
-def kill_in_the_middle(out):
-    """Run the command and kill all of its processes while it halts, two checkpoints and a row on."""
-    halted = out.with_suffix(".halted")
-    halting = {
-        setup_hook_variable(): "tests.tune_experiments.run.halting.halts_after_a_row",
-        HALTS_AT: str(KILLED_AT),
-        HALTED: str(halted),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
-    }
-    with (out.parent / f"{out.name}.killed.log").open("w") as log:
-        process = start(out, log, **halting)
-        try:
-            wait_until(lambda: halted.exists() or process.poll() is not None, PATIENCE_SECONDS, "it did not halt")
-            assert halted.exists(), f"it ended on its own: {log.name}"
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            for pid in survivors(out):  # Ray's own processes have left the group
-                os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not survivors(out), PATIENCE_SECONDS, "somebody has survived")
-
-
-def survivors(out):
-    """Processes that this run has left behind."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"{MARK}={out}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
-        except OSError:  # gone, or somebody else's
-            continue
-    return found
-
-
-def rows_of(path):
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return [{key: value for key, value in row.items() if not key.startswith(OF_THE_CLOCK)} for row in rows]
-
-
-def points_of(folder):
-    """Curve -> its points, [(env steps, value)], as TensorBoard shows them."""
-    events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
-    curves = [tag for tag in events.Tags()["scalars"] if not tag.startswith(OF_THE_CLOCK)]
-    return {tag: [(point.step, point.value) for point in events.Scalars(tag)] for tag in curves}
-
-
-@pytest.fixture(scope="module")
-def runs(ray_session, tmp_path_factory):
-    """(unbroken, continued) run folders; the trial of the unbroken one runs in this process, without Tune."""
-    if not Path("/proc/self/environ").exists():
-        pytest.skip("finds the processes of a run in /proc")
-    unbroken, broken = (tmp_path_factory.mktemp("runs") / name for name in ("unbroken", "broken"))
-    kill_in_the_middle(broken)
-    trial = broken / "trials/sync_13_cordial-seed0"
-    assert not (trial / "test_results.json").exists()
-    assert [row["env_steps"] for row in rows_of(trial / "metrics.jsonl")] == list(range(160, KILLED_AT + 1, 160))
-    finish(broken)
-    with trials_in_process():
-        finish(unbroken)
-    return unbroken, broken
 
 
 def test_the_log_is_the_unbroken_runs_without_a_row_doubled_or_missing(runs):
