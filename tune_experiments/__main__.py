@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -201,14 +200,14 @@ def play(command: Play, console: Console) -> None:
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     if command.human:
-        say = functools.partial(console.print, highlight=False, markup=False)
+        say = console.print
         play_in_browser(loaded, command.human, command.seed, command.record, command.port, say)
         return
     apart = command.decentralised
     lines = play_decentralised(loaded, checkpoint, command.seed) if apart else describe_episode(loaded, command.seed)
     with contextlib.closing(lines):
         for line in lines:
-            console.print(line, highlight=False, markup=False)
+            console.print(line)
 
 
 def show(command: Show, console: Console) -> None:
@@ -224,7 +223,7 @@ def show(command: Show, console: Console) -> None:
         written = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
     except OSError as error:
         raise UserError(f"{out} cannot be written ({error.strerror}): name another file with --out") from error
-    console.print(f"wrote {written}", highlight=False)
+    console.print(f"wrote {written}")
 
 
 def render(command: Render, console: Console) -> None:
@@ -264,7 +263,7 @@ def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, co
         written = write(out)
     except OSError as error:
         raise UserError(f"{out} cannot be written ({error.strerror}): name another file with --out") from error
-    console.print(f"wrote {written}", highlight=False)
+    console.print(f"wrote {written}")
 
 
 def export(command: Export, console: Console) -> None:
@@ -279,7 +278,7 @@ def export(command: Export, console: Console) -> None:
     except OSError as error:
         raise UserError(f"{out} cannot be written ({error.strerror}): name another with --out") from error
     for path in written:
-        console.print(f"wrote {path}", highlight=False)
+        console.print(f"wrote {path}")
 
 
 def pack_team(command: Pack, console: Console) -> None:
@@ -288,7 +287,7 @@ def pack_team(command: Pack, console: Console) -> None:
         written = pack(command.path, command.name, command.given, command.out)
     except (OSError, CheckpointError) as error:
         raise UserError(f"{command.out} cannot be written ({first_line(error)}): name another with --out") from error
-    console.print(f"wrote {written}: {size_of(written):,} bytes", highlight=False)
+    console.print(f"wrote {written}: {size_of(written):,} bytes")
 
 
 def doctor(command: Doctor, console: Console) -> None:
@@ -298,7 +297,7 @@ def doctor(command: Doctor, console: Console) -> None:
     rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
     found = diagnose(rows, plan.workers, takes_turns=plan.objective.takes_turns)
     for line in report(found, plan.workers):
-        console.print(line, highlight=False, markup=False)
+        console.print(line)
 
 
 def table(command: Table, console: Console) -> None:
@@ -309,11 +308,11 @@ def table(command: Table, console: Console) -> None:
         raise UserError("--check compares documents: name them with --document, or leave it out")
     if command.document:
         for document in command.document:
-            console.print(saved_results.remake(document, command.check), highlight=False)
+            console.print(saved_results.remake(document, command.check))
     elif command.path is None:
         raise UserError("write python -m tune_experiments table RUN, or table --document FILE")
     elif command.path.name.endswith(saved_results.SUFFIX):
-        console.print(saved_results.read_saved(command.path).markdown(), highlight=False, markup=False)
+        console.print(saved_results.read_saved(command.path).markdown())
     else:
         _tables_of_run(command.path, command, console)
 
@@ -329,7 +328,7 @@ def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     else:
         sessions = read_sessions(path)
         saved_results.save(experiment, config, result_file.read(results), sessions, command.save)
-        console.print(f"wrote {command.save}", highlight=False)
+        console.print(f"wrote {command.save}")
 
 
 def compare(command: Compare, console: Console) -> None:
@@ -338,9 +337,9 @@ def compare(command: Compare, console: Console) -> None:
         raise UserError("write python -m tune_experiments compare RUN [RUN ...]")
     comparisons = comparison.compare(comparison.read_runs(command.paths))
     for one in comparisons:
-        console.print(one.markdown(), highlight=False, markup=False)
+        console.print(one.markdown())
     for path in write_comparison(command.paths[0], comparisons):
-        console.print(f"wrote {path}", highlight=False)
+        console.print(f"wrote {path}")
 
 
 def _read(words: Sequence[str]) -> Command:

@@ -57,9 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     teams = teams_of(command.runs, KITCHENS, command.methods, command.kitchen)
     one = next(iter(teams.values()))
     matrix = play_all(teams, KITCHENS[one.experiment.name](one), command.episodes, meet)
-    console.print(in_markdown(matrix), highlight=False, markup=False)
+    console.print(in_markdown(matrix))
     for path in write_report(matrix, out):
-        console.print(f"wrote {path}", highlight=False)
+        console.print(f"wrote {path}")
 
 
 def _read(words: Sequence[str]) -> CrossPlay:

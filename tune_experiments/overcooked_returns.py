@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trials = [one for run, name in named for one in trials_of(run, name)]
     chosen = [one for one in trials if not command.methods or one.row in command.methods]
     for path in write_figures(chosen, command.episodes, out):
-        Terminal().print(f"wrote {path}", highlight=False)
+        Terminal().print(f"wrote {path}")
 
 
 if __name__ == "__main__":

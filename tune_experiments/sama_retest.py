@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sessions = read_sessions(command.run)
     for team in teams_of(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
-        console.print(_in_words(team.method, team.seed, rows), highlight=False)
+        console.print(_in_words(team.method, team.seed, rows))
     rows = read(out / RESULTS)
     trained = read_sessions(command.run, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), trained)
@@ -100,10 +100,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
     write_tables(out / "table.md", tables)
-    console.print(f"wrote {out / RESULTS}, {out / 'table.md'}", highlight=False)
+    console.print(f"wrote {out / RESULTS}, {out / 'table.md'}")
     if command.save is not None:
         save(experiment, config, rows, [*sessions, _this_session(command)], command.save)
-        console.print(f"wrote {command.save}", highlight=False)
+        console.print(f"wrote {command.save}")
 
 
 def _this_session(command: Retest) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class _Session(Generic[Config]):
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
         for name, reason in failures.items():
             said = f"[red]{name} failed:[/] {escape(reason)}; the same command continues it"
-            self.console.print(said, markup=True, highlight=False)
+            self.console.print(said, markup=True)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
     def _train_unfinished(self, requests: list[Request], scheduler: SearchSchedulers | None = None) -> dict[str, str]:
@@ -181,10 +181,10 @@ class _Session(Generic[Config]):
         self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
         for deviation in self.experiment.deviations(self.config):
-            self.console.print(f"  differs from the paper: {deviation}", highlight=False, markup=False)
+            self.console.print(f"  differs from the paper: {deviation}")
         announcements = [comparison.announcement() for comparison in self.experiment.main_comparisons(self.config)]
         for announcement in announcements:
-            self.console.print(announcement, highlight=False)
+            self.console.print(announcement)
         self.folder.announce(announcements)
         unfinished = [request for request in requests if _is_unfinished(request)]
         if not unfinished or (scheduler is not None and scheduler.is_over):
@@ -231,7 +231,7 @@ class _Session(Generic[Config]):
         if not at_once:
             raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
         concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
-        self.console.print(cost(list(plans.values()), concurrent), highlight=False)
+        self.console.print(cost(list(plans.values()), concurrent))
         stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
         return run_trials(
             requests,
@@ -296,8 +296,8 @@ def show_results(
         written = [*experiment.figures(out, trials), *experiment.page(out, trials)]
     for path in written:
         place = below(uri, str(path.relative_to(out))) if uri else path
-        console.print(f"wrote {place}", highlight=False, markup=False)
+        console.print(f"wrote {place}")
     where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
     folder = "FOLDER" if uri else out / "trials"
-    console.print(f"curves: {where}tensorboard --logdir {folder}", highlight=False, markup=False)
+    console.print(f"curves: {where}tensorboard --logdir {folder}")
     return results, tables

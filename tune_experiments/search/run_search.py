@@ -182,8 +182,8 @@ def show_ranking(
     replace_rows(folder.results, _validated(experiment, ranking, objective))
     for method, ranked in ranking.items():
         for line in _verdict(method, ranked, objective, script, trials):
-            console.print(line, highlight=False, markup=False)
-    console.print(f"wrote {folder.path / 'search.md'}", highlight=False)
+            console.print(line)
+    console.print(f"wrote {folder.path / 'search.md'}")
 
 
 def _validated(experiment: BaseExperiment, ranking: Mapping[str, Sequence[Ranked]], objective: str) -> list[Result]:

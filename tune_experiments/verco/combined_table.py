@@ -87,9 +87,9 @@ def main() -> None:
     text, path = combined(read_kitchens(folder)), folder / "table.md"
     if path.exists() and _NOTE not in path.read_text(errors="replace"):
         raise UserError(f"{path} is there and holds something else: move it away")
-    console.print(text, highlight=False, markup=False)
+    console.print(text)
     write_atomically(path, text)
-    console.print(f"wrote {path}", highlight=False)
+    console.print(f"wrote {path}")
 
 
 if __name__ == "__main__":
