@@ -118,7 +118,7 @@ class Collector:
         state_before = {f"state/{name}": value.numpy() for name, value in to_host(self._state).items()}
         texts = self._begin_texts()
         obs, steps, is_first = self._buffers()
-        chosen = []
+        chosen, self._final = [], []
         for step in range(self.fragment_length):
             _write(obs, step, self._obs)
             is_first[:, step] = self._is_first
