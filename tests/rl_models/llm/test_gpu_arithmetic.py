@@ -1,0 +1,61 @@
+"""Norms are fused only where torch's kernel computes the same, and nothing changes on the CPU."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from transformers import GemmaConfig, GemmaForCausalLM, LlamaConfig, LlamaForCausalLM
+
+from rl_models.llm import gpu_arithmetic
+from rl_models.llm.gpu_arithmetic import adapters_in_half_precision, fuse_norms, is_half_on_gpu
+
+SIZES = {"vocab_size": 20, "hidden_size": 16, "intermediate_size": 8, "num_hidden_layers": 2, "head_dim": 8}
+HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}
+TOKENS = torch.tensor([[3, 1, 4, 1, 5]])
+
+
+@pytest.fixture
+def llama():
+    torch.manual_seed(0)
+    return LlamaForCausalLM(LlamaConfig(**SIZES, **HEADS)).eval()
+
+
+@torch.no_grad()
+def logits_of(model):
+    return model(input_ids=TOKENS).logits
+
+
+def test_all_norms_of_llama_are_fused_and_the_cpu_computes_as_before(llama):
+    before = logits_of(llama)
+    assert fuse_norms(llama) == 2 * SIZES["num_hidden_layers"] + 1
+    assert torch.equal(logits_of(llama), before)
+
+
+def test_a_norm_that_adds_one_to_its_weights_is_left_alone():
+    assert fuse_norms(GemmaForCausalLM(GemmaConfig(**SIZES, **HEADS))) == 0
+
+
+def test_a_copy_of_a_fused_norm_computes_with_its_own_weights(llama):
+    fuse_norms(llama)
+    other = copy.deepcopy(llama)
+    with torch.no_grad():
+        other.model.norm.weight.mul_(0)
+    assert not logits_of(other).any()
+    assert logits_of(llama).any()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_the_fused_norm_is_the_models_own_up_to_rounding(llama, dtype):
+    norm = llama.model.norm.to(dtype)
+    states = torch.randn(4, 16, generator=torch.Generator().manual_seed(1)).to(dtype)
+    fused = nn.functional.rms_norm(states, norm.weight.shape, norm.weight, norm.variance_epsilon)
+    torch.testing.assert_close(fused, norm(states), atol=1e-2 if dtype == torch.bfloat16 else 1e-6, rtol=0)
+    assert gpu_arithmetic._is_same(norm, norm.variance_epsilon)
+
+
+def test_on_the_cpu_adapters_compute_in_float32(llama):
+    model = llama.to(torch.bfloat16)
+    assert not is_half_on_gpu(model)
+    with adapters_in_half_precision(None, model):
+        assert not torch.is_autocast_enabled("cpu")
