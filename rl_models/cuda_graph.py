@@ -3,7 +3,7 @@
 A step of acting, or the gradients of a minibatch, are hundreds of small kernels. To launch them takes the host ten
 times as long as the GPU takes to run them. `Replayed` runs such a function as it is at its first call with inputs of
 some shapes, records it at the second, and has the GPU repeat the record from then on. On the CPU, and where a function
-asks for a number of the GPU or copies from the host, it only ever runs the function.
+asks for a number of the GPU or copies from the host (its first call of all is watched), it only ever runs the function.
 
 What a record holds besides the inputs: the addresses of weights, and what the function decided by the value of a
 schedule. Where one of them differs, the function runs as it is and may be recorded anew. Coefficients of schedules are
@@ -12,10 +12,10 @@ inputs like others: a replay computes with their values of the moment.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -58,7 +58,7 @@ def is_recording() -> bool:
     return _RECORDING.get()
 
 
-@contextmanager
+@contextlib.contextmanager
 def _recording() -> Iterator[None]:
     token = _RECORDING.set(True)
     try:
@@ -122,8 +122,14 @@ class _Schedules:
         self._decisions[kind, schedule] = None
 
     def coefficient(self, schedule: Schedule, value: float) -> Tensor:
-        """See `Reader`."""
+        """See `Reader`.
+
+        Raises:
+            RuntimeError: a record reads a schedule that the call before it has not read.
+        """
         if schedule not in self._places:
+            if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+                raise RuntimeError("what a function multiplies by has changed between two equal calls")
             self._places[schedule] = torch.full((), value, device=self.device)
         return self._places[schedule]
 
@@ -160,7 +166,7 @@ class Replayed:
         self._gives = gives
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
         self._schedules = _Schedules()
-        self._never = False
+        self._is_watched = self._never = False
 
     def __call__(self, inputs: Inputs, progress: Progress | None = None) -> Outputs:
         """The function's outputs; tensors are the caller's to keep.
@@ -177,7 +183,7 @@ class Replayed:
         key = self._key(inputs, progress)
         known = self._known.get(key)
         if known is None:
-            return self._watched(inputs, progress)
+            return self._first(inputs, progress)
         self._known.move_to_end(key)
         if known.record is None and not self._recorded(known, inputs, device):
             return self._function(inputs)
@@ -188,11 +194,13 @@ class Replayed:
         shapes = tuple((name, value.shape, value.dtype) for name, value in inputs.items())
         return shapes, self._schedules.decided(progress), tuple(weight.data_ptr() for weight in self._weights)
 
-    def _watched(self, inputs: Inputs, progress: Progress | None) -> Outputs:
-        """Run the function as it is, and find out whether it can be recorded and which schedules it reads."""
-        with _recording(), _Watch() as watch, read_by(self._schedules):
+    def _first(self, inputs: Inputs, progress: Progress | None) -> Outputs:
+        """Run the function as it is, and find out which schedules it reads; once, whether it can be recorded."""
+        watch = contextlib.nullcontext() if self._is_watched else _Watch()
+        with _recording(), watch, read_by(self._schedules):
             outputs = self._function(inputs)
-        self._never = watch.waits
+        if isinstance(watch, _Watch):
+            self._is_watched, self._never = True, watch.waits
         self._known[self._key(inputs, progress)] = _Known()
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)

@@ -114,6 +114,37 @@ def test_inputs_of_other_shapes_run_as_they_are_and_have_a_record_of_their_own(r
     assert len(recording) == 2
 
 
+def test_a_function_is_watched_once_however_its_inputs_change(recording, monkeypatch):
+    watched = []
+
+    class Counted(cuda_graph._Watch):
+        def __enter__(self):
+            watched.append(1)
+            return super().__enter__()
+
+    monkeypatch.setattr(cuda_graph, "_Watch", Counted)
+    double = Replayed(lambda inputs: {"y": 2 * inputs["x"]}, [weight_of(1)], gives=False)
+    for length in range(1, 6):
+        assert double(at(*range(length)))["y"].tolist() == [2 * number for number in range(length)]
+    assert not recording
+    assert len(watched) <= 2  # the mode enters itself again for what an operation is made of
+
+
+def test_a_schedule_that_begins_to_count_is_found_before_it_is_recorded(recording):
+    schedule, progress = Schedule(((0, 0.0), (5, 0.0), (10, 5.0))), Progress()
+
+    def weigh(inputs):
+        if schedule.is_zero(progress):
+            return {"y": inputs["x"] + 0}
+        return {"y": inputs["x"] * schedule.coefficient(progress)}
+
+    weighed = Replayed(weigh, [weight_of(1)], gives=False)
+    for env_steps, expected in ((0, 4), (1, 4), (2, 4), (6, 4), (7, 8), (8, 12), (10, 20)):
+        progress.env_steps = env_steps
+        assert weighed(at(4), progress)["y"].tolist() == pytest.approx([expected])
+    assert len(recording) == 2
+
+
 def test_weights_that_moved_to_other_addresses_are_recorded_anew(recording):
     weight = weight_of(2)
     scaled = Replayed(lambda inputs: {"y": inputs["x"] * weight.detach()}, [weight], gives=False)
