@@ -2,7 +2,7 @@
 
 Each team plays and learns in this process as in a trial: `acting` collects fragments, `learning` makes an update of one
 of them, `loop` does both in turns; agent steps a second of wall time, the median of several turns after the first ones,
-in which the GPU records what it repeats. FurnMove is played in the 20 rooms of its paper preset. `_bfloat16` is the
+in which the GPU captures what it replays. FurnMove is played in the 20 rooms of its paper preset. `_bfloat16` is the
 same with matrix products in bfloat16. Beside them stand the largest |ratio - 1| of an update's first minibatch and the
 share of samples that it clips: how far acting and learning disagree.
 

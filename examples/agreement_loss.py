@@ -41,7 +41,7 @@ class AgreementLoss:
         """What is added to the algorithm's loss, and numbers for the log."""
         steps = batch["reward"].shape[1]  # a policy may have one step more, of the observation after the last
         probability = agreement(as_whole_joint(output.policy.first_steps(steps)))
-        loss, weight = -probability.log().mean(), self.weight.at(progress)
+        loss, weight = -probability.log().mean(), self.weight.coefficient(progress)
         return weight * loss, {"loss/agreement": loss.detach(), "policy/agreement": probability.detach().mean()}
 
     def to(self, device: torch.device) -> None:

@@ -1,21 +1,22 @@
-"""Functions of tensors that a GPU repeats by itself, as one CUDA graph in place of hundreds of launches.
+"""Functions of tensors that a GPU captures as CUDA graphs and replays, in place of hundreds of launches.
 
 A step of acting, or the gradients of a minibatch, are hundreds of small kernels. To launch them takes the host ten
-times as long as the GPU takes to run them. `Replayed` runs such a function as it is at its first call with inputs of
-some shapes, records it at the second, and has the GPU repeat the record from then on. On the CPU, and where a function
-asks for a number of the GPU or copies from the host (its first call of all is watched), it only ever runs the function.
+times as long as the GPU takes to run them. `Graphed` calls such a function as it is the first time that it gets inputs
+of some shapes, captures it the second time, and replays it from then on. On the CPU, and where the first call of all
+asks for a number of the GPU or copies from the host, it only ever calls the function.
 
-What a record holds besides the inputs: the addresses of weights, and what the function decided by the value of a
-schedule. Where one of them differs, the function runs as it is and may be recorded anew. Coefficients of schedules are
-inputs like others: a replay computes with their values of the moment.
+A captured function computes with what its inputs, weights and coefficients of schedules hold at each replay. All else
+is as it was at the capture. So the key of a capture holds the inputs' shapes, what the function decided by the value of
+a schedule, and the module's weights and precision. Attributes of modules and losses must not change between two calls.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -24,13 +25,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rl_models.schedule import Progress, Reading, Schedule, read_by
+from rl_models.schedule import Decision, Progress, Schedule, observed_by
 
 logger = logging.getLogger(__name__)
 
 Inputs: TypeAlias = dict[str, Tensor]
 Outputs: TypeAlias = dict[str, Any]
 """Name -> tensor, or a number that schedules alone decide."""
+Function: TypeAlias = Callable[[Inputs], Outputs]
 
 WAITS = frozenset(
     {
@@ -46,43 +48,53 @@ WAITS = frozenset(
     }
 )
 """Operations after which the host knows something of the device. Indexing by a mask is one, too."""
-_INDEXING = frozenset({"index", "index_put", "index_put_", "_index_put_impl_"})
-_KEPT = 2
-"""Records that a function keeps: minibatches have two sizes, which differ by one sequence."""
+INDEXING = frozenset({"index", "index_put", "index_put_", "_index_put_impl_"})
+"""What `x[index]` becomes."""
+_COPIES = frozenset({"lift_fresh"})
+"""What is left to see of a tensor that torch itself made of Python numbers and copied to the device."""
+_KEPT = 4
+"""Captures that are kept of a function: minibatches of several learners have three sizes and more."""
 
-_RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
+_IS_CAPTURING: ContextVar[bool] = ContextVar("is_capturing", default=False)
+_ONE_AT_A_TIME = threading.Lock()
+"""torch allows one capture at a time in a process, and IMPALA learns in a thread of its own."""
 
 
-def is_recording() -> bool:
-    """Whether a function is, or is about to be, recorded: nothing of what it computes may be kept for later calls."""
-    return _RECORDING.get()
+def is_capturing() -> bool:
+    """Whether a function is, or is about to be, captured: nothing of what it computes may be kept for later calls."""
+    return _IS_CAPTURING.get()
 
 
 @contextlib.contextmanager
-def _recording() -> Iterator[None]:
-    token = _RECORDING.set(True)
+def _capturing() -> Iterator[None]:
+    token = _IS_CAPTURING.set(True)
     try:
         yield
     finally:
-        _RECORDING.reset(token)
+        _IS_CAPTURING.reset(token)
 
 
-def can_record(device: torch.device) -> bool:
-    """Whether this kind of device can repeat what it recorded."""
+def can_capture(device: torch.device) -> bool:
+    """Whether this kind of device can replay what it captured."""
     return device.type == "cuda"
 
 
-class Record:
+def memory_pool() -> Any:
+    """Memory for the captures of one function: no two are replayed at once, so they may use the same."""
+    return torch.cuda.graph_pool_handle()  # type: ignore[no-untyped-call]
+
+
+class Capture:
     """A function as a CUDA graph: with the same addresses of inputs, outputs and gradients at every replay."""
 
-    def __init__(self, work: Callable[[], Outputs], device: torch.device) -> None:
-        """Record what `work` launches, without running it; weights must have no gradients yet."""
+    def __init__(self, work: Callable[[], Outputs], device: torch.device, pool: Any) -> None:
+        """Capture what `work` launches, without running it; weights must have no gradients yet."""
         self._graph = torch.cuda.CUDAGraph()
         stream = torch.cuda.Stream(device)
         stream.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(stream):
+        with _ONE_AT_A_TIME, torch.cuda.stream(stream):
             # Other threads of this process, such as a learner's, go on meanwhile.
-            self._graph.capture_begin(capture_error_mode="thread_local")
+            self._graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
                 self.outputs = work()
             finally:
@@ -99,12 +111,12 @@ class _Known:
     """What is known of a function with inputs of some shapes.
 
     Attributes:
-        record: None until it is recorded.
-        inputs: where a record reads its inputs.
-        gradients: where a record writes them, in the order of the weights.
+        capture: None until it is captured.
+        inputs: where a capture reads its inputs.
+        gradients: where a capture writes them, in the order of the weights.
     """
 
-    record: Record | None = None
+    capture: Capture | None = None
     inputs: Inputs = field(default_factory=dict)
     gradients: list[Tensor | None] = field(default_factory=list)
 
@@ -113,19 +125,24 @@ class _Schedules:
     """The schedules that a function reads, and where on the device it finds those that it multiplies by."""
 
     def __init__(self) -> None:
-        self._decisions: dict[tuple[Reading, Schedule], None] = {}
+        self._decisions: dict[tuple[Decision, Schedule], None] = {}
         self._places: dict[Schedule, Tensor] = {}
+        self._reads_counts = False
         self.device = torch.device("cpu")
 
-    def reads(self, kind: Reading, schedule: Schedule) -> None:
-        """See `Reader`."""
+    def decides(self, kind: Decision, schedule: Schedule) -> None:
+        """See `ScheduleObserver`."""
         self._decisions[kind, schedule] = None
 
+    def reads_counts(self) -> None:
+        """See `ScheduleObserver`."""
+        self._reads_counts = True
+
     def coefficient(self, schedule: Schedule, value: float) -> Tensor:
-        """See `Reader`.
+        """See `ScheduleObserver`.
 
         Raises:
-            RuntimeError: a record reads a schedule that the call before it has not read.
+            RuntimeError: a capture reads a schedule that the call before it has not read.
         """
         if schedule not in self._places:
             if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
@@ -140,95 +157,110 @@ class _Schedules:
                 place.fill_(schedule.at(progress))
 
     def decided(self, progress: Progress | None) -> Hashable:
-        """What the function decides by schedules now."""
+        """What the function decides by schedules, or by counts of its own, now."""
         if progress is None:
             return ()
-        return tuple(getattr(one, "at" if kind == "value" else kind)(progress) for kind, one in self._decisions)
+        counts = tuple(vars(progress).values()) if self._reads_counts else ()
+        decisions = (getattr(one, "at" if kind == "value" else kind)(progress) for kind, one in self._decisions)
+        return counts, tuple(decisions)
+
+    def kept(self, outputs: Outputs) -> Outputs:
+        """Outputs of which no tensor is a coefficient's place, which changes later."""
+        places = {id(place) for place in self._places.values()}
+        return {name: one.clone() if id(one) in places else one for name, one in outputs.items()}
 
 
-class Replayed:
-    """A function of tensors that a GPU repeats by itself from its third call with inputs of the same shapes on.
+class Graphed:
+    """A function of tensors that a GPU replays from its third call with inputs of the same shapes on."""
 
-    The function must be one of its inputs, of weights and of schedules alone, and must not keep what it computes.
-    Where it leaves gradients, the weights have none before each call.
-    """
-
-    def __init__(self, function: Callable[[Inputs], Outputs], weights: Sequence[nn.Parameter], gives: bool) -> None:
-        """Know the function.
+    def __init__(self, module: nn.Module, leaves_gradients: bool) -> None:
+        """Know nothing of the function yet.
 
         Args:
-            function: name -> tensor to name -> tensor or number.
-            weights: all that it reads.
-            gives: whether it leaves gradients of the weights.
+            module: holds all weights and buffers that the function reads.
+            leaves_gradients: whether the function leaves gradients of the weights, which have none before each call.
         """
-        self._function = function
-        self._weights = weights
-        self._gives = gives
+        self._module = module
+        self._leaves_gradients = leaves_gradients
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
         self._schedules = _Schedules()
-        self._is_watched = self._never = False
+        self._pool: Any = None
+        self._was_watched = False
+        self.never = False
+        """Whether the function waits for the GPU, so that it is never captured."""
+        self.look_at_weights()
 
-    def __call__(self, inputs: Inputs, progress: Progress | None = None) -> Outputs:
+    def look_at_weights(self) -> None:
+        """Find out where the module's weights and buffers are now; callers do so once a fragment or an update."""
+        self._weights = list(self._module.parameters())
+        tensors = [*self._weights, *self._module.buffers()]
+        self._state = tuple((one.data_ptr(), one.requires_grad) for one in tensors if can_capture(one.device))
+        self._device = tensors[0].device if tensors else torch.device("cpu")
+
+    def __call__(self, function: Function, inputs: Inputs, progress: Progress | None = None) -> Outputs:
         """The function's outputs; tensors are the caller's to keep.
 
         Args:
+            function: always the same one, name -> tensor to name -> tensor or number: a function of its inputs, of
+                weights and of schedules alone, which keeps nothing of what it computes.
             inputs: name -> tensor, all on the weights' device.
             progress: what schedules are read at, if the function reads any.
         """
-        device = self._weights[0].device if self._weights else torch.device("cpu")
-        if self._never or not can_record(device):
-            return self._function(inputs)
-        self._schedules.device = device
+        if self.never or not can_capture(self._device):
+            return function(inputs)
+        self._schedules.device = self._device
         self._schedules.set_to(progress)
         key = self._key(inputs, progress)
         known = self._known.get(key)
         if known is None:
-            return self._first(inputs, progress)
+            return self._first(function, inputs, progress)
         self._known.move_to_end(key)
-        if known.record is None and not self._recorded(known, inputs, device):
-            return self._function(inputs)
+        if known.capture is None and not self._is_captured(known, function, inputs):
+            return function(inputs)
         return self._replayed(known, inputs)
 
     def _key(self, inputs: Inputs, progress: Progress | None) -> Hashable:
-        """What must be equal for a record to hold."""
+        """What must be equal for a capture to hold."""
         shapes = tuple((name, value.shape, value.dtype) for name, value in inputs.items())
-        return shapes, self._schedules.decided(progress), tuple(weight.data_ptr() for weight in self._weights)
+        precision = getattr(self._module, "precision", None)
+        return shapes, self._schedules.decided(progress), precision, self._state
 
-    def _first(self, inputs: Inputs, progress: Progress | None) -> Outputs:
-        """Run the function as it is, and find out which schedules it reads; once, whether it can be recorded."""
-        watch = contextlib.nullcontext() if self._is_watched else _Watch()
-        with _recording(), watch, read_by(self._schedules):
-            outputs = self._function(inputs)
+    def _first(self, function: Function, inputs: Inputs, progress: Progress | None) -> Outputs:
+        """Call the function as it is, and find out which schedules it reads; once, whether it can be captured."""
+        watch = contextlib.nullcontext() if self._was_watched else _Watch()
+        with _capturing(), watch, observed_by(self._schedules):
+            outputs = function(inputs)
         if isinstance(watch, _Watch):
-            self._is_watched, self._never = True, watch.waits
+            self._was_watched, self.never = True, watch.waits
         self._known[self._key(inputs, progress)] = _Known()
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
-        return outputs
+        return self._schedules.kept(outputs)
 
-    def _recorded(self, known: _Known, inputs: Inputs, device: torch.device) -> bool:
-        """Record the function; False where the driver refuses, and then for ever."""
+    def _is_captured(self, known: _Known, function: Function, inputs: Inputs) -> bool:
+        """Capture the function; False where the driver refuses, and then for ever."""
         known.inputs = {name: torch.empty_like(value).copy_(value) for name, value in inputs.items()}
+        self._pool = self._pool or memory_pool()
         try:
-            with _recording(), read_by(self._schedules):
-                known.record = Record(lambda: self._function(dict(known.inputs)), device)
+            with _capturing(), observed_by(self._schedules):
+                known.capture = Capture(lambda: function(dict(known.inputs)), self._device, self._pool)
         except RuntimeError as error:
-            logger.warning("the GPU cannot repeat this step by itself, which costs time alone: %s", error)
-            self._never = True
+            logger.warning("the GPU cannot capture this step as a graph, which costs time alone: %s", error)
+            self.never = True
             self._known.clear()
-            for weight in self._weights if self._gives else ():
+            for weight in self._weights if self._leaves_gradients else ():
                 weight.grad = None
             return False
-        known.gradients = [weight.grad for weight in self._weights] if self._gives else []
+        known.gradients = [weight.grad for weight in self._weights] if self._leaves_gradients else []
         return True
 
     def _replayed(self, known: _Known, inputs: Inputs) -> Outputs:
-        assert known.record is not None
+        assert known.capture is not None
         torch._foreach_copy_(list(known.inputs.values()), list(inputs.values()))
-        known.record.replay()
+        known.capture.replay()
         for weight, gradient in zip(self._weights, known.gradients, strict=False):
             weight.grad = gradient
-        outputs = known.record.outputs
+        outputs = known.capture.outputs
         return {name: one.clone() if isinstance(one, Tensor) else one for name, one in outputs.items()}
 
 
@@ -245,7 +277,9 @@ class _Watch(TorchDispatchMode):
             return parts
         found = func(*args, **kwargs)
         name = func.overloadpacket.__name__
-        self.waits = self.waits or name in WAITS or (name in _INDEXING and _has_mask(args[1])) or _crosses(args, found)
+        asks = name in WAITS or (name in INDEXING and _has_mask(args[1]))
+        copies = (name in _COPIES and args[0].device.type != "cpu") or _crosses(args, found)
+        self.waits = self.waits or asks or copies
         return found
 
 

@@ -26,9 +26,10 @@ _CPU = torch.device("cpu")
 
 
 class _Process:
-    """What this process was told about GPUs."""
+    """What this process was told, and knows, about GPUs."""
 
     refuses_gpu = False
+    has_found_gpu = False
 
 
 _PROCESS = _Process()
@@ -42,12 +43,14 @@ _ALIGNMENT = 16
 def accelerator() -> torch.device | None:
     """The GPU of this machine, the first one that this process sees; None where there is none.
 
-    Convolutions in float32 are then computed in float32. By default cuDNN rounds their inputs to 10 bits (TF32), and
-    acting and learning differed by 1e-4 (measured); who wants speed asks for bfloat16.
+    When it is first found, convolutions in float32 are set to be computed in float32. By default cuDNN rounds their
+    inputs to 10 bits (TF32), and acting and learning differed by 1e-4 (measured); who wants speed asks for bfloat16.
     """
     if not torch.cuda.is_available():
         return None
-    torch.backends.cudnn.allow_tf32 = False
+    if not _PROCESS.has_found_gpu:
+        torch.backends.cudnn.allow_tf32 = False
+        _PROCESS.has_found_gpu = True
     return torch.device("cuda", 0)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from torch import Tensor
 
-Reading: TypeAlias = Literal["value", "is_zero"]
+Decision: TypeAlias = Literal["value", "is_zero"]
 """What of a schedule's value decides something."""
 Unit = Literal["env_steps", "episodes"]
 
@@ -28,6 +28,10 @@ class Progress:
     env_steps: int = 0
     episodes: int = 0
     updates: int = 0
+
+    def observed(self) -> Progress:
+        """The same numbers, of which an observer (`observed_by`) is told when they are read past a schedule."""
+        return _ObservedProgress(**vars(self))
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class Schedule:
         Raises:
             ValueError: there are no points, or their moments do not rise.
         """
+        object.__setattr__(self, "points", tuple((moment, value) for moment, value in self.points))
         moments = [moment for moment, _ in self.points]
         if not moments or moments != sorted(set(moments)):
             raise ValueError(f"a schedule needs points with rising moments, got {self.points}")
@@ -64,24 +69,26 @@ class Schedule:
 
     def at(self, progress: Progress) -> float:
         """The value after this much training."""
-        _tell("value", self)
+        if observer := _OBSERVER.get():
+            observer.decides("value", self)
         return self._at(progress)
 
     def is_zero(self, progress: Progress) -> bool:
         """Whether the value after this much training is 0."""
-        _tell("is_zero", self)
+        if observer := _OBSERVER.get():
+            observer.decides("is_zero", self)
         return self._at(progress) == 0
 
     def coefficient(self, progress: Progress) -> float | Tensor:
         """The value after this much training, to multiply by.
 
-        It is a scalar on the device while a GPU records (`cuda_graph.py`), which is set anew at every replay.
+        It is a scalar on the device where a GPU captures (`cuda_graph.py`), which is set anew at every replay.
         """
-        reader = _READER.get()
-        return self._at(progress) if reader is None else reader.coefficient(self, self._at(progress))
+        observer = _OBSERVER.get()
+        return self._at(progress) if observer is None else observer.coefficient(self, self._at(progress))
 
     def _at(self, progress: Progress) -> float:
-        now = getattr(progress, self.unit)
+        now = vars(progress)[self.unit]  # not past a schedule
         before = self.points[0]
         for after in self.points:
             if now < after[0]:
@@ -91,29 +98,36 @@ class Schedule:
         return before[1]
 
 
-class Reader(Protocol):
-    """Whom schedules tell that they are read."""
+class ScheduleObserver(Protocol):
+    """Who is told that schedules are read."""
 
-    def reads(self, kind: Reading, schedule: Schedule) -> None:
+    def decides(self, kind: Decision, schedule: Schedule) -> None:
         """A number of this schedule decides something."""
+
+    def reads_counts(self) -> None:
+        """Something is computed from counts of training past all schedules."""
 
     def coefficient(self, schedule: Schedule, value: float) -> float | Tensor:
         """Something is multiplied by this schedule's value."""
 
 
-_READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
-
-
-def _tell(kind: Reading, schedule: Schedule) -> None:
-    if reader := _READER.get():
-        reader.reads(kind, schedule)
+_OBSERVER: ContextVar[ScheduleObserver | None] = ContextVar("schedule_observer", default=None)
 
 
 @contextmanager
-def read_by(reader: Reader) -> Iterator[None]:
-    """Within it a reader is told of every schedule that is read."""
-    token = _READER.set(reader)
+def observed_by(observer: ScheduleObserver) -> Iterator[None]:
+    """Within it an observer is told of every schedule that is read."""
+    token = _OBSERVER.set(observer)
     try:
         yield
     finally:
-        _READER.reset(token)
+        _OBSERVER.reset(token)
+
+
+class _ObservedProgress(Progress):
+    """Progress that tells an observer of each number that is read by its name."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("env_steps", "episodes", "updates") and (observer := _OBSERVER.get()):
+            observer.reads_counts()
+        return super().__getattribute__(name)

@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree, backend_registration
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from rl_models.cuda_graph import INDEXING, WAITS
 
 NAME = "emulated"
 
@@ -44,21 +46,6 @@ class _Backend(backend_registration._DummyBackendModule):
 backend_registration._setup_privateuseone_for_python_backend(NAME, _Backend())
 DEVICE = torch.device(NAME, 0)
 CPU = torch.device("cpu")
-WAITS = {
-    "_local_scalar_dense",
-    "nonzero",
-    "_unique2",
-    "unique_dim",
-    "unique_consecutive",
-    "masked_select",
-    "equal",
-    "bincount",
-    "repeat_interleave",
-}
-"""Operations after which the host knows something of the device. Indexing by a mask is one, too."""
-
-INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
-"""What `x[index]` becomes: its index may lie on the CPU. `index_select` and others refuse that, as CUDA does."""
 
 
 @dataclass
@@ -97,6 +84,10 @@ class _Emulated(Tensor):
 
     def __deepcopy__(self, memo: Any) -> Tensor:
         return self.detach().clone().requires_grad_(self.requires_grad)
+
+    def data_ptr(self) -> int:
+        """Where its numbers are."""
+        return self.inner.data_ptr()
 
     def tolist(self) -> Any:
         """Numbers for the host, which waits for them."""
@@ -160,11 +151,70 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         _check_places(name, tensors, is_there)
         by_mask = name.startswith("index") and any(one.dtype is torch.bool for one in tensors[1:])
         _counts.syncs += name in WAITS or by_mask
-    result = _FUSED.get(name, func)(*_pytree.tree_map(_inner, args), **_pytree.tree_map(_inner, kwargs))
+    result = _computed(name, func, _pytree.tree_map(_inner, args), _pytree.tree_map(_inner, kwargs))
     if torch.Tag.inplace_view in func.tags and is_there[0]:
         return _with_shape_of_inner(tensors[0])
     owners = {id(_inner(tensor)): tensor for tensor in tensors}
     return _pytree.tree_map(lambda one: _wrapped(one, owners), result) if goes_there else result
+
+
+_Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
+"""Function, arguments, named arguments and result of an operation, all on the CPU."""
+_tape: list[_Step] | None = None
+
+
+def _computed(name: str, func: Any, args: Any, kwargs: Any) -> Any:
+    """An operation's result; it is noted where a graph is being captured."""
+    compute = _FUSED.get(name, func)
+    if _tape is None or torch.Tag.inplace_view in func.tags:
+        return compute(*args, **kwargs)
+    if _counts.copies or _counts.syncs:
+        raise RuntimeError(f"{name}: operation not permitted when stream is capturing")
+    seen = _views((args, kwargs))  # as they are now: an operation in place may change their shapes later
+    result = compute(*args, **kwargs)
+    _tape.append((compute, *seen, _views(result)))
+    return result
+
+
+def _views(tree: Any) -> Any:
+    def view(one: Any) -> Any:
+        return one.as_strided(one.size(), one.stride(), one.storage_offset()) if isinstance(one, Tensor) else one
+
+    with torch._C._AutoDispatchBelowAutograd():
+        return _pytree.tree_map(view, tree)
+
+
+class EmulatedCapture:
+    """What `cuda_graph.Capture` is on a GPU: all operations with their addresses, and nothing of Python.
+
+    A copy, or a number that the host asks for, is refused while it captures.
+    """
+
+    def __init__(self, work: Callable[[], dict[str, Any]], device: torch.device, pool: Any) -> None:
+        """Capture what `work` computes."""
+        global _tape
+        self._steps: list[_Step] = []
+        before, (_counts.copies, _counts.syncs) = (_counts.copies, _counts.syncs), (0, 0)
+        _tape = self._steps
+        try:
+            self.outputs = work()
+        finally:
+            _tape = None
+            _counts.copies, _counts.syncs = before
+
+    def replay(self) -> None:
+        """Compute all again, and write it where it was."""
+        with _disable_current_modes(), torch.no_grad(), torch._C._AutoDispatchBelowAutograd():
+            for compute, args, kwargs, results in self._steps:
+                read = {_storage(one) for one in _pytree.tree_leaves((args, kwargs)) if isinstance(one, Tensor)}
+                found = _pytree.tree_leaves(compute(*args, **kwargs))
+                for result, new in zip(_pytree.tree_leaves(results), found, strict=True):
+                    if isinstance(result, Tensor) and _storage(new) not in read:  # else it is there already
+                        result.copy_(new)
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 def _check_places(name: str, tensors: list[Tensor], is_there: list[bool]) -> None:

@@ -10,6 +10,7 @@ pulled along by the advantage.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -133,7 +134,7 @@ class CollectivePolicy:
         command = actions[self.factors.command]
         commanded = later[self.factors.command]
         for name, commands in self.factors.arguments.items():
-            commanded = commanded + _where(_is_one_of(command, commands), later[name])
+            commanded = commanded + _where(is_one_of(command, commands), later[name])
         goes_on = actions[self.factors.stop] == 0
         return stop + _where(goes_on, flagged + _where(flags.any(-1), commanded))
 
@@ -162,7 +163,8 @@ class CollectivePolicy:
         chances = later[self.factors.command].exp()
         commanded = of[self.factors.command]
         for name, commands in self.factors.arguments.items():
-            commanded = commanded + chances[..., list(commands)].sum(-1) * of[name]
+            chosen = torch.stack([chances[..., one] for one in commands]).sum(0)
+            commanded = commanded + chosen * of[name]
         goes_on = self.log_stop[..., 0].exp()
         return _entropy(self.log_stop) + goes_on * (flagged + _where(flags.any(-1), commanded))
 
@@ -183,8 +185,9 @@ def _where(mask: Tensor, values: Tensor) -> Tensor:
     return torch.where(mask, values, 0.0)
 
 
-def _is_one_of(command: Tensor, commands: tuple[int, ...]) -> Tensor:
-    return torch.isin(command, torch.tensor(commands, device=command.device))
+def is_one_of(command: Tensor, commands: tuple[int, ...]) -> Tensor:
+    """Whether numbers [...] int64 are among some, [...] bool; nothing is copied to a device, as a list would be."""
+    return functools.reduce(torch.logical_or, [command == one for one in commands])
 
 
 def _entropy(log_probabilities: Tensor) -> Tensor:

@@ -21,6 +21,9 @@ class ExtraLoss(Protocol):
     If a minibatch is split into parts or over learners, the loss of each part is weighted by its share of all steps. So
     a mean over all steps is exact. Any other loss (a contrast within the minibatch, or a mean over decisions in a world
     with macro actions) is the weighted mean of the losses of the parts.
+
+    A GPU captures the loss as a graph and replays it. So it is a function of what it is given: it multiplies by
+    `schedule.coefficient(progress)`, and its attributes do not change while a team learns.
     """
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:

@@ -13,6 +13,7 @@ from pydantic import NonNegativeFloat
 from torch import Tensor
 
 from rl_models.batch import Batch
+from rl_models.layers.distinct import count_rows
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.networks.subtask_q_network import LOGITS, TABLE
@@ -47,7 +48,7 @@ def change_of_choice(logits: Tensor, is_first: Tensor) -> Tensor:
 
 def usage_entropy(logits: Tensor) -> Tensor:
     """Entropy in nats of how often each sub-task is the most probable: [..., k] -> a scalar, 0 if it is always one."""
-    counts = torch.bincount(logits.argmax(-1).flatten(), minlength=logits.shape[-1])
+    counts = count_rows(logits.argmax(-1).flatten(), logits.shape[-1])
     shares = counts / counts.sum()
     return -torch.xlogy(shares, shares).sum()
 

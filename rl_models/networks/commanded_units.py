@@ -15,6 +15,7 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
+from rl_models.distributions.collective import is_one_of
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.networks.instructions import InstructionAttention, InstructionReader
 from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, gather_at_units, is_listed
@@ -218,4 +219,4 @@ class CommandedUnits(nn.Module):
 
 def _among(commands: Tensor, some: tuple[int, ...]) -> Tensor:
     """[K, U, 1] float32, 1 where a unit's command is one of some."""
-    return torch.isin(commands, torch.tensor(some, device=commands.device))[..., None].float()
+    return is_one_of(commands, some)[..., None].float()

@@ -91,7 +91,8 @@ class DividedMatching(MatchingReader):
         entities = self.is_entity[grid.flatten(1).long()]
         noise = obs[NOISE].flatten(0, 2).flatten(1) if NOISE in obs else None
         height, width = grid.shape[1:3]
-        relative = offsets.flip(-1) / logits.new_tensor([width, height])
+        rows, columns = offsets.to(logits.dtype).unbind(-1)
+        relative = torch.stack([columns / width, rows / height], -1)
         return divide(logits, entities, relative, noise)
 
     def _grounded(self, frames: Frames, nodes: Nodes) -> Tensor:
@@ -111,7 +112,8 @@ def _offsets(positions: Tensor, grid: Tensor) -> Tensor:
     rows, columns = (torch.arange(length, device=grid.device) for length in (height, width))
     cells = torch.cartesian_prod(rows, columns).repeat_interleave(names, 0)
     offsets = cells[:, None] - positions[:, None]
-    agents = nearest_agents(offsets / offsets.new_tensor([height, width]))
+    of_rows, of_columns = offsets.unbind(-1)
+    agents = nearest_agents(torch.stack([of_rows / height, of_columns / width], -1))
     return torch.take_along_dim(offsets, agents[..., None], -2)
 
 

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from rl_models.cuda_graph import is_recording
+from rl_models.cuda_graph import is_capturing
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -76,9 +76,9 @@ class CachedByWeights(Generic[_Value]):
 
         Args:
             weights: all weights that the function uses, [...] of any shapes.
-            compute: the function. While a GPU records, it is computed there, so that it follows the weights.
+            compute: the function. Where a GPU captures, it is computed there, so that it follows the weights.
         """
-        if torch.is_grad_enabled() or is_recording():
+        if torch.is_grad_enabled() or is_capturing():
             return compute()
         if self._watch.has_changed(weights):
             self._cached.clear()

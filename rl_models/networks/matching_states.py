@@ -115,7 +115,8 @@ def _present(is_node: Tensor, most: int) -> tuple[Tensor, Tensor]:
     """
     number = is_node.cumsum(1)
     most = min(longest(number[:, -1], most), is_node.shape[1])
-    column = torch.where(is_node, number - 1, most)  # all that is no node goes into a last column, which is cut off
+    # All that is no node goes into a last column, which is cut off.
+    column = torch.where(is_node, (number - 1).clamp(max=most), most)
     every = torch.arange(is_node.shape[1], device=is_node.device).expand(len(is_node), -1)
     places = every.new_zeros(len(is_node), most + 1).scatter(1, column, every)
     return places[:, :most], number[:, -1]

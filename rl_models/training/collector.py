@@ -7,7 +7,7 @@ that draws something itself (`networks/added_observations.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.cuda_graph import Inputs, Replayed
+from rl_models.cuda_graph import Graphed, Inputs
 from rl_models.device import Arrival, to_device, to_host
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
@@ -95,9 +95,7 @@ class Collector:
         self._state: State = {}
         self._final: list[_Final] = []
         self._draws = 0
-        self._decide: Callable[[Inputs], dict[str, Tensor]] = Replayed(
-            self._decided, list(policy.parameters()), gives=False
-        )
+        self._graphed = Graphed(policy, leaves_gradients=False)
         self._begin_reading()
         self._speech = speech_of(policy.network)
 
@@ -171,16 +169,19 @@ class Collector:
         masks = [seen[key] for key in ("decides", "alive") if key in seen]
         beside = {_IS_FIRST: self._is_first, _UNIFORMS: self._uniforms()}
         beside |= {_DECIDING: np.logical_and.reduce(masks)} if masks else {}
-        decide = self._decide if self._draws else self._decided
-        record = decide(self._inputs(seen | beside, self._state))
+        record = self._decide(self._inputs(seen | beside, self._state))
         state = {name.removeprefix(_STATE): record.pop(name) for name in list(record) if name.startswith(_STATE)}
         actions = {name: value for name, value in record.items() if name.partition("/")[0] == "actions"}
         return _Asked(Arrival(actions), record, state)
 
-    def _decided(self, inputs: Inputs) -> dict[str, Tensor]:
+    def _decide(self, inputs: Inputs) -> dict[str, Tensor]:
+        """`_decision`; a GPU replays it once it is known how many uniforms it takes."""
+        return self._graphed(self._decision, inputs) if self._draws else self._decision(inputs)
+
+    def _decision(self, inputs: Inputs) -> dict[str, Tensor]:
         """What the policy says at one step, name -> [B, 1, ...], and its `state/NAME` after it.
 
-        It depends on the inputs and on weights alone, so that a GPU can repeat it (`Replayed`).
+        It depends on the inputs and on weights alone, so that a GPU can capture it (`cuda_graph.py`).
 
         Args:
             inputs: of `_inputs`, with the uniforms that actions are drawn with and, where some agents carry on or may
@@ -296,6 +297,7 @@ class Collector:
     def _begin_reading(self) -> None:
         """Look where the policy lives, and begin without encodings: texts may get other row numbers."""
         self.device = next(self.policy.parameters()).device
+        self._graphed.look_at_weights()
         self._texts = TextEncodings(self.policy.network, self.world.texts, self.device)
 
     def _begin_texts(self) -> list[str]:

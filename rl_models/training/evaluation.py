@@ -51,7 +51,6 @@ class Evaluation(Collector):
         """
         self._draws_noise = draws_noise
         super().__init__(world, policy, fragment_length=1, needs_values=False)
-        self._decide = self._decided  # never repeated by a GPU: a probe, or who listens, has numbers for the host
         self._probe = probe
         self._is_greedy = is_greedy
         self._sums: dict[str, Array] = {}
@@ -96,6 +95,9 @@ class Evaluation(Collector):
     def _step(self, steps: dict[str, Array], step: int) -> dict[str, torch.Tensor]:
         """Play one step; returns what the policy says, name -> [B, 1, ...], on its device."""
         return self._answer(steps, step, self._ask())
+
+    def _decide(self, inputs: Inputs) -> dict[str, torch.Tensor]:
+        return self._decision(inputs)  # never replayed: a probe, or who listens, has numbers for the host
 
     def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
         return policy.mode() if self._is_greedy else super()._choose(policy, uniforms)

@@ -7,7 +7,6 @@ minibatch may come in parts whose gradients are summed before a step; a part wei
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,9 +33,10 @@ from rl_models.batch import (
     share_of,
     to_batch,
 )
-from rl_models.cuda_graph import Inputs, Outputs, Replayed
+from rl_models.cuda_graph import Graphed, Inputs, Outputs, is_capturing
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
+from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
@@ -76,7 +76,7 @@ class Learner:
         self.divergence = Divergence(self.objective)
         self.replay = self.objective.new_replay()
         self._trainable = [weight for weight in self.policy.parameters() if weight.requires_grad]
-        self._gradients = Replayed(self._of_part, list(self.policy.parameters()), gives=True)
+        self._graphed = Graphed(self.policy, leaves_gradients=True)
         for extra in self.objective.extra_losses:
             extra.to(self.device)
 
@@ -95,7 +95,8 @@ class Learner:
         Returns:
             the statistics of the last minibatch of which this learner held something; each learner's are its own.
         """
-        batch = self.objective.prepare(batch, self.learners.sum)
+        self._graphed.look_at_weights()
+        batch = self.objective.prepare(with_few_sizes_of_tables(batch), self.learners.sum)
         count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
         seed = shuffle_seed(self.seed, self.progress.env_steps)
@@ -114,10 +115,11 @@ class Learner:
         whole = self.learners.sum(count_steps(minibatch))
         gathered = PartStatistics()
         pieces = parts(self.objective, minibatch)
-        # A record writes gradients and does not add to those of an earlier part.
-        learn = functools.partial(self._gradients, progress=self.progress) if len(pieces) == 1 else self._of_part
         for part in pieces:
-            found = learn(part | {_WHOLE: whole})
+            inputs = part | {_WHOLE: whole}
+            # A replay writes gradients and does not add to those of an earlier part.
+            is_alone = len(pieces) == 1
+            found = self._graphed(self._of_part, inputs, self.progress) if is_alone else self._of_part(inputs)
             share = Share(*(found.pop(name) for name in _SHARES))
             self.divergence.add(found)
             gathered.add(found, share)
@@ -128,14 +130,15 @@ class Learner:
     def _of_part(self, inputs: Inputs) -> Outputs:
         """Add the gradients of a part of a minibatch; its statistics, and the `Share` that it is.
 
-        It depends on the inputs, on weights and on schedules alone, so that a GPU can repeat it (`Replayed`).
+        It depends on the inputs, on weights and on schedules alone, so that a GPU can capture it (`cuda_graph.py`).
 
         Args:
             inputs: the part, and under `_WHOLE` the steps of the minibatch as `count_steps` counts them.
         """
         part = {name: value for name, value in inputs.items() if name != _WHOLE}
         share = share_of(part, inputs[_WHOLE])
-        loss, statistics = self.objective.loss(forward(self.policy, part), part, self.progress, share)
+        progress = self.progress.observed() if is_capturing() else self.progress
+        loss, statistics = self.objective.loss(forward(self.policy, part), part, progress, share)
         loss.backward()
         return statistics | dict(zip(_SHARES, (share.steps, share.decisions, share.values), strict=True))
 
@@ -149,6 +152,22 @@ class Learner:
         self.objective.after_step(self.policy, self.progress)
         skipped = (~is_finite).float()
         return {"learner/gradient_norm": norm, "schedule/learning_rate": rate, "learner/skipped_update": skipped}
+
+
+def with_few_sizes_of_tables(batch: Batch) -> Batch:
+    """A batch whose tables of texts have few different numbers of rows on an accelerator; on the CPU as it is.
+
+    Nearly every fragment has another number of texts, and a GPU replays only what it has captured with inputs of the
+    same shapes. So empty texts, which nobody shows, fill a table up to the next eighth of a power of two.
+    """
+    if batch["is_first"].device.type == "cpu":
+        return batch
+    return {key: _filled_up(value) if key.startswith(TEXTS) else value for key, value in batch.items()}
+
+
+def _filled_up(table: torch.Tensor) -> torch.Tensor:
+    eighth = max(8, 2 ** (len(table).bit_length() - 4))
+    return torch.nn.functional.pad(table, (0, 0, 0, -len(table) % eighth))
 
 
 def count_progress(progress: Progress, batch: Batch, over_learners: OverLearners = alone) -> None:

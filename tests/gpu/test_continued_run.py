@@ -1,15 +1,18 @@
 """A run that was killed and continued on a real GPU, through Ray, has the counters and data of an unbroken one."""
 
-import pytest
-import torch
+import os
 
+import pytest
+
+from rl_models.device import chosen_device
 from tests.tune_experiments.run.killed_run import rows_of, unbroken_and_continued
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU, or tests are to use none")
+pytestmark = pytest.mark.skipif("CONCORD_GPU_TESTS" not in os.environ, reason="`make gpu` runs these")
 __all__ = ["unbroken_and_continued"]
 
 
 def test_a_continued_run_on_a_gpu_has_the_counters_and_data_of_an_unbroken_one(runs):
+    assert chosen_device("cuda").type == "cuda"
     unbroken, broken = (rows_of(folder / "trials/sync_13_cordial-seed0/metrics.jsonl") for folder in runs)
     assert len(unbroken) == len(broken)
     for one, other in zip(broken, unbroken, strict=True):

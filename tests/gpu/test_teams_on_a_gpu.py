@@ -1,15 +1,15 @@
 """Every team plays and learns on a real GPU as on the CPU; `make gpu` runs these tests.
 
 torch's GPU code does not work in a process that has imported `emulated_device`.
-Records (`rl_models/cuda_graph.py`) are made in the second fragment at the latest, so later ones are theirs.
+Captures (`rl_models/cuda_graph.py`) are made in the second fragment at the latest, so later ones are replayed.
 """
 
 import copy
 import dataclasses
+import os
 
 import numpy as np
 import pytest
-import torch
 
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.device import chosen_device
@@ -17,10 +17,10 @@ from rl_models.schedule import Progress
 from rl_models.training.loop import FIRST_RATIO_ERROR
 from tests.tune_experiments.run.teams_of_all_kinds import TEAMS, loop_of, numbers_of, plan_of, weights_of
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU, or tests are to use none")
-GPU = chosen_device()
+pytestmark = pytest.mark.skipif("CONCORD_GPU_TESTS" not in os.environ, reason="`make gpu` runs these")
+GPU = chosen_device("cuda" if "CONCORD_GPU_TESTS" in os.environ else "auto")
 ASKS = {("verco_salad", "verco")}
-"""Teams that ask the GPU for numbers, so that nothing of them can be recorded."""
+"""Teams that ask the GPU for numbers, so that nothing of them can be captured."""
 UPDATES = 4
 
 
@@ -51,7 +51,7 @@ def test_a_team_plays_and_learns_on_a_gpu_as_on_the_cpu(script, method):
     assert_equal(weights_of(collector.policy), weights_of(expected.policy), atol=1e-3)
     for found in statistics:
         assert float(found.get(FIRST_RATIO_ERROR, 0.0)) < 1e-4
-    assert collector._decide._never == learner._gradients._never == ((script, method) in ASKS)
+    assert collector._graphed.never == learner._graphed.never == ((script, method) in ASKS)
 
 
 @pytest.mark.parametrize(("script", "method"), [team for team in TEAMS if team[1] not in ("qmix", "verco")])

@@ -1,11 +1,12 @@
-"""What a GPU repeats by itself is what the function would compute: with new inputs, weights, gradients and schedules.
+"""What a GPU replays is what the function would compute: with new inputs, weights, gradients and schedules.
 
-Where there is no GPU, `Played` stands for a CUDA graph: like one it computes nothing while it records, and then reads
+Where there is no GPU, `Played` stands for a CUDA graph: like one it computes nothing while it captures, and then reads
 and writes at the same addresses. The same tests run on a GPU where there is one.
 """
 
 import contextvars
 import copy
+import functools
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from rl_models import cuda_graph
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.cuda_graph import Replayed
+from rl_models.cuda_graph import Graphed
 from rl_models.networks.fixed_weights import CachedByWeights, fixed_weights
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
@@ -27,9 +28,9 @@ DEVICE = torch.device("cuda" if ON_A_GPU else "cpu")
 
 
 class Played:
-    """A record on the CPU."""
+    """A capture on the CPU."""
 
-    def __init__(self, work, device):
+    def __init__(self, work, device, pool):
         self._work, self._context = work, contextvars.copy_context()  # schedules are read here as they were then
         self._grad, self._inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         self.outputs = work()
@@ -58,33 +59,39 @@ class Played:
 
 
 class Watched:
-    """Whose gradients a record leaves."""
+    """Whose gradients a capture leaves."""
 
     weights: tuple = ()
 
 
 @pytest.fixture
-def recording(monkeypatch):
-    """Functions are recorded; yields how often."""
+def capturing(monkeypatch):
+    """Functions are captured; yields how often."""
     made = []
     if ON_A_GPU:
-        real = cuda_graph.Record
+        real = cuda_graph.Capture
 
         def counted(*arguments):
             made.append(1)
             return real(*arguments)
 
-        monkeypatch.setattr(cuda_graph, "Record", counted)
+        monkeypatch.setattr(cuda_graph, "Capture", counted)
         return made
 
     def played(*arguments):
         made.append(1)
         return Played(*arguments)
 
-    monkeypatch.setattr(cuda_graph, "can_record", lambda device: True)
-    monkeypatch.setattr(cuda_graph, "Record", played)
+    monkeypatch.setattr(cuda_graph, "can_capture", lambda device: True)
+    monkeypatch.setattr(cuda_graph, "memory_pool", lambda: None)
+    monkeypatch.setattr(cuda_graph, "Capture", played)
     monkeypatch.setattr(Watched, "weights", ())
     return made
+
+
+def graphed(function, *weights, leaves_gradients=False):
+    """A function of inputs and weights, as a GPU replays it."""
+    return functools.partial(Graphed(torch.nn.ParameterList(weights), leaves_gradients), function)
 
 
 def weight_of(value):
@@ -95,26 +102,26 @@ def at(*numbers):
     return {"x": torch.tensor(numbers, dtype=torch.float32, device=DEVICE)}
 
 
-def test_a_record_is_made_at_the_second_call_and_follows_inputs_and_weights(recording):
+def test_a_capture_is_made_at_the_second_call_and_follows_inputs_and_weights(capturing):
     weight = weight_of(2)
-    scaled = Replayed(lambda inputs: {"y": inputs["x"] * weight.detach()}, [weight], gives=False)
+    scaled = graphed(lambda inputs: {"y": inputs["x"] * weight.detach()}, weight)
     found = []
     for number in range(5):
         found.append(scaled(at(number, 10))["y"])
         with torch.no_grad():
             weight.add_(1)
     assert [one.tolist() for one in found] == [[0, 20], [3, 30], [8, 40], [15, 50], [24, 60]]
-    assert len(recording) == 1
+    assert len(capturing) == 1
 
 
-def test_inputs_of_other_shapes_run_as_they_are_and_have_a_record_of_their_own(recording):
-    double = Replayed(lambda inputs: {"y": 2 * inputs["x"]}, [weight_of(1)], gives=False)
+def test_inputs_of_other_shapes_run_as_they_are_and_have_a_capture_of_their_own(capturing):
+    double = graphed(lambda inputs: {"y": 2 * inputs["x"]}, weight_of(1))
     for numbers in ((1,), (1, 2), (3,), (3, 4), (5,), (5, 6)):
         assert double(at(*numbers))["y"].tolist() == [2 * number for number in numbers]
-    assert len(recording) == 2
+    assert len(capturing) == 2
 
 
-def test_a_function_is_watched_once_however_its_inputs_change(recording, monkeypatch):
+def test_a_function_is_watched_once_however_its_inputs_change(capturing, monkeypatch):
     watched = []
 
     class Counted(cuda_graph._Watch):
@@ -123,14 +130,14 @@ def test_a_function_is_watched_once_however_its_inputs_change(recording, monkeyp
             return super().__enter__()
 
     monkeypatch.setattr(cuda_graph, "_Watch", Counted)
-    double = Replayed(lambda inputs: {"y": 2 * inputs["x"]}, [weight_of(1)], gives=False)
+    double = graphed(lambda inputs: {"y": 2 * inputs["x"]}, weight_of(1))
     for length in range(1, 6):
         assert double(at(*range(length)))["y"].tolist() == [2 * number for number in range(length)]
-    assert not recording
+    assert not capturing
     assert len(watched) <= 2  # the mode enters itself again for what an operation is made of
 
 
-def test_a_schedule_that_begins_to_count_is_found_before_it_is_recorded(recording):
+def test_a_schedule_that_begins_to_count_is_found_before_it_is_captured(capturing):
     schedule, progress = Schedule(((0, 0.0), (5, 0.0), (10, 5.0))), Progress()
 
     def weigh(inputs):
@@ -138,41 +145,96 @@ def test_a_schedule_that_begins_to_count_is_found_before_it_is_recorded(recordin
             return {"y": inputs["x"] + 0}
         return {"y": inputs["x"] * schedule.coefficient(progress)}
 
-    weighed = Replayed(weigh, [weight_of(1)], gives=False)
+    weighed = graphed(weigh, weight_of(1))
     for env_steps, expected in ((0, 4), (1, 4), (2, 4), (6, 4), (7, 8), (8, 12), (10, 20)):
         progress.env_steps = env_steps
         assert weighed(at(4), progress)["y"].tolist() == pytest.approx([expected])
-    assert len(recording) == 2
+    assert len(capturing) == 2
 
 
-def test_weights_that_moved_to_other_addresses_are_recorded_anew(recording):
+def test_weights_that_moved_to_other_addresses_are_captured_anew(capturing):
     weight = weight_of(2)
-    scaled = Replayed(lambda inputs: {"y": inputs["x"] * weight.detach()}, [weight], gives=False)
+    scaled = graphed(lambda inputs: {"y": inputs["x"] * weight.detach()}, weight)
     for _ in range(3):
         assert scaled(at(3))["y"].tolist() == [6]
     weight.data = torch.full_like(weight.data, 5)
+    scaled.func.look_at_weights()
     for _ in range(3):
         assert scaled(at(3))["y"].tolist() == [15]
-    assert len(recording) == 2
+    assert len(capturing) == 2
 
 
-def test_coefficients_of_schedules_follow_training_within_a_record(recording):
+def test_a_weight_that_was_frozen_is_captured_anew(capturing, monkeypatch):
+    weight, other = weight_of(3), weight_of(1)
+    monkeypatch.setattr(Watched, "weights", (weight, other))
+
+    def learn(inputs):
+        loss = ((weight + other) * inputs["x"]).sum()
+        loss.backward()
+        return {"loss": loss.detach()}
+
+    learned = graphed(learn, weight, other, leaves_gradients=True)
+    for is_frozen in (False, True):
+        weight.requires_grad_(not is_frozen)
+        learned.func.look_at_weights()
+        for number in (1.0, 2.0, 3.0):
+            weight.grad = other.grad = None
+            learned(at(number))
+            assert (weight.grad is None) == is_frozen
+            assert other.grad.item() == number
+    assert len(capturing) == 2
+
+
+def test_another_precision_is_captured_anew(capturing):
+    module = torch.nn.Linear(1, 1)
+    one = Graphed(module, leaves_gradients=False)
+
+    def scaled(inputs):
+        return {"y": inputs["x"] * (2 if module.precision == "bfloat16" else 1)}
+
+    for precision, factor in (("float32", 1), ("bfloat16", 2)):
+        module.precision = precision
+        assert [one(scaled, at(3))["y"].item() for _ in range(3)] == [3 * factor] * 3
+    assert len(capturing) == 2
+
+
+def test_a_loss_that_reads_counts_past_schedules_is_no_stale_one(capturing):
+    progress = Progress()
+
+    def weigh(inputs):
+        return {"y": inputs["x"] * max(0.0, 1 - progress.observed().env_steps / 10)}
+
+    weighed = graphed(weigh, weight_of(1))
+    for env_steps in range(0, 12, 2):
+        progress.env_steps = env_steps
+        assert weighed(at(4), progress)["y"].tolist() == pytest.approx([4 * max(0.0, 1 - env_steps / 10)])
+
+
+def test_a_schedule_of_lists_is_one_of_pairs_like_any_other(capturing):
+    schedule, progress = Schedule([[0, 1.0], [10, 0.0]]), Progress()
+    weighed = graphed(lambda inputs: {"y": inputs["x"] * schedule.coefficient(progress)}, weight_of(1))
+    assert weighed(at(4), progress)["y"].tolist() == [4]
+
+
+def test_coefficients_of_schedules_follow_training_within_a_capture(capturing):
     schedule, progress = Schedule.linear(1.0, 2.0, 10), Progress()
 
     def weigh(inputs):
         weight = schedule.coefficient(progress)
         return {"y": inputs["x"] * weight, "weight": weight}
 
-    weighed = Replayed(weigh, [weight_of(1)], gives=False)
+    weighed = graphed(weigh, weight_of(1))
+    told = []
     for env_steps, expected in ((0, 4), (1, 4.4), (5, 6), (10, 8), (0, 4)):
         progress.env_steps = env_steps
         found = weighed(at(4), progress)
+        told.append(found["weight"])
         assert found["y"].tolist() == pytest.approx([expected])
-        assert float(found["weight"]) == pytest.approx(expected / 4)
-    assert len(recording) == 1
+    assert [float(one) for one in told] == pytest.approx([1, 1.1, 1.5, 2, 1])  # each the caller's to keep
+    assert len(capturing) == 1
 
 
-def test_what_schedules_decide_is_part_of_a_record(recording):
+def test_what_schedules_decide_is_part_of_a_capture(capturing):
     schedule, progress = Schedule.linear(2.0, 0.0, 10), Progress()
 
     def weigh(inputs):
@@ -180,24 +242,24 @@ def test_what_schedules_decide_is_part_of_a_record(recording):
             return {"y": -inputs["x"]}
         return {"y": inputs["x"] * schedule.coefficient(progress)}
 
-    weighed = Replayed(weigh, [weight_of(1)], gives=False)
+    weighed = graphed(weigh, weight_of(1))
     for env_steps, expected in ((0, 8), (5, 4), (5, 4), (10, -4), (10, -4), (10, -4), (0, 8)):
         progress.env_steps = env_steps
         assert weighed(at(4), progress)["y"].tolist() == [expected]
-    assert len(recording) == 2
+    assert len(capturing) == 2
 
 
-def test_a_schedule_that_is_read_as_a_number_is_part_of_a_record(recording):
+def test_a_schedule_that_is_read_as_a_number_is_part_of_a_capture(capturing):
     schedule, progress = Schedule.linear(1.0, 2.0, 10), Progress()
-    weighed = Replayed(lambda inputs: {"y": inputs["x"] * schedule.at(progress)}, [weight_of(1)], gives=False)
+    weighed = graphed(lambda inputs: {"y": inputs["x"] * schedule.at(progress)}, weight_of(1))
     for env_steps, expected in ((0, 4), (0, 4), (0, 4), (5, 6), (5, 6), (5, 6), (0, 4)):
         progress.env_steps = env_steps
         assert weighed(at(4), progress)["y"].tolist() == [expected]
-    assert len(recording) == 2
+    assert len(capturing) == 2
 
 
-def test_numbers_of_schedules_come_along_and_outputs_are_the_callers_to_keep(recording):
-    function = Replayed(lambda inputs: {"y": inputs["x"] + 1, "rate": 0.5}, [weight_of(1)], gives=False)
+def test_numbers_of_schedules_come_along_and_outputs_are_the_callers_to_keep(capturing):
+    function = graphed(lambda inputs: {"y": inputs["x"] + 1, "rate": 0.5}, weight_of(1))
     found = [function(at(number)) for number in range(4)]
     assert [one["y"].tolist() for one in found] == [[1], [2], [3], [4]]
     assert [one["rate"] for one in found] == [0.5] * 4
@@ -214,15 +276,15 @@ def test_numbers_of_schedules_come_along_and_outputs_are_the_callers_to_keep(rec
     ids=["number", "nonzero", "mask", "unique"],
 )
 @pytest.mark.parametrize("inference", [False, True])
-def test_a_function_that_asks_for_a_number_is_never_recorded(recording, ask, inference):
-    asking = Replayed(lambda inputs: {"y": ask(inputs["x"])}, [weight_of(1)], gives=False)
+def test_a_function_that_asks_for_a_number_is_never_captured(capturing, ask, inference):
+    asking = graphed(lambda inputs: {"y": ask(inputs["x"])}, weight_of(1))
     with torch.inference_mode(inference):
         for number in (1.0, 2.0, 3.0):
             assert asking(at(number))["y"].tolist() == ask(at(number)["x"]).tolist()
-    assert not recording
+    assert not capturing
 
 
-def test_gradients_of_a_record_are_those_of_its_inputs(recording, monkeypatch):
+def test_gradients_of_a_capture_are_those_of_its_inputs(capturing, monkeypatch):
     weight = weight_of(3)
     monkeypatch.setattr(Watched, "weights", (weight,))
 
@@ -231,37 +293,37 @@ def test_gradients_of_a_record_are_those_of_its_inputs(recording, monkeypatch):
         loss.backward()
         return {"loss": loss.detach()}
 
-    learned = Replayed(learn, [weight], gives=True)
+    learned = graphed(learn, weight, leaves_gradients=True)
     for number in (1.0, 2.0, 3.0, 4.0):
         weight.grad = None
         assert learned(at(number))["loss"].item() == 9 * number**2
         assert weight.grad.item() == 6 * number**2
         weight.grad.mul_(0)  # as clipping does, in place
-    assert len(recording) == 1
+    assert len(capturing) == 1
 
 
-def test_a_driver_that_refuses_costs_time_alone(recording, monkeypatch):
+def test_a_driver_that_refuses_costs_time_alone(capturing, monkeypatch):
     def refuse(*arguments):
         raise RuntimeError("operation not permitted when stream is capturing")
 
-    monkeypatch.setattr(cuda_graph, "Record", refuse)
-    double = Replayed(lambda inputs: {"y": 2 * inputs["x"]}, [weight_of(1)], gives=False)
+    monkeypatch.setattr(cuda_graph, "Capture", refuse)
+    double = graphed(lambda inputs: {"y": 2 * inputs["x"]}, weight_of(1))
     assert [double(at(number))["y"].item() for number in range(4)] == [0, 2, 4, 6]
 
 
-def test_what_depends_on_weights_alone_is_computed_within_a_record(recording):
+def test_what_depends_on_weights_alone_is_computed_within_a_capture(capturing):
     weight, cache = weight_of(1), CachedByWeights()
 
     def table(inputs):
         return {"y": inputs["x"] + cache.get([weight], lambda: 10 * weight.detach())}
 
     with torch.inference_mode():
-        read = Replayed(table, [weight], gives=False)
+        read = graphed(table, weight)
         for number in range(4):
             with fixed_weights():
                 assert read(at(number))["y"].tolist() == [number + 10 * (number + 1)]
             weight.data.add_(1)
-    assert len(recording) == 1
+    assert len(capturing) == 1
 
 
 def trained(objective, updates=4):
@@ -279,22 +341,22 @@ def trained(objective, updates=4):
 
 
 @pytest.mark.parametrize("name", ["ppo", "impala"])
-def test_a_team_plays_and_learns_with_records_as_without(recording, monkeypatch, name):
+def test_a_team_plays_and_learns_with_captures_as_without(capturing, monkeypatch, name):
     falling = Schedule.linear(0.1, 0.0, 200)
     loss = (cordial(rooms(1)),)
     objective = {
         "ppo": Ppo(num_epochs=2, num_minibatches=3, entropy_coef=falling, extra_losses=loss),
         "impala": Impala(extra_losses=loss),
     }[name]
-    with_records = trained(objective)
-    made = len(recording)
-    monkeypatch.setattr(cuda_graph, "can_record", lambda device: False)
+    with_captures = trained(objective)
+    made = len(capturing)
+    monkeypatch.setattr(cuda_graph, "can_capture", lambda device: False)
     without = trained(objective)
     assert made >= 2  # of acting and of learning
-    for one, other in zip(with_records[0], without[0], strict=True):
+    for one, other in zip(with_captures[0], without[0], strict=True):
         for key, value in arrays_of(other).items():
             np.testing.assert_allclose(arrays_of(one)[key], value, atol=1e-4, err_msg=key)
-    for one, other in zip(with_records[1], without[1], strict=True):
+    for one, other in zip(with_captures[1], without[1], strict=True):
         assert one == pytest.approx(other, abs=1e-3)
     for key, value in without[2].items():
-        np.testing.assert_allclose(with_records[2][key], value, atol=1e-4, err_msg=key)
+        np.testing.assert_allclose(with_captures[2][key], value, atol=1e-4, err_msg=key)

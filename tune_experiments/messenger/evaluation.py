@@ -46,9 +46,10 @@ class WithRandomMoves(Evaluation):
     def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
         actions, component = policy.mode()
         assert isinstance(actions, torch.Tensor) and isinstance(self.world.action_spec, int)
-        uniforms = torch.from_numpy(self.world.chance.policy_uniforms(self.world.num_agents))[:, None].to(self.device)
-        drawn = (uniforms / RANDOM_SHARE * self.world.action_spec).long()
-        return torch.where(uniforms < RANDOM_SHARE, drawn, actions), component
+        chances = uniforms[..., : self.world.num_agents]
+        assert chances.shape[-1] == self.world.num_agents
+        drawn = (chances / RANDOM_SHARE * self.world.action_spec).long()
+        return torch.where(chances < RANDOM_SHARE, drawn, actions), component
 
 
 Way = Callable[[World, TeamPolicy], Evaluation]

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE
 from rl_models.networks.emma import Emma, GameId
@@ -150,7 +151,8 @@ def test_five_of_a_hundred_actions_are_random_when_a_team_is_tested():
     tested.reset(1)
     policy = tested._output(tested._inputs(tested._obs | {"is_first": tested._is_first}, {})).policy
     likeliest = int(policy.mode()[0][0, 0, 0])
-    counts = np.bincount(tested._choose(policy, policy.log_joint())[0].flatten().numpy(), minlength=5) / 6000
+    uniforms = torch.from_numpy(world.chance.policy_uniforms(1))[:, None]
+    counts = np.bincount(tested._choose(policy, uniforms)[0].flatten().numpy(), minlength=5) / 6000
     each = RANDOM_SHARE / 5
     for action, share in enumerate(counts):
         wanted = each + (1 - RANDOM_SHARE) * (action == likeliest)

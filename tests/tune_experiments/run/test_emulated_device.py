@@ -4,14 +4,17 @@
 minibatches in one epoch. A number that the host asks for in each minibatch breaks them.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
+from rl_models import cuda_graph
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
-from rl_models.training.loop import parts
-from tests.emulated_device import DEVICE, emulated_device
+from rl_models.training.loop import parts, with_few_sizes_of_tables
+from tests.emulated_device import DEVICE, NAME, EmulatedCapture, emulated_device
 from tests.tune_experiments.run.teams_of_all_kinds import (
     MINIBATCHES,
     STEPS,
@@ -24,12 +27,12 @@ from tests.tune_experiments.run.teams_of_all_kinds import (
 
 
 def counted_acting(collector, counts):
-    """Copies and syncs of each step of acting after the first: a GPU can record a step that has none."""
+    """Copies and syncs of each step of acting after the first: a GPU can capture a step that has none."""
     asked = []
 
     def decide(inputs):
         before = counts.copies, counts.syncs
-        said = collector._decided(inputs)
+        said = collector._decision(inputs)
         asked.append((counts.copies - before[0], counts.syncs - before[1]))
         return said
 
@@ -59,7 +62,7 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
         plan.validate(policy)
         weights = weights_of(policy)
     assert {value.device.type for value in policy.parameters()} == {DEVICE.type}
-    assert method == "verco" or asked == [(0, 0)] * (STEPS - 1)
+    assert method == "verco" or asked[1:] == [(0, 0)] * (STEPS - 1)
     for name, expected in numbers_of(fragments[0]).items():
         np.testing.assert_allclose(numbers_of(found[0])[name], expected, atol=1e-4, err_msg=name)
     for name, expected in weights_of(collector.policy).items():
@@ -147,3 +150,58 @@ def test_a_recurrence_on_an_emulated_device_has_the_gradients_of_the_cpu(cell):
         layer.to(DEVICE)(words.to(DEVICE))[0].square().sum().backward()
         found = [weight.grad.cpu() for weight in layer.parameters()]
     torch.testing.assert_close(found, expected)
+
+
+def test_tables_of_texts_have_few_sizes_on_an_emulated_device():
+    with emulated_device():
+        for rows, wanted in ((1, 8), (72, 72), (73, 80), (613, 640), (646, 704), (1024, 1024)):
+            batch = {"texts/manual": torch.ones(rows, 3, dtype=torch.int32), "is_first": torch.zeros(2, 4)}
+            assert len(with_few_sizes_of_tables(batch)["texts/manual"]) == rows
+            there = with_few_sizes_of_tables({name: value.to(DEVICE) for name, value in batch.items()})
+            assert there["texts/manual"].shape == (wanted, 3)
+            assert there["texts/manual"].sum().item() == 3 * rows
+
+
+ROLES = [("overcooked_roles", method) for method in ("roma", "ldsa", "maser")]
+
+
+def with_more_passes(plan):
+    """Objective with several minibatches an update, and targets that change."""
+    changes = {"num_epochs": 2, "gradient_steps": 3, "update_target_every_updates": 2}
+    known = {field.name for field in dataclasses.fields(plan.objective)}
+    return dataclasses.replace(
+        plan, objective=dataclasses.replace(plan.objective, **{key: changes[key] for key in known & changes.keys()})
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("script", "method"), [team for team in (*TEAMS, *ROLES) if team[1] != "verco"])
+def test_a_team_plays_and_learns_with_captured_graphs_on_an_emulated_device_as_without(script, method, monkeypatch):
+    plan, captures = with_more_passes(plan_of(script, method)), []
+
+    class Counted(EmulatedCapture):
+        def __init__(self, *arguments):
+            captures.append(1)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(cuda_graph, "Capture", Counted)
+    monkeypatch.setattr(cuda_graph, "memory_pool", lambda: None)
+    found = {}
+    for captured in (False, True):
+        monkeypatch.setattr(cuda_graph, "can_capture", lambda device, here=captured: here and device.type == NAME)
+        with emulated_device():
+            collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
+            played, statistics = [], []
+            for _ in range(5):
+                played.append(collector.collect())
+                statistics.append({name: float(value) for name, value in learner.update(played[-1:]).items()})
+            found[captured] = played, statistics, weights_of(collector.policy)
+    assert len(captures) >= 2  # of acting and of learning
+    assert not collector._graphed.never and not learner._graphed.never
+    for one, other in zip(found[True][0], found[False][0], strict=True):
+        for name, expected in numbers_of(other).items():
+            np.testing.assert_allclose(numbers_of(one)[name], expected, atol=1e-5, err_msg=name)
+    for one, other in zip(found[True][1], found[False][1], strict=True):
+        assert one == pytest.approx(other, abs=1e-5, nan_ok=True)
+    for name, expected in found[False][2].items():
+        np.testing.assert_allclose(found[True][2][name], expected, atol=1e-5, err_msg=name)
