@@ -188,14 +188,21 @@ class Graphed:
         self._was_watched = False
         self.never = False
         """Whether the function waits for the GPU, so that it is never captured."""
-        self.look_at_weights()
+        self._device = torch.device("cpu")
+        self._weights: list[nn.Parameter] = []
+        self._state: Hashable = ()
 
-    def look_at_weights(self) -> None:
-        """Find out where the module's weights and buffers are now; callers do so once a fragment or an update."""
-        self._weights = list(self._module.parameters())
-        tensors = [*self._weights, *self._module.buffers()]
-        self._state = tuple((one.data_ptr(), one.requires_grad) for one in tensors if can_capture(one.device))
-        self._device = tensors[0].device if tensors else torch.device("cpu")
+    def look_at_weights(self, device: torch.device) -> None:
+        """Find out where the module's weights and buffers are now; callers do so once a fragment or an update.
+
+        Args:
+            device: where the module is.
+        """
+        self._device = device
+        if can_capture(device):
+            self._weights = list(self._module.parameters())
+            tensors = [*self._weights, *self._module.buffers()]
+            self._state = tuple((one.data_ptr(), one.requires_grad) for one in tensors)
 
     def __call__(self, function: Function, inputs: Inputs, progress: Progress | None = None) -> Outputs:
         """The function's outputs; tensors are the caller's to keep.

@@ -297,7 +297,7 @@ class Collector:
     def _begin_reading(self) -> None:
         """Look where the policy lives, and begin without encodings: texts may get other row numbers."""
         self.device = next(self.policy.parameters()).device
-        self._graphed.look_at_weights()
+        self._graphed.look_at_weights(self.device)
         self._texts = TextEncodings(self.policy.network, self.world.texts, self.device)
 
     def _begin_texts(self) -> list[str]:
