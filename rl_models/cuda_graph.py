@@ -1,18 +1,20 @@
 """Functions of tensors that a GPU captures as CUDA graphs and replays, in place of hundreds of launches.
 
 A step of acting, or the gradients of a minibatch, are hundreds of small kernels. To launch them takes the host ten
-times as long as the GPU takes to run them. `Graphed` calls such a function as it is the first time that it gets inputs
-of some shapes, captures it the second time, and replays it from then on. On the CPU, and where the first call of all
-asks for a number of the GPU or copies from the host, it only ever calls the function.
+times as long as the GPU takes to run them. `Graphed` calls such a function as it is the first two times that it gets
+inputs of some shapes, captures it the third time, and replays it from then on. The second call is watched: a function
+that asks for a number of the GPU, or copies between host and GPU, is never captured. On the CPU nothing is.
 
 A captured function computes with what its inputs, weights and coefficients of schedules hold at each replay. All else
-is as it was at the capture. So the key of a capture holds the inputs' shapes, what the function decided by the value of
-a schedule, and the module's weights and precision. Attributes of modules and losses must not change between two calls.
+is as it was at the capture. So the key of a capture holds shapes and types of the inputs, what the function decided by
+the value of a schedule or by counts of training, and the module's weights and precision. Attributes of modules and
+losses must not change between two calls.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import threading
 from collections import OrderedDict
@@ -23,6 +25,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rl_models.schedule import Decision, Progress, Schedule, observed_by
@@ -50,8 +53,9 @@ WAITS = frozenset(
 """Operations after which the host knows something of the device. Indexing by a mask is one, too."""
 INDEXING = frozenset({"index", "index_put", "index_put_", "_index_put_impl_"})
 """What `x[index]` becomes."""
-_COPIES = frozenset({"lift_fresh"})
-"""What is left to see of a tensor that torch itself made of Python numbers and copied to the device."""
+_COPIES = frozenset({"_to_copy", "copy_"})
+_AFTER_HIDDEN_COPY = "lift_fresh"
+"""torch copies Python's numbers to a device unseen; this operation follows."""
 _KEPT = 4
 """Captures that are kept of a function: minibatches of several learners have three sizes and more."""
 
@@ -79,27 +83,29 @@ def can_capture(device: torch.device) -> bool:
     return device.type == "cuda"
 
 
-def memory_pool() -> Any:
-    """Memory for the captures of one function: no two are replayed at once, so they may use the same."""
-    return torch.cuda.graph_pool_handle()  # type: ignore[no-untyped-call]
+@functools.cache
+def _stream(device: torch.device) -> torch.cuda.Stream:
+    """Where all captures of this process are made: cuBLAS keeps memory for every stream that it has met."""
+    return torch.cuda.Stream(device)
 
 
 class Capture:
     """A function as a CUDA graph: with the same addresses of inputs, outputs and gradients at every replay."""
 
-    def __init__(self, work: Callable[[], Outputs], device: torch.device, pool: Any) -> None:
+    def __init__(self, work: Callable[[], Outputs], device: torch.device) -> None:
         """Capture what `work` launches, without running it; weights must have no gradients yet."""
         self._graph = torch.cuda.CUDAGraph()
-        stream = torch.cuda.Stream(device)
-        stream.wait_stream(torch.cuda.current_stream(device))
-        with _ONE_AT_A_TIME, torch.cuda.stream(stream):
-            # Other threads of this process, such as a learner's, go on meanwhile.
-            self._graph.capture_begin(pool=pool, capture_error_mode="thread_local")
-            try:
-                self.outputs = work()
-            finally:
-                self._graph.capture_end()
-        torch.cuda.current_stream(device).wait_stream(stream)
+        with _ONE_AT_A_TIME:
+            stream = _stream(device)
+            stream.wait_stream(torch.cuda.current_stream(device))
+            with torch.cuda.stream(stream):
+                # Other threads of this process, such as a learner's, go on meanwhile.
+                self._graph.capture_begin(capture_error_mode="thread_local")
+                try:
+                    self.outputs = work()
+                finally:
+                    self._graph.capture_end()
+            torch.cuda.current_stream(device).wait_stream(stream)
 
     def replay(self) -> None:
         """Compute the outputs, and the gradients if there are any, of what the inputs hold now."""
@@ -111,11 +117,13 @@ class _Known:
     """What is known of a function with inputs of some shapes.
 
     Attributes:
+        was_watched: whether a call was found not to wait.
         capture: None until it is captured.
         inputs: where a capture reads its inputs.
         gradients: where a capture writes them, in the order of the weights.
     """
 
+    was_watched: bool = False
     capture: Capture | None = None
     inputs: Inputs = field(default_factory=dict)
     gradients: list[Tensor | None] = field(default_factory=list)
@@ -166,12 +174,15 @@ class _Schedules:
 
     def kept(self, outputs: Outputs) -> Outputs:
         """Outputs of which no tensor is a coefficient's place, which changes later."""
-        places = {id(place) for place in self._places.values()}
-        return {name: one.clone() if id(one) in places else one for name, one in outputs.items()}
+        places = {place.data_ptr() for place in self._places.values()}
+        return {
+            name: one.clone() if isinstance(one, Tensor) and one.data_ptr() in places else one
+            for name, one in outputs.items()
+        }
 
 
 class Graphed:
-    """A function of tensors that a GPU replays from its third call with inputs of the same shapes on."""
+    """A function of tensors, which a GPU replays from its third call with inputs of the same shapes on."""
 
     def __init__(self, module: nn.Module, leaves_gradients: bool) -> None:
         """Know nothing of the function yet.
@@ -184,8 +195,6 @@ class Graphed:
         self._leaves_gradients = leaves_gradients
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
         self._schedules = _Schedules()
-        self._pool: Any = None
-        self._was_watched = False
         self.never = False
         """Whether the function waits for the GPU, so that it is never captured."""
         self._device = torch.device("cpu")
@@ -222,6 +231,8 @@ class Graphed:
         if known is None:
             return self._first(function, inputs, progress)
         self._known.move_to_end(key)
+        if not known.was_watched:
+            return self._watched(known, function, inputs)
         if known.capture is None and not self._is_captured(known, function, inputs):
             return function(inputs)
         return self._replayed(known, inputs)
@@ -233,24 +244,27 @@ class Graphed:
         return shapes, self._schedules.decided(progress), precision, self._state
 
     def _first(self, function: Function, inputs: Inputs, progress: Progress | None) -> Outputs:
-        """Call the function as it is, and find out which schedules it reads; once, whether it can be captured."""
-        watch = contextlib.nullcontext() if self._was_watched else _Watch()
-        with _capturing(), watch, observed_by(self._schedules):
+        """Call the function as it is, and find out which schedules it reads, which become part of the key."""
+        with observed_by(self._schedules):
             outputs = function(inputs)
-        if isinstance(watch, _Watch):
-            self._was_watched, self.never = True, watch.waits
         self._known[self._key(inputs, progress)] = _Known()
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
         return self._schedules.kept(outputs)
 
+    def _watched(self, known: _Known, function: Function, inputs: Inputs) -> Outputs:
+        """Call the function as it is, and find out whether it can be captured."""
+        with _capturing(), _Watch() as watch, observed_by(self._schedules):
+            outputs = function(inputs)
+        known.was_watched, self.never = True, watch.waits
+        return self._schedules.kept(outputs)
+
     def _is_captured(self, known: _Known, function: Function, inputs: Inputs) -> bool:
         """Capture the function; False where the driver refuses, and then for ever."""
         known.inputs = {name: torch.empty_like(value).copy_(value) for name, value in inputs.items()}
-        self._pool = self._pool or memory_pool()
         try:
             with _capturing(), observed_by(self._schedules):
-                known.capture = Capture(lambda: function(dict(known.inputs)), self._device, self._pool)
+                known.capture = Capture(lambda: function(dict(known.inputs)), self._device)
         except RuntimeError as error:
             logger.warning("the GPU cannot capture this step as a graph, which costs time alone: %s", error)
             self.never = True
@@ -285,8 +299,8 @@ class _Watch(TorchDispatchMode):
         found = func(*args, **kwargs)
         name = func.overloadpacket.__name__
         asks = name in WAITS or (name in INDEXING and _has_mask(args[1]))
-        copies = (name in _COPIES and args[0].device.type != "cpu") or _crosses(args, found)
-        self.waits = self.waits or asks or copies
+        hidden = name == _AFTER_HIDDEN_COPY and args[0].device.type != "cpu"
+        self.waits = self.waits or asks or hidden or _crosses((args, kwargs, found), name in _COPIES)
         return found
 
 
@@ -294,7 +308,10 @@ def _has_mask(indices: Iterable[Tensor | None]) -> bool:
     return any(one is not None and one.dtype in (torch.bool, torch.uint8) for one in indices)
 
 
-def _crosses(args: Any, found: Any) -> bool:
-    """Whether tensors of both places are among what an operation reads and gives; numbers count for nothing."""
-    tensors = [one for one in (*args, found) if isinstance(one, Tensor) and one.ndim]
+def _crosses(tree: Any, counts_numbers: bool) -> bool:
+    """Whether tensors of both places are among what an operation reads and gives.
+
+    Arithmetic takes a tensor of one number from the host as it is; copies do not.
+    """
+    tensors = [one for one in _pytree.tree_leaves(tree) if isinstance(one, Tensor) and (one.ndim or counts_numbers)]
     return len({one.device.type for one in tensors}) > 1

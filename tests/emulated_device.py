@@ -190,7 +190,7 @@ class EmulatedCapture:
     A copy, or a number that the host asks for, is refused while it captures.
     """
 
-    def __init__(self, work: Callable[[], dict[str, Any]], device: torch.device, pool: Any) -> None:
+    def __init__(self, work: Callable[[], dict[str, Any]], device: torch.device) -> None:
         """Capture what `work` computes."""
         global _tape
         self._steps: list[_Step] = []

@@ -1,4 +1,4 @@
-"""Every team plays and learns on a real GPU as on the CPU; `make gpu` runs these tests.
+"""Teams play and learn on a real GPU as on the CPU; `make gpu` runs these tests.
 
 torch's GPU code does not work in a process that has imported `emulated_device`.
 Captures (`rl_models/cuda_graph.py`) are made in the second fragment at the latest, so later ones are replayed.

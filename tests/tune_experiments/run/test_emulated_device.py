@@ -162,6 +162,36 @@ def test_tables_of_texts_have_few_sizes_on_an_emulated_device():
             assert there["texts/manual"].sum().item() == 3 * rows
 
 
+CROSSINGS = {
+    "index": lambda there: there[torch.tensor([1, 0])],
+    "number to the host": lambda there: there.sum().cpu(),
+    "number to the device": lambda there: there * torch.tensor(2.0).to(DEVICE),
+    "number written": lambda there: there[0].copy_(torch.tensor(2.0)),
+    "table": lambda there: there + torch.ones(3).to(DEVICE),
+    "none": lambda there: (there * 2 + 1)[:2].sum() * torch.tensor(2.0),
+}
+
+
+@pytest.mark.parametrize("name", CROSSINGS)
+def test_copies_that_no_graph_can_hold_are_noticed_on_an_emulated_device(name):
+    with emulated_device():
+        there = torch.arange(3.0).to(DEVICE)
+        with cuda_graph._Watch() as watch:
+            CROSSINGS[name](there)
+    assert watch.waits == (name != "none")
+
+
+class FallsByItself:
+    """An extra loss that reads the counts of training itself, and not by a schedule."""
+
+    def __call__(self, output, batch, progress):
+        weight = max(0.0, 1.0 - progress.env_steps / 20)
+        return weight * output.values.square().mean(), {"schedule/own": weight}
+
+    def to(self, device):
+        pass
+
+
 ROLES = [("overcooked_roles", method) for method in ("roma", "ldsa", "maser")]
 
 
@@ -174,34 +204,49 @@ def with_more_passes(plan):
     )
 
 
+def played_and_learned(plan, captures, updates=6):
+    """What is played, statistics and weights of some updates on the emulated device; and the loop."""
+    with pytest.MonkeyPatch.context() as patch, emulated_device():
+
+        class Counted(EmulatedCapture):
+            def __init__(self, *arguments):
+                captures.append(1)
+                super().__init__(*arguments)
+
+        patch.setattr(cuda_graph, "Capture", Counted)
+        patch.setattr(cuda_graph, "can_capture", lambda device: captures is not None and device.type == NAME)
+        collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
+        played, statistics = [], []
+        for _ in range(updates):
+            played.append(collector.collect())
+            statistics.append({name: float(value) for name, value in learner.update(played[-1:]).items()})
+        return played, statistics, weights_of(collector.policy), (collector, learner)
+
+
+def assert_equal_loops(found, expected):
+    for one, other in zip(found[0], expected[0], strict=True):
+        for name, value in numbers_of(other).items():
+            np.testing.assert_allclose(numbers_of(one)[name], value, atol=1e-5, err_msg=name)
+    for one, other in zip(found[1], expected[1], strict=True):
+        assert one == pytest.approx(other, abs=1e-5, nan_ok=True)
+    for name, value in expected[2].items():
+        np.testing.assert_allclose(found[2][name], value, atol=1e-5, err_msg=name)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("script", "method"), [team for team in (*TEAMS, *ROLES) if team[1] != "verco"])
-def test_a_team_plays_and_learns_with_captured_graphs_on_an_emulated_device_as_without(script, method, monkeypatch):
+def test_a_team_plays_and_learns_with_captured_graphs_on_an_emulated_device_as_without(script, method):
     plan, captures = with_more_passes(plan_of(script, method)), []
-
-    class Counted(EmulatedCapture):
-        def __init__(self, *arguments):
-            captures.append(1)
-            super().__init__(*arguments)
-
-    monkeypatch.setattr(cuda_graph, "Capture", Counted)
-    monkeypatch.setattr(cuda_graph, "memory_pool", lambda: None)
-    found = {}
-    for captured in (False, True):
-        monkeypatch.setattr(cuda_graph, "can_capture", lambda device, here=captured: here and device.type == NAME)
-        with emulated_device():
-            collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
-            played, statistics = [], []
-            for _ in range(5):
-                played.append(collector.collect())
-                statistics.append({name: float(value) for name, value in learner.update(played[-1:]).items()})
-            found[captured] = played, statistics, weights_of(collector.policy)
+    found = played_and_learned(plan, captures)
     assert len(captures) >= 2  # of acting and of learning
-    assert not collector._graphed.never and not learner._graphed.never
-    for one, other in zip(found[True][0], found[False][0], strict=True):
-        for name, expected in numbers_of(other).items():
-            np.testing.assert_allclose(numbers_of(one)[name], expected, atol=1e-5, err_msg=name)
-    for one, other in zip(found[True][1], found[False][1], strict=True):
-        assert one == pytest.approx(other, abs=1e-5, nan_ok=True)
-    for name, expected in found[False][2].items():
-        np.testing.assert_allclose(found[True][2][name], expected, atol=1e-5, err_msg=name)
+    assert not any(one._graphed.never for one in found[3])
+    assert_equal_loops(found, played_and_learned(plan, None))
+
+
+@pytest.mark.long
+def test_a_loss_that_reads_counts_itself_is_never_stale_on_an_emulated_device():
+    plan = plan_of("overcooked_selfplay", "selfplay")
+    plan = dataclasses.replace(plan, objective=dataclasses.replace(plan.objective, extra_losses=(FallsByItself(),)))
+    found = played_and_learned(plan, [])
+    assert len({one["schedule/own"] for one in found[1]}) > 3
+    assert_equal_loops(found, played_and_learned(plan, None))
