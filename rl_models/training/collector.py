@@ -57,13 +57,11 @@ class _Final:
     Attributes:
         step: of the fragment.
         rows: [K] int64, their worlds.
-        alive: [K, N] bool, agents in the game; None where all always are.
         inputs: their final observations and the state before these, name -> [K, ...], on the device.
     """
 
     step: int
     rows: Array
-    alive: Array | None
     inputs: dict[str, Tensor]
 
 
@@ -257,7 +255,7 @@ class Collector:
             index = torch.from_numpy(rows).to(self.device)
             state = {name: value.index_select(0, index) for name, value in self._state.items()}
             inputs = self._inputs(_everybody(obs) | {_IS_FIRST: np.zeros(len(rows), bool)}, state)
-            self._final.append(_Final(step, rows, obs.get("alive"), _with_own_encodings(inputs)))
+            self._final.append(_Final(step, rows, _with_own_encodings(inputs)))
 
     def _value_stopped_episodes(self, out: Array) -> None:
         """Write V of the final observations that were kept into [B, T, N], as many as there are worlds at a time."""
@@ -268,15 +266,16 @@ class Collector:
             now, kept = kept[:some], kept[some:]
             parts = np.split(self._values(_joined([one.inputs for one in now])), ends[: some - 1])
             for one, values in zip(now, parts, strict=True):
-                out[one.rows, one.step] = values if one.alive is None else values * one.alive
+                out[one.rows, one.step] = values
 
     def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
-        """V of every agent, [B, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
-        values = self._values(self._inputs(_everybody(obs) | {_IS_FIRST: is_first}, state))
-        return values * obs["alive"] if "alive" in obs else values
+        """V of every agent in the game at these observations, [B, N]."""
+        return self._values(self._inputs(_everybody(obs) | {_IS_FIRST: is_first}, state))
 
     def _values(self, inputs: Inputs) -> Array:
-        return _numpy(self._output(inputs).values[:, 0])
+        """V of every agent, [K, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
+        values = self._output(inputs).values
+        return _numpy((values * inputs["alive"] if "alive" in inputs else values)[:, 0])
 
     def _output(self, inputs: Inputs) -> TeamOutput:
         """The policy's output at one step."""

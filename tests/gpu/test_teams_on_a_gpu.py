@@ -15,7 +15,14 @@ from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.device import chosen_device
 from rl_models.schedule import Progress
 from rl_models.training.loop import FIRST_RATIO_ERROR
-from tests.tune_experiments.run.teams_of_all_kinds import TEAMS, loop_of, numbers_of, plan_of, weights_of
+from tests.tune_experiments.run.teams_of_all_kinds import (
+    TEAMS,
+    loop_of,
+    numbers_of,
+    plan_of,
+    play_and_learn,
+    weights_of,
+)
 
 pytestmark = pytest.mark.skipif("CONCORD_GPU_TESTS" not in os.environ, reason="`make gpu` runs these")
 GPU = chosen_device("cuda" if "CONCORD_GPU_TESTS" in os.environ else "auto")
@@ -27,11 +34,7 @@ UPDATES = 4
 def played(plan, device, updates=UPDATES):
     """Loop, fragments and statistics of some updates of a team that begins with its initial weights."""
     collector, learner = loop_of(plan, plan.build_policy().to(device))
-    fragments, statistics = [], []
-    for _ in range(updates):
-        fragments.append(collector.collect())
-        statistics.append(learner.update(fragments[-1:]))
-    return (collector, learner), fragments, statistics
+    return (collector, learner), *play_and_learn(collector, learner, updates)
 
 
 def assert_equal(ones, others, atol=1e-4):
@@ -87,10 +90,7 @@ def test_a_continued_loop_on_a_gpu_has_the_counters_and_data_of_an_unbroken_one(
     if learner.replay is not None:
         goes_on.replay.load(learner.replay.tensors())
     again.restore(snapshot)
-    rest = []
-    for _ in range(UPDATES - UPDATES // 2):
-        rest.append(again.collect())
-        goes_on.update(rest[-1:])
+    rest, _ = play_and_learn(again, goes_on, UPDATES - UPDATES // 2)
     assert goes_on.progress == unbroken.progress
     for one, other in zip(first + rest, expected, strict=True):
         assert_equal(numbers_of(one), numbers_of(other))

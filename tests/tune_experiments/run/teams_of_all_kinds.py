@@ -46,6 +46,15 @@ def loop_of(plan, policy):
     return collector, Learner(policy, copy.deepcopy(plan.objective), plan.optimiser)
 
 
+def play_and_learn(collector, learner, updates):
+    """Fragments and statistics of some updates, one fragment each."""
+    fragments, statistics = [], []
+    for _ in range(updates):
+        fragments.append(collector.collect())
+        statistics.append(learner.update(fragments[-1:]))
+    return fragments, statistics
+
+
 def numbers_of(fragment):
     """What a fragment says, name -> array."""
     return {**fragment.obs, **fragment.steps, **fragment.ends}

@@ -22,6 +22,7 @@ from tests.tune_experiments.run.teams_of_all_kinds import (
     loop_of,
     numbers_of,
     plan_of,
+    play_and_learn,
     weights_of,
 )
 
@@ -216,10 +217,8 @@ def played_and_learned(plan, captures, updates=6):
         patch.setattr(cuda_graph, "Capture", Counted)
         patch.setattr(cuda_graph, "can_capture", lambda device: captures is not None and device.type == NAME)
         collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
-        played, statistics = [], []
-        for _ in range(updates):
-            played.append(collector.collect())
-            statistics.append({name: float(value) for name, value in learner.update(played[-1:]).items()})
+        played, said = play_and_learn(collector, learner, updates)
+        statistics = [{name: float(value) for name, value in one.items()} for one in said]
         return played, statistics, weights_of(collector.policy), (collector, learner)
 
 
