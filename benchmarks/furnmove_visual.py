@@ -3,7 +3,9 @@
 Full-size rooms, two agents, 64 worlds, 84 x 84 pixels with television, stand and agents, in colour. Reference figures
 on the same kind of machine: MiniWorld 1,716 us (software OpenGL), ViZDoom 328 us. The part `loop` is IMPALA with the
 paper's visual network, SYNC with 13 components and CORDIAL; the authors' own loop takes 37 agent steps per CPU-second.
-The part `laptop_loop` is the laptop preset of `furnmove_visual.py` (42 x 42 pixels, small rooms and widths, PPO).
+The part `laptop_loop` is the laptop preset of `furnmove_visual.py` (42 x 42 pixels, small rooms and widths, PPO). The
+parts `furnlift_loop` and `furnlift_laptop_loop` are reinforcement learning with imitation in the presets paper and
+laptop of `furnlift.py`, SYNC with two components; the paper's rooms are those of iTHOR.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ from rl_models.policy import TeamPolicy
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments import furnmove_visual
+from tune_experiments import furnlift, furnmove_visual
 from tune_experiments.cordial_sync.methods import MethodName
+from tune_experiments.experiment.plan import TrialPlan
 
 WORLDS, AGENTS, REPEATS, STEPS = 64, 2, 31, 20
 LOOP_LENGTH, LOOP_TURNS = 6, 5
@@ -49,6 +52,8 @@ def measure() -> Iterator[Measurement]:
     yield Measurement("furnmove_visual.world.share_of_network", world * loop.per_second(loop.bare) / 1e6, RATIO)
     yield from loop_measurements("furnmove_visual.loop", loop)
     yield from loop_measurements("furnmove_visual.laptop_loop", _laptop_loop())
+    yield from loop_measurements("furnmove_visual.furnlift_loop", _furnlift_loop("paper", LOOP_LENGTH))
+    yield from loop_measurements("furnmove_visual.furnlift_laptop_loop", _furnlift_loop("laptop"))
 
 
 def _paper_loop() -> LoopTimes:
@@ -58,8 +63,18 @@ def _paper_loop() -> LoopTimes:
 
 def _laptop_loop() -> LoopTimes:
     plan = furnmove_visual.EXPERIMENT.plan(furnmove_visual.EXPERIMENT.presets["laptop"], METHOD, seed=0)
-    world, length = plan.make_world(num_worlds=plan.workers.worlds_per_runner), plan.workers.fragment_length
-    return _timed_loop(cast(World, world), plan.build_policy(), plan.objective, plan.optimiser, length)
+    return _planned_loop(plan, plan.workers.worlds_per_runner, plan.workers.fragment_length)
+
+
+def _furnlift_loop(preset: str, length: int | None = None) -> LoopTimes:
+    """The stage after the warm start; a fragment of the preset's length if no other is given."""
+    plan = furnlift.EXPERIMENT.plan(furnlift.EXPERIMENT.presets[preset], "sync", seed=0).stages[-1].plan
+    return _planned_loop(plan, WORLDS, length or plan.workers.fragment_length)
+
+
+def _planned_loop(plan: TrialPlan, worlds: int, length: int) -> LoopTimes:
+    world = cast(World, plan.make_world(num_worlds=worlds))
+    return _timed_loop(world, plan.build_policy(), plan.objective, plan.optimiser, length)
 
 
 def _timed_loop(

@@ -39,7 +39,8 @@ EPISODE = "episode"
 """Metrics of ended episodes: `episode/NAME` is the sum over them, `episode/count` their number."""
 
 SAMPLING = "sampling"
-"""Metrics of playing: `sampling/env_steps` and `sampling/seconds`, summed over runners."""
+"""Metrics of playing, summed over runners: `sampling/env_steps`, `sampling/seconds`, and of runners that are processes
+of their own `sampling/cpu_seconds`."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     collector: Collector | GroupedCollector
     _seed_offset = 0
     _has_played = False
+    _cpu_seconds_told = 0.0
 
     def make_env(self) -> None:
         """Build this runner's worlds with `make_world` and `world_groups` of `env_config`; close those before."""
@@ -144,6 +146,9 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         fragment = self._collect()
         self.metrics.log_value((SAMPLING, "seconds"), time.perf_counter() - begins, reduce="sum")
         self.metrics.log_value((SAMPLING, "env_steps"), fragment.env_steps(), reduce="sum")
+        if self.worker_index:
+            told, self._cpu_seconds_told = self._cpu_seconds_told, time.process_time()
+            self.metrics.log_value((SAMPLING, "cpu_seconds"), self._cpu_seconds_told - told, reduce="sum")
         self._log(fragment, self.collector.pop_episodes())
         return fragment
 

@@ -42,6 +42,8 @@ STATISTICS = "statistics"
 """Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
 """Updates since the weights that acted; share of time in which the learner learned; number of waiting batches."""
+CPU_SECONDS = "cpu_seconds"
+"""CPU-seconds of learners that are processes of their own, since what they logged before, summed over them."""
 REPLAY = "replay"
 """Group of the first learner's replay in a checkpoint; that of learner 1 is `replay_1`, and so on."""
 _LOOKS_AFTER_SECONDS = 1.0
@@ -51,6 +53,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
     """What PPO's and IMPALA's team learners share."""
 
     core: loop.Learner
+    _cpu_seconds_told = 0.0
 
     def __init__(self, **arguments: Any) -> None:
         """A learner process is made before it meets the others."""
@@ -115,6 +118,9 @@ class TeamLearner(PrivateLearner, TorchLearner):
         ends = time.perf_counter()
         self.metrics.log_value(BUSY_SHARE, (ends - begins) / max(ends - self._rests_since, 1e-9), window=1)
         self.metrics.log_value(QUEUE_LENGTH, self._queue_length(), window=1)
+        if self.config.num_learners:
+            told, self._cpu_seconds_told = self._cpu_seconds_told, time.process_time()
+            self.metrics.log_value(CPU_SECONDS, self._cpu_seconds_told - told, reduce="sum")
         self._rests_since = ends
 
     def _queue_length(self) -> int:

@@ -10,11 +10,11 @@ import torch
 
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.config import rllib_config
-from rl_models.rllib.env_runner import episode_means, sampling_speed
-from rl_models.rllib.learner import BUSY_SHARE, POLICY_LAG, QUEUE_LENGTH, REPLAY, STATISTICS
+from rl_models.rllib.env_runner import SAMPLING, episode_means, sampling_speed
+from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_LENGTH, REPLAY, STATISTICS
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
-from rl_models.training.algorithm import RESTARTED, Tensors
+from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, Tensors
 
 
 class TeamAlgorithm:
@@ -46,6 +46,9 @@ class TeamAlgorithm:
         for name, seconds in results.get("timers", {}).items():
             if name in ("env_runner_sampling_timer", "learner_update_timer"):
                 row[f"speed/{name.removesuffix('_timer')}_seconds"] = float(seconds)
+        others = (results.get("env_runners", {}).get(SAMPLING, {}).get(CPU_SECONDS), learners.get(CPU_SECONDS))
+        if spent := [float(seconds) for seconds in others if seconds is not None]:
+            row[OTHERS_CPU_SECONDS] = sum(spent)
         metrics = {f"learner/{name}": learners.get(name) for name in (POLICY_LAG, QUEUE_LENGTH)}
         metrics["speed/learner_busy_share"] = learners.get(BUSY_SHARE)
         metrics["learner/healthy_runners"] = results.get("fault_tolerance", {}).get("num_healthy_workers")

@@ -13,6 +13,10 @@ Tensors: TypeAlias = dict[str, dict[str, Any]]
 RESTARTED = "restarted_games"
 """Key of what `train` logs: games that could not continue where `restore` found them; absent if there are none."""
 
+OTHERS_CPU_SECONDS = "others_cpu_seconds"
+"""Key of what `train` logs: CPU-seconds that processes of its own (runners, learners) spent since the last call; absent
+if there are none."""
+
 
 class Algorithm(Protocol):
     """Trains one team, a piece at a time, and can be continued from what `checkpoint` gave."""

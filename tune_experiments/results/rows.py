@@ -41,6 +41,8 @@ class Result:
         n_episodes: How many episodes it is the mean of; None where no episode was played.
         env_steps: Env steps that the method had trained for.
         interval: Name of the interval's rule, as in `intervals.py`; None in files that are older than this field.
+        cpu_seconds: CPU-seconds that this training took, validation left out; two equal results may differ in it. None
+            where nothing was trained, and in files that are older than this field.
     """
 
     experiment: str
@@ -56,6 +58,7 @@ class Result:
     n_episodes: int | None = None
     env_steps: int | None = None
     interval: str | None = field(default=None, metadata={"came_later": True})
+    cpu_seconds: float | None = field(default=None, compare=False, metadata={"came_later": True})
 
     @property
     def is_share(self) -> bool:

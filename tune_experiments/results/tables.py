@@ -199,13 +199,25 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
         kinds.setdefault(_kind(lines, rules), []).append(label)
     usual = max(kinds, key=lambda kind: len(kinds[kind]))  # that of most rows stands for all that are not named
     wording = "; ".join([usual, *(f"of {', '.join(kinds[kind])}: {kind}" for kind in kinds if kind != usual)])
-    steps = sorted({line.env_steps for lines in rows.values() for line in lines if line.env_steps is not None})
-    trained = (
-        f" Trained for {' to '.join(f'{step:,}' for step in dict.fromkeys((steps[0], steps[-1])))} env steps."
-        if steps
-        else ""
-    )
-    return f"Intervals of 95 %: {wording}.{LISTED * any(_lists_seeds(lines) for lines in rows.values())}{trained}"
+    lists = LISTED * any(_lists_seeds(lines) for lines in rows.values())
+    return f"Intervals of 95 %: {wording}.{lists}{_training([line for lines in rows.values() for line in lines])}"
+
+
+def _training(lines: Sequence[Result]) -> str:
+    """How long the methods trained, and what that cost where the lines say so."""
+    steps = sorted({line.env_steps for line in lines if line.env_steps is not None})
+    if not steps:
+        return ""
+    sentence = f" Trained for {' to '.join(f'{step:,}' for step in dict.fromkeys((steps[0], steps[-1])))} env steps."
+    seconds: dict[str, dict[int | None, float]] = {}
+    for line in lines:
+        if line.env_steps is not None and line.cpu_seconds is not None:
+            of_method = seconds.setdefault(line.method, {})
+            of_method[line.seed] = max(line.cpu_seconds, of_method.get(line.seed, 0.0))
+    if not seconds:
+        return sentence
+    means = [f"{method} {round(sum(spent.values()) / len(spent)):,}" for method, spent in seconds.items()]
+    return f"{sentence} CPU-seconds of a trial's training: {', '.join(means)}."
 
 
 def _lists_seeds(lines: Sequence[Result]) -> bool:

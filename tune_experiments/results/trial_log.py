@@ -26,11 +26,13 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile
 
-__all__ = ["METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
+__all__ = ["CPU_SECONDS", "METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
 SPEED = "speed/env_steps_per_second"
 """Key of a row: env steps per second, of all runners together."""
+CPU_SECONDS = "speed/cpu_seconds"
+"""Key of a row: CPU-seconds that training to its env steps took in all processes, validation left out."""
 REFUSED = "refused"
 """Key of a trial's last report: the sentence of the `UserError` that ended it."""
 WAITS = "waits"
@@ -74,7 +76,13 @@ class TrialLog:
         self._metrics = self.folder / METRICS_FILE
         self._metrics.touch()  # a trial without a row yet is no missing trial
         self._events: EventFile | None = None
-        self._last_env_steps = -1
+        self._last: Mapping[str, float] = {}
+
+    @property
+    def last(self) -> Mapping[str, float]:
+        """The newest row that the file holds; empty before the first."""
+        self._open_events()
+        return self._last
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add one iteration: `env_steps` (rising) and scalars by names like `episode/success`; None is left out.
@@ -84,11 +92,11 @@ class TrialLog:
         """
         events = self._open_events()
         row = {"wall_time": time.time()} | {key: _number(key, value) for key, value in row.items() if value is not None}
-        if row["env_steps"] <= self._last_env_steps:
+        if self._last and row["env_steps"] <= self._last["env_steps"]:
             raise ValueError(
-                f"env_steps {row['env_steps']} follow {self._last_env_steps} in {self._metrics}: rewind first"
+                f"env_steps {row['env_steps']} follow {self._last['env_steps']} in {self._metrics}: rewind first"
             )
-        self._last_env_steps = int(row["env_steps"])
+        self._last = row
         # JSON has no name for what is not finite, and a diverged loss must not make the file unreadable to others.
         line = json.dumps({key: value if math.isfinite(value) else str(value) for key, value in row.items()})
         with self._metrics.open("ab") as file:
@@ -112,7 +120,7 @@ class TrialLog:
         self.close()
         kept = [pair for pair in _lines_and_rows(self._metrics) if pair[1]["env_steps"] <= to_env_steps]
         write_atomically(self._metrics, b"".join(line + b"\n" for line, _ in kept))
-        self._last_env_steps = int(kept[-1][1]["env_steps"]) if kept else -1
+        self._last = kept[-1][1] if kept else {}
         self._events = self._derive_events([row for _, row in kept])
 
     def close(self) -> None:

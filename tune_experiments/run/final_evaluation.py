@@ -74,7 +74,13 @@ def after_stage(name: str) -> str:
 
 
 def results_of(
-    experiment: BaseExperiment, method: str, seed: int, world: str, episodes: Episodes, env_steps: int | None
+    experiment: BaseExperiment,
+    method: str,
+    seed: int,
+    world: str,
+    episodes: Episodes,
+    env_steps: int | None,
+    cpu_seconds: float | None = None,
 ) -> list[Result]:
     """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes."""
     means = {name: values for name, values in episodes.items() if name[0] != "_"}
@@ -96,6 +102,7 @@ def results_of(
             n_episodes=None if experiment.split == "exact" else len(numbers.get(metric, range(count))),
             env_steps=env_steps,
             interval=interval.kind,
+            cpu_seconds=cpu_seconds,
         )
         for metric, interval in (found | dict(experiment.estimates(episodes))).items()
     ]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
-from rl_models.training.algorithm import RESTARTED, Algorithm, Tensors
+from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
-from tune_experiments.results.trial_log import SPEED, TrialLog
+from tune_experiments.results.trial_log import CPU_SECONDS, SPEED, TrialLog
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
 _PATIENCE_SECONDS = 1800.0
@@ -40,10 +41,11 @@ class StageTraining:
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
         """Train to the end of the stage, or to so many env steps; the last checkpoint is whole when this returns."""
         curriculum, self._until = self._curriculum, until_env_steps
-        clock = _Clock(curriculum.total().env_steps)
+        clock, self._cpu = _Clock(curriculum.total().env_steps), _CpuClock(self._log.last)
         statistics: Row = {}
         while not curriculum.stage_is_over and not self._pauses:
             statistics |= algorithm.train()
+            self._cpu.add(statistics.pop(OTHERS_CPU_SECONDS, 0.0))
             before, curriculum.progress = curriculum.progress, algorithm.progress()
             if curriculum.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
                 clock.check_progress()
@@ -77,11 +79,12 @@ class StageTraining:
         self, statistics: Row, clock: _Clock, algorithm: Algorithm, held: Tensors | None
     ) -> dict[str, float | None]:
         total = self._curriculum.total()
-        row: Row = {
+        row: dict[str, float | None] = {
             "env_steps": total.env_steps,
             "progress/episodes": total.episodes,
             "progress/updates": total.updates,
             SPEED: clock.speed(total.env_steps),
+            CPU_SECONDS: self._cpu.seconds(),
             **statistics,
         }
         if held is not None and self._validation_is_due:
@@ -92,7 +95,8 @@ class StageTraining:
 
     def _validation(self, policy: TeamPolicy) -> Row:
         self._curriculum.validated_at = self._curriculum.progress.env_steps
-        episodes = self._plan.validate(policy)
+        with self._cpu.paused():
+            episodes = self._plan.validate(policy)
         return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
     def _checkpoint(self, tensors: Tensors, best: float | None) -> None:
@@ -150,3 +154,30 @@ class _Clock:
         self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]
         (first_time, first_steps), (last_time, last_steps) = self._marks[0], self._marks[-1]
         return (last_steps - first_steps) / max(last_time - first_time, 1e-9)
+
+
+class _CpuClock:
+    """CPU-seconds that training has taken, from the first row of the trial on.
+
+    Args:
+        last: the newest row of the log; without such a time an older version began the trial, and none is told.
+    """
+
+    def __init__(self, last: Mapping[str, float]) -> None:
+        before = last.get(CPU_SECONDS) if last else 0.0
+        self._before = None if before is None else before - time.process_time()
+
+    def add(self, seconds: float) -> None:
+        """Count what other processes took."""
+        self._before = None if self._before is None else self._before + seconds
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave out what this thread does meanwhile; a learner's thread may learn on."""
+        begins = time.thread_time()
+        yield
+        self.add(begins - time.thread_time())
+
+    def seconds(self) -> float | None:
+        """The sum until now."""
+        return None if self._before is None else self._before + time.process_time()

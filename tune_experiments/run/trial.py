@@ -23,7 +23,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
-from tune_experiments.results.trial_log import METRICS_FILE, TrialLog, read_metrics
+from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, TrialLog, read_metrics
 from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import (
     Evaluate,
@@ -145,8 +145,10 @@ class Trial(Generic[Config]):
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []
         trained = env_steps if plan.learns else None
+        seconds = {row["env_steps"]: row.get(CPU_SECONDS) for row in read_metrics(self.folder / METRICS_FILE)}
         for after, evaluate in evaluations.items():
             for world, episodes in evaluate(policy).items():
-                results += results_of(self.experiment, self.method, self.seed, world + after, episodes, trained)
+                who = (self.experiment, self.method, self.seed, world + after)
+                results += results_of(*who, episodes, trained, seconds.get(env_steps) if plan.learns else None)
                 save_figure_data(self.folder, world + after.replace(" ", "_"), episodes)
         return results

@@ -16,6 +16,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Progress, Schedule
+from rl_models.training.algorithm import OTHERS_CPU_SECONDS
 from tests.patience import PATIENCE_SECONDS
 from tests.rl_models.rllib.small import plan, train_until_learned
 
@@ -120,13 +121,15 @@ def assert_survives_a_killed_runner(one):
 
 def test_ppos_remote_runners_share_the_worlds_continue_from_snapshots_and_may_be_killed(algorithm):
     one = algorithm(Ppo, runners=2, worlds=3)
-    one.train()
+    told = one.train()[OTHERS_CPU_SECONDS]
     state = copied(one.checkpoint()[0])
     keys = np.concatenate([state[f"runner_{index}"]["world/chance_key"] for index in range(2)])
     local = algorithm(Ppo, worlds=6)
     local.train()
     np.testing.assert_array_equal(keys, local.checkpoint()[0]["runner_0"]["world/chance_key"])
-    one.train()
+    told += one.train()[OTHERS_CPU_SECONDS]
+    spent = one._algorithm.env_runner_group.foreach_env_runner(lambda _: time.process_time(), local_env_runner=False)
+    assert 0 < told <= sum(spent), "each CPU-second of a runner is told once"
     one.restore(state, Progress())
     again = one.checkpoint()[0]
     for index in range(2):
@@ -156,9 +159,9 @@ FALLING = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 40, "episod
 def test_two_learners_of_uneven_shares_make_the_update_that_one_makes_and_stay_equal(algorithm):
     """Three worlds and four, in four minibatches, of which a learner cannot fill each: this once waited for ever."""
     one, two = (algorithm(Ppo, learners=learners, worlds=7, optimiser=FALLING) for learners in (0, 2))
-    for each in (one, two):
-        row = each.train()
+    alone, row = (each.train() for each in (one, two))
     assert np.isfinite(row["loss/total"])
+    assert OTHERS_CPU_SECONDS not in alone and row[OTHERS_CPU_SECONDS] > 0, "what learners of their own spend is told"
     assert two.progress() == one.progress() == Progress(70, two.progress().episodes, updates=8)
     for name, value in weights(one).items():
         torch.testing.assert_close(weights(two)[name], value, atol=1e-6, rtol=0, msg=name)

@@ -37,14 +37,15 @@ def test_lines_come_back_as_they_were_appended(tmp_path):
         result(seed=None, value=0.25),
     ]
     keys = "experiment table method world split seed metric value ci_low ci_high n_episodes env_steps interval"
-    assert list(json.loads(path.read_text().splitlines()[0])) == keys.split()
+    assert list(json.loads(path.read_text().splitlines()[0])) == [*keys.split(), "cpu_seconds"]
 
 
 def test_lines_from_before_intervals_had_names_still_load(tmp_path):
     path = tmp_path / "results.jsonl"
     append(path, [result(), result(metric="tvd")])
     old = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "interval"}) + "\n" for row in old))
+    later = ("interval", "cpu_seconds")
+    path.write_text("".join(json.dumps({k: v for k, v in row.items() if k not in later}) + "\n" for row in old))
     assert [(line.interval, line.is_share) for line in read(path)] == [(None, True), (None, False)]
 
 

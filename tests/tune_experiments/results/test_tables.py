@@ -1,5 +1,6 @@
 """Rules of tables: our numbers with the right kind of interval, the paper's beside them, from results alone."""
 
+import dataclasses
 import io
 
 import pytest
@@ -50,6 +51,16 @@ def test_one_seed_shows_the_interval_over_episodes_and_the_paper_below():
         "Intervals of 95 %: over 100 episodes of one seed (shares by Wilson, means by 1.96 sd / sqrt n)."
         " Trained for 5,000 env steps.",
     ]
+
+
+def test_the_caption_says_what_training_cost_each_method_as_a_mean_over_seeds():
+    """Of a trial's stages the last, which counts all before it; untrained methods cost nothing that is told."""
+    seeds = [line("sync", "success", 0.7, seed) for seed in (0, 1)]
+    early = dataclasses.replace(seeds[0], cpu_seconds=9.0, world="warm start")
+    late = [dataclasses.replace(one, cpu_seconds=seconds) for one, seconds in zip(seeds, (100.0, 1101.0), strict=True)]
+    fixed = dataclasses.replace(ONE_SEED[2], env_steps=None, cpu_seconds=None)
+    caption = make_table([early, *late, fixed], "unseen rooms", ("success",)).caption
+    assert caption.endswith("Trained for 5,000 env steps. CPU-seconds of a trial's training: sync 600.")
 
 
 def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
