@@ -54,7 +54,7 @@ def test_one_seed_shows_the_interval_over_episodes_and_the_paper_below():
 
 
 def test_the_caption_says_what_training_cost_each_method_as_a_mean_over_seeds():
-    """Of a trial's stages the last, which counts all before it; untrained methods cost nothing that is told."""
+    """The last stage of a trial counts those before it, and methods without training have no cost."""
     seeds = [line("sync", "success", 0.7, seed) for seed in (0, 1)]
     early = dataclasses.replace(seeds[0], cpu_seconds=9.0, world="warm start")
     late = [dataclasses.replace(one, cpu_seconds=seconds) for one, seconds in zip(seeds, (100.0, 1101.0), strict=True)]

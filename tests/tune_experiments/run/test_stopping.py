@@ -21,6 +21,14 @@ ROOT = Path(__file__).parents[3]
 STOPS = [signal.SIGINT, signal.SIGTERM]
 
 
+@pytest.fixture(autouse=True)
+def in_the_foreground():
+    """A shell ignores Control-C for what it starts in the background, and so would these tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", STOPS)
 def test_the_first_signal_is_said_at_once_and_passed_to_tune_and_the_second_ends_all(number):
     said, heard, before = [], [], signal.getsignal(number)
