@@ -10,6 +10,7 @@ from typing import Any
 
 import benchmarks
 from benchmarks.harness.measurements import load_parts, part_names, ratios_first, table, write_lines
+from rl_models.host_memory import keep_freed_memory
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (options.tasks or options.seeds) and not any(hasattr(part, "choose") for part in parts):
         print("benchmarks: --tasks and --seeds are for time_to_result: add --only time_to_result", file=sys.stderr)
         return 2
+    keep_freed_memory()  # as a trial does
     names = [part.__name__.rpartition(".")[2] for part in parts]
     print(f"measuring {', '.join(names)}: one thread, medians, {' and '.join(_clocks(parts))}", flush=True)
     measurements = ratios_first(measurement for part in parts for measurement in part.measure())

@@ -24,6 +24,7 @@ from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
 from rl_models.device import building_for, chosen_device, refuse_gpu
 from rl_models.fragment import Array, Fragment
+from rl_models.host_memory import keep_freed_memory
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.private_ray import PrivateEnvRunner
 from rl_models.team_world import TeamWorld
@@ -84,6 +85,8 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     def make_env(self) -> None:
         """Build this runner's worlds with `make_world` and `world_groups` of `env_config`; close those before."""
         self.stop()
+        if self.worker_index:
+            keep_freed_memory()
         if self.worker_index and not self.config.num_gpus_per_env_runner:
             refuse_gpu()  # Ray hides no GPU from a process that was given none
         worlds = self.config.num_envs_per_env_runner

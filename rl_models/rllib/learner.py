@@ -33,6 +33,7 @@ from torch.distributed import TCPStore
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.batch import ALONE, Learners
 from rl_models.device import building_for, chosen_device, move, refuse_gpu
+from rl_models.host_memory import keep_freed_memory
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
 from rl_models.schedule import Progress
@@ -59,6 +60,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         """A learner process is made before it meets the others."""
         super().__init__(**arguments)
         if self.config.num_learners:
+            keep_freed_memory()
             keep_to_nodes_address()
 
     def build(self) -> None:

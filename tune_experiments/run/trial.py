@@ -16,6 +16,7 @@ from typing import Any, Generic
 import torch
 
 from rl_models.device import chosen_device
+from rl_models.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
@@ -75,6 +76,7 @@ class Trial(Generic[Config]):
             until_env_steps: stop there, at a checkpoint from which a later call goes on.
         """
         torch.set_num_threads(1)
+        keep_freed_memory()
         self.experiment.prepare(self.config, self.method, self.folder)
         newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:

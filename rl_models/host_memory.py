@@ -1,0 +1,36 @@
+"""Memory of freed tensors stays with the process, for the next ones.
+
+torch asks the C library for the memory of tensors on the CPU. glibc gives large blocks back to the kernel when they are
+freed, and the kernel fills each page with zeros when it is used again. A network that makes many tensors of some
+megabytes pays for that in every minibatch: a fifth of the mention-matching reader's CPU time. What stays is no more
+than the process has had at its peak, and blocks of more than 32 MB, such as weights of language models, still go back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+__all__ = ["keep_freed_memory"]
+
+_MEGABYTE = 2**20
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
+"""Numbers of glibc's parameters for `mallopt`."""
+_VALUES = {
+    _MMAP_THRESHOLD: 32 * _MEGABYTE,  # the largest that glibc takes
+    _TRIM_THRESHOLD: 256 * _MEGABYTE,
+    _TOP_PAD: 64 * _MEGABYTE,
+}
+
+
+def keep_freed_memory() -> bool:
+    """Let this process keep the memory of freed tensors, as far as its C library allows that.
+
+    Returns:
+        whether it does: with glibc, so on most Linux systems; others are left as they are.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    # musl has the function as well, which always refuses.
+    return mallopt is not None and all(mallopt(number, value) == 1 for number, value in _VALUES.items())
