@@ -168,7 +168,7 @@ class Cole:
         tensors, progress = self._algorithm.checkpoint()
         learner = self._member(tensors["weights"])
         payoffs = self._payoffs_with(learner)
-        accepted = self._is_early or is_accepted(payoffs, self._refusals)
+        accepted = self._is_early or is_accepted(payoffs, self._refusals, len(self.generations) + 1)
         self.generations.append(
             Generation(
                 env_steps=progress.env_steps,

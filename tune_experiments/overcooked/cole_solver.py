@@ -18,8 +18,8 @@ from rl_envs.core.spec import Array
 DAMPING = 0.85
 SHARPNESS = 10.0
 """Factor in both softmaxes: over centralities, and over Shapley values."""
-NEWEST_SHARE = 0.1
-"""Share of the members that count as new where a learner is judged."""
+NEWEST_SHARE, LATER_NEWEST_SHARE, LATER = 0.1, 0.2, 50
+"""Share of the members that count as new where a learner is judged, up to generation 50 and after it."""
 MOST_REFUSALS = 2
 MOST_MEMBERS = 10
 """Coalitions double with every member."""
@@ -113,15 +113,16 @@ def unpopularity(payoffs: Array) -> Array:
     return 1 - np.bincount(preferred(payoffs), minlength=count) / max(count - 1, 1)
 
 
-def is_accepted(payoffs: Array, refusals: int) -> bool:
+def is_accepted(payoffs: Array, refusals: int, generation: int) -> bool:
     """Whether a learner joins the population: it, or one of the newest, is the most preferred; or it was refused twice.
 
     Args:
         payoffs: [n + 1, n + 1], of n members from old to new and the learner, which is the last.
         refusals: how often this learner was refused.
+        generation: number of the generation that ends, from 1.
     """
     members = len(payoffs) - 1
-    newest = int(NEWEST_SHARE * members) + 1
+    newest = int((NEWEST_SHARE if generation <= LATER else LATER_NEWEST_SHARE) * members) + 1
     return refusals >= MOST_REFUSALS or int(unpopularity(payoffs).argmin()) >= members - newest
 
 

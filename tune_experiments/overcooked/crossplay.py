@@ -23,7 +23,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, in_package, load_policy
 from tune_experiments.results.intervals import interval_over_episodes
 from tune_experiments.results.rows import Result
@@ -165,13 +165,15 @@ def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet
     return Matrix(layout, names, values, tuple(results))
 
 
-def play_pair(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, episodes: int) -> Episodes:
+def play_pair(
+    config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, episodes: int, seed: int = EVALUATION_SEED
+) -> Episodes:
     """Episodes of one team's chef 0 with another's chef 1, played side by side with the game's own actions.
 
     Returns:
         as `episodes_of`.
     """
-    return episodes_of(make_world(config, episodes), MixedTeam([first, second]))
+    return episodes_of(make_world(config, episodes), MixedTeam([first, second]), seed=seed)
 
 
 def _result(pair: str, layout: str, metric: str, episodes: Array) -> Result:

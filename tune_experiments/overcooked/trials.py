@@ -27,7 +27,7 @@ from tune_experiments.experiment.plan import TrialPlan, make_rllib_algorithm
 from tune_experiments.overcooked.cole import Cole
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world
 from tune_experiments.overcooked.crossplay import play_pair
-from tune_experiments.overcooked.evaluation import validate
+from tune_experiments.overcooked.evaluation import VALIDATION_SEED, validate
 from tune_experiments.overcooked.partners import KitchenWithMixture, KitchenWithPartners, Mixture
 from tune_experiments.overcooked.trained_partners import load_population
 
@@ -106,8 +106,9 @@ def worlds_of_generation(
 
 
 def payoff(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy) -> float:
-    """Mean reward of an episode of one team's chef 0 with another's chef 1."""
-    return float(play_pair(config, first, second, config.cole.payoff_episodes)["reward"].mean())
+    """Mean reward of an episode of one team's chef 0 with another's chef 1, with validation's draws of actions."""
+    played = play_pair(config, first, second, config.cole.payoff_episodes, VALIDATION_SEED)
+    return float(played["reward"].mean())
 
 
 COLE = "cole"

@@ -8,6 +8,7 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import EXIT_CODE
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
+from tune_experiments.overcooked.trials import payoff
 
 EXPERIMENTS = (
     "endi_messenger",
@@ -51,6 +52,15 @@ def test_validation_plays_other_episodes_than_the_test(name, monkeypatch):
     policy = plan.build_policy()
     validation = first_episode(monkeypatch, plan.validate, policy)
     assert validation != first_episode(monkeypatch, experiment.evaluate, config, method, policy)
+
+
+def test_coles_payoffs_are_of_validations_episodes(monkeypatch):
+    experiment = find_experiment("overcooked_selfplay")
+    config = experiment.presets["smoke"]
+    plan = experiment.plan(config, "cole", 0)
+    team = plan.build_policy()
+    found = first_episode(monkeypatch, payoff, config, team, team)
+    assert found == first_episode(monkeypatch, plan.validate, team)
 
 
 def test_two_first_episodes_of_the_same_function_are_equal(monkeypatch):

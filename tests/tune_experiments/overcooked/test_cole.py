@@ -69,10 +69,17 @@ def test_a_learner_joins_if_it_or_a_new_member_is_preferred_or_after_two_refusal
     np.testing.assert_allclose(solver.unpopularity(np.ones((3, 3))), [1, 1, -0.5])
     of_the_oldest = np.array([[9.0, 9, 9], [9, 1, 1], [9, 1, 1]])
     np.testing.assert_array_equal(solver.preferred(of_the_oldest), [2, 0, 0])
-    assert not solver.is_accepted(of_the_oldest, 0) and not solver.is_accepted(of_the_oldest, 1)
-    assert solver.is_accepted(of_the_oldest, 2)
-    assert solver.is_accepted(of_the_oldest[::-1, ::-1], 0)
-    assert solver.is_accepted(np.array([[1.0, 9, 1], [9, 9, 9], [1, 9, 1]]), 0)
+    assert not solver.is_accepted(of_the_oldest, 0, 1) and not solver.is_accepted(of_the_oldest, 1, 1)
+    assert solver.is_accepted(of_the_oldest, 2, 1)
+    assert solver.is_accepted(of_the_oldest[::-1, ::-1], 0, 1)
+    assert solver.is_accepted(np.array([[1.0, 9, 1], [9, 9, 9], [1, 9, 1]]), 0, 1)
+
+
+def test_after_generation_50_two_of_five_members_are_new():
+    payoffs = np.ones((6, 6))
+    payoffs[:, 3] = payoffs[3] = 9.0  # all prefer the second newest member
+    assert not solver.is_accepted(payoffs, 0, 50)
+    assert solver.is_accepted(payoffs, 0, 51)
 
 
 # ------------------------------------------------------------------------------------------------ who is drawn
