@@ -75,7 +75,7 @@ def test_the_matrix_has_chef_0_in_its_rows_and_both_orders(monkeypatch):
     first, second = stubborn_team(SHORT, STAY), stubborn_team(SHORT, INTERACT)
     asked = []
 
-    def episodes(world, team):
+    def episodes(world, team, seed):
         likeliest = thoughts(team).policy.mode()[0][0, 0].tolist()
         asked.append(likeliest)
         soups = np.full(world.num_worlds, float(10 * likeliest[0] + likeliest[1]))
