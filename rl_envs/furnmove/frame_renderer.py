@@ -145,7 +145,7 @@ class FrameRenderer:
         out = np.empty((*headings.shape, self._pixels**2), np.uint8)
         poses = np.zeros((len(rows), 3), np.int64) if tv is None else np.ascontiguousarray(tv, np.int64)
         codes, looks = self._codes.reshape(len(self._codes), -1), self._looks
-        if len(rows) != len(codes):
+        if not np.array_equal(rows, np.arange(len(codes))):  # all worlds in order are not copied
             codes, looks = codes[rows], looks[rows]
         _kernel().draw(
             codes,

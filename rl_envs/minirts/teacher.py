@@ -1,4 +1,4 @@
-"""A script as a teacher: what it would command in a learner's place, in the learner's own format.
+"""Scripts as teachers: what they would command in a learner's place, in the learner's own format.
 
 The games are those of a world whose agents act; nothing in them changes. So an observation and a script's commands for
 it stand beside each other, which is what behaviour cloning needs. Who follows a teacher of the same seed plays, tick
@@ -6,6 +6,9 @@ for tick, the game that the script plays itself.
 """
 
 from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -31,20 +34,20 @@ _KEPT = tuple(name for name in GAME_NAMES if name.startswith(("script_", "twiste
 
 
 class ScriptTeacher:
-    """A script that watches side 0 of B games.
+    """Scripts that watch side 0 of B games, one a game.
 
     Args:
         num_worlds: B.
-        name: of the script, one of `opponents.opponent_of`.
+        names: of the scripts, each one of `opponents.opponent_of`; they take turns, one an episode.
     """
 
-    def __init__(self, num_worlds: int, name: str) -> None:
-        self._script = opponent_of(name)
+    def __init__(self, num_worlds: int, names: Sequence[str]) -> None:
+        self._scripts = itertools.cycle([opponent_of(name) for name in names])
         self._memory = Games(num_worlds).records
         self._player = Player(1)
 
     def begin(self, worlds: Array, seeds: Array, uniforms: Array) -> None:
-        """Start the script anew, where an episode begins.
+        """Start the next scripts, where episodes begin.
 
         Args:
             worlds: [K] numbers of the worlds.
@@ -52,14 +55,14 @@ class ScriptTeacher:
             uniforms: [K, 6] in 0 .. 1, which draw the types of scripts such as `medium_two`.
         """
         for row, seed, drawn in zip(worlds, seeds, uniforms, strict=True):
-            memory = self._memory[row]
-            memory["script_kind"][0], memory["script_towers"][0] = self._script.kind, self._script.towers
-            memory["script_forced"][0], memory["script_queue"][0] = self._script.types(drawn), -1
+            memory, script = self._memory[row], next(self._scripts)
+            memory["script_kind"][0], memory["script_towers"][0] = script.kind, script.towers
+            memory["script_forced"][0], memory["script_queue"][0] = script.types(drawn), -1
             memory["script_types"][0] = -1
             kernels.start_scripts(self._memory, int(row), int(seed), 0)
 
     def commands(self, games: Games) -> Array:
-        """What the script would do now.
+        """What the scripts would do now.
 
         Args:
             games: of the world, each in the tick of a decision (`MiniRts.games`).

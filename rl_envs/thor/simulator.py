@@ -66,6 +66,7 @@ class Simulator:
         self.num_agents, self.pixels = num_agents, pixels
         self._controller = controller if controller is not None else _started(num_agents, pixels)
         self.scene = ""
+        self._reachable: Array | None = None
 
     def open(self, scene: str) -> None:
         """Load a scene, unless it is loaded; furniture then stays where it is put.
@@ -84,7 +85,7 @@ class Simulator:
                 "this build or this kind of scene ignores agentCount, so use an iTHOR scene (FloorPlan201 to 230)"
             )
         self.call("MakeObjectsStaticKinematicMassThreshold")
-        self.scene = scene
+        self.scene, self._reachable = scene, None
 
     def call(self, action: str, **arguments: Any) -> Metadata:
         """Do one action; returns the metadata after it.
@@ -118,9 +119,14 @@ class Simulator:
         return np.stack(frames)
 
     def reachable(self) -> Array:
-        """Where an agent can be, [K, 3] float64: x, y, z in metres."""
-        found = self.call("GetReachablePositions")["actionReturn"]
-        return np.array([[place[axis] for axis in "xyz"] for place in found or []], float).reshape(-1, 3)
+        """Where an agent can be, [K, 3] float64: x, y, z in metres.
+
+        The engine is asked once a scene: furniture that is moved later would close cells, and shift the lattice.
+        """
+        if self._reachable is None:
+            found = self.call("GetReachablePositions")["actionReturn"]
+            self._reachable = np.array([[place[axis] for axis in "xyz"] for place in found or []], float).reshape(-1, 3)
+        return self._reachable
 
     def objects(self) -> list[Metadata]:
         """Metadata of all objects."""

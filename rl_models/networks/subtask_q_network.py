@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.recurrence import run_gru
@@ -30,22 +30,10 @@ LOGITS, TABLE = "subtask/logits", "subtask/table"
 class SubtaskConfig:
     """Sizes of the sub-tasks; the defaults are the release's."""
 
-    num_subtasks: PositiveInt = 4
-    """Number of sub-tasks that agents choose from, at least 2."""
+    num_subtasks: Annotated[int, Field(ge=2)] = 4
+    """Number of sub-tasks that agents choose from, at least 2; with one there is nothing to choose, as in QMIX."""
     vector_size: PositiveInt = 64
     """Width of the vector of a sub-task; the release has 64."""
-
-    def __post_init__(self) -> None:
-        """Refuse a choice of one.
-
-        Raises:
-            ValueError: fewer than two sub-tasks.
-        """
-        if self.num_subtasks < 2:
-            raise ValueError(
-                f"num_subtasks must be at least 2, not {self.num_subtasks}: with one there is nothing to choose, "
-                "and QMIX does the same"
-            )
 
 
 class SubtaskQNetwork(QValues):

@@ -12,7 +12,7 @@ from rl_models.algorithms.qmix import QmixLearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.rllib.workers import Workers
 from rl_models.teams.role_team import RoleTeamConfig
-from tune_experiments.core.checks import check_at_least, check_precision_of_values, check_ranges
+from tune_experiments.core.checks import check_precision_of_values, check_ranges
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
 
@@ -78,7 +78,6 @@ class OvercookedRolesConfig(
         if unknown := [row for row in self.methods if row not in (*Q_ROWS, *PPO_ROWS)]:
             raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *PPO_ROWS))}, not {unknown[0]!r}")
         check_ranges(self.roles, "roles.")
-        check_at_least(2, self, "roles.team.ldsa.num_subtasks")
         check_precision_of_values(self, "roles.precision")
 
     def workers_of(self, method: str) -> Workers:

@@ -1,9 +1,10 @@
 """Decisions to clone: of scripts, whose aims are given in template commands, and of own won games.
 
-A medium script plays the agents' side with its own form of action. At each decision it gives different commands to
-different units, of which a collective action holds one. That one is the commonest (RED's rule for labels), or one that
-a draw picks, which the agent is then given as a command: `build archer`, `attack`, `keep scouting`. A share of the aims
-is not given. No human data stands behind any of it.
+Medium scripts play the agents' side with their own form of action: one for each type of fighter, and one that builds
+towers, so that each of the 17 phrases is heard. At each decision a script gives different commands to different units,
+of which a collective action holds one. That one is the commonest (RED's rule for labels), or one that a draw picks,
+which the agent is then given as a command: `build archer`, `attack`, `keep scouting`. A share of the aims is not given.
+No human data stands behind any of it.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from rl_envs.minirts.twister import THREAD_BITS
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import Collector
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
-from tune_experiments.red.commanders import ASKING
-from tune_experiments.red.config import RedConfig, make_world
+from tune_experiments.red.commanders import ASKING, MINE, MINE_ALL
+from tune_experiments.red.config import OPPONENTS, RedConfig, make_world
 
 FIRST_SCRIPT_WORLD, FIRST_OWN_WORLD = 20_000, 30_000
 """Scripts and own games to clone are played in other worlds than training."""
-_ATTACK, _MINE, _SCOUT, _SCOUT_WITH_PEASANT = PHRASES[0], PHRASES[1], PHRASES[-2], PHRASES[-1]
-_SCRIPT = "medium"
+_ATTACK, _SCOUT, _SCOUT_WITH_PEASANT = PHRASES[0], PHRASES[-2], PHRASES[-1]
+CLONED_SCRIPTS = (*OPPONENTS, "medium_towers")
+"""A script's own draw of types knows no catapults, and without the suffix it builds no towers."""
 _FRAGMENT = 64
 _TRIES = 6
 """Own games are played until there are enough won decisions, or for so many times as many decisions."""
@@ -80,7 +82,7 @@ def decisions_of_scripts(config: RedConfig, seed: int, frames: int) -> Decisions
     settings = config.cloning
     world = make_world(config, settings.worlds, FIRST_SCRIPT_WORLD, NARRATED, actions="per_unit")
     world.reset(seed)
-    teacher, generator = ScriptTeacher(settings.worlds, _SCRIPT), np.random.default_rng(seed)
+    teacher, generator = ScriptTeacher(settings.worlds, CLONED_SCRIPTS), np.random.default_rng(seed)
     _begin(teacher, np.arange(settings.worlds), generator)
     found: list[Decisions] = []
     for _ in range(-(-frames // settings.worlds)):
@@ -159,7 +161,10 @@ def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator:
             aim = groups[int(drawn * len(groups))]
             table[(table != aim).any(-1), 0] = C_CONTINUE
         if len(groups):
-            world.tell(row, agent, "" if silent else aim_in_words(aim, _selects_peasant(table, view)))
+            told = "" if silent else aim_in_words(aim, _selects_peasant(table, view))
+            if told == MINE and _selects_all_peasants(table, view) and generator.random() < 0.5:
+                told = MINE_ALL  # both are true
+            world.tell(row, agent, told)
         chosen.append(collective_action(table))
     shape = world.num_worlds, world.num_agents
     return {name: np.array([one[name] for one in chosen], np.int64).reshape(shape) for name in chosen[0]}
@@ -176,11 +181,16 @@ def aim_in_words(command: Array, is_peasant: bool) -> str:
     if kind in (C_UNIT, C_BUILDING):
         return ASKING.get(int(command[3 if kind == C_UNIT else 4]), "")
     scout = _SCOUT_WITH_PEASANT if is_peasant else _SCOUT
-    return {C_GATHER: _MINE, C_ATTACK: _ATTACK, C_MOVE: scout}.get(kind, "")
+    return {C_GATHER: MINE, C_ATTACK: _ATTACK, C_MOVE: scout}.get(kind, "")
 
 
 def _selects_peasant(table: Array, view: Arrays) -> bool:
     return bool((view["own_type"][table[:, 0] != C_CONTINUE] == PEASANT).any())
+
+
+def _selects_all_peasants(table: Array, view: Arrays) -> bool:
+    peasants = view["owned"] & (view["own_type"] == PEASANT)
+    return bool(peasants.any() and (table[peasants, 0] != C_CONTINUE).all())
 
 
 def _legal(table: Array, view: Arrays) -> Array:

@@ -25,7 +25,7 @@ def test_who_follows_a_script_plays_the_scripts_own_game(script):
     for world in (learner, player):
         world.reset(7)
         world.auto_resets = False
-    teacher, rows = ScriptTeacher(3, script), np.arange(3)
+    teacher, rows = ScriptTeacher(3, (script,)), np.arange(3)
     uniforms = learner.chance.uniforms(16, rows)  # those of the episode's start
     teacher.begin(rows, (uniforms[:, 2] * (1 << THREAD_BITS)).astype(int), uniforms[:, 4:10])
     for decision in range(80):

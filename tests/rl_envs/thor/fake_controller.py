@@ -42,7 +42,7 @@ class FakeController:
     def __init__(self, objects=(), agents=2, pixels=42, unknown=(), refused=None, silent=(), commit=None):
         self.objects, self.agents, self.pixels = list(objects), agents, pixels
         self.unknown, self.refused, self.silent = set(unknown), dict(refused or {}), set(silent)
-        self.calls, self.stopped = [], False
+        self.calls, self.stopped, self._moved = [], False, set()
         self._build = SimpleNamespace(**({"commit_id": commit} if commit else {}))
         self.last_event = None
 
@@ -73,6 +73,7 @@ class FakeController:
                 for axis, middle in moved["axisAlignedBoundingBox"]["center"].items()
             }
             moved["position"] = arguments["position"]
+            self._moved.add(moved["objectId"])
         metadata = {
             "lastActionSuccess": reason is None,
             "errorMessage": reason or "",
@@ -85,11 +86,18 @@ class FakeController:
         return self.last_event
 
     def _places(self):
+        """The floor, without cells that a moved object closes."""
         floor = FLOORS[self.scene]
         west, north = floor["x_of_first_column"], floor["z_of_first_row"]
-        return [
+        places = [
             {"x": west + 0.25 * column, "y": FLOOR_Y, "z": north - 0.25 * row}
             for row, line in enumerate(floor["floor"])
             for column, letter in enumerate(line)
             if letter == "."
         ]
+        boxes = [one["axisAlignedBoundingBox"] for one in self.objects if one["objectId"] in self._moved]
+        return [place for place in places if not any(self._is_closed(place, box) for box in boxes)]
+
+    @staticmethod
+    def _is_closed(place, box):
+        return all(abs(place[axis] - box["center"][axis]) < box["size"][axis] / 2 + 0.2 for axis in "xz")

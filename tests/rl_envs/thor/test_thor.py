@@ -256,6 +256,24 @@ def test_a_team_can_be_shown_in_an_exported_room(tmp_path):
     assert world.reset(0)["frame"].shape == (1, 2, 42, 42, 3)
 
 
+def test_every_episode_in_an_exported_room_has_the_lattice_of_the_untouched_scene(tmp_path):
+    """The stand closes cells; where these are the last ones of a side, cells would be counted from another one."""
+    room, simulator = exported()
+    save_room(room, tmp_path / "room.json")
+    lattice = lattice_of(simulator.reachable())
+    floor = simulator.reachable()
+    wide = thing("Dresser", float(floor[:, 0].mean()), float(floor[:, 2].mean()), (9.0, 1.0, 9.0))
+    controller = FakeController([copy.deepcopy(FURNITURE[0]), wide])
+    world = ThorFurnMove(controller=controller, rooms=str(tmp_path / "room.json"), frame_pixels=42, max_episode_steps=1)
+    world.reset(0)
+    for _ in range(3):
+        controller.calls.clear()
+        world.step(np.array([[12, 12]]))
+        told = [arguments["position"] for name, arguments in controller.calls if name == "TeleportFull"]
+        for cell, position in zip(world.state["agent_cells"][0], told[-2:], strict=True):
+            assert (position["x"], position["z"]) == pytest.approx(lattice.metres(cell))
+
+
 def test_an_unknown_scene_is_one_sentence():
     with pytest.raises(ThorError, match="does not know scene FloorPlan999"):
         exported(scene="FloorPlan999")

@@ -185,11 +185,6 @@ def test_one_class_is_chosen_as_often_as_it_is_probable():
     assert logits.grad.abs().sum() > 0
 
 
-def test_a_choice_of_one_subtask_is_refused_in_a_sentence():
-    with pytest.raises(ValueError, match="at least 2, not 1"):
-        SubtaskConfig(num_subtasks=1)
-
-
 def test_the_joint_value_reaches_subtasks_through_the_choice_alone():
     fragment, policy = fragment_and_policy("ldsa")
     network = policy.network

@@ -19,8 +19,8 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.cloning import Cloning, drawn_rows, log_prob_of
 from tune_experiments.red.commanded_rts import TEXTS
-from tune_experiments.red.config import RedConfig, make_world
-from tune_experiments.red.decisions import Decisions, aim_in_words, decisions_of_scripts
+from tune_experiments.red.config import CloningSettings, RedConfig, make_world
+from tune_experiments.red.decisions import CLONED_SCRIPTS, Decisions, aim_in_words, decisions_of_scripts
 from tune_experiments.red.scripted import commands_of, play_scripted
 from tune_experiments.red.trials import build_policy, learning_rate, plan
 
@@ -102,6 +102,14 @@ def test_aims_are_told_in_phrases():
     assert aim_in_words(np.array([C_BUILDING, 0, 0, 0, STABLE, 0, 0]), True) == "build stable"
     assert aim_in_words(np.array([C_GATHER, 0, 0, 0, 0, 0, 0]), True) in PHRASES
     assert aim_in_words(np.array([C_MOVE, 0, 0, 0, 0, 0, 7]), True) == "send one peasant to scout"
+
+
+def test_every_phrase_of_a_commander_is_among_the_cloned_decisions():
+    """A phrase that no script is told would be an unknown word to the team."""
+    cloning = CloningSettings(worlds=len(CLONED_SCRIPTS), silent_share=0.0)
+    config = dataclasses.replace(SMOKE, cloning=cloning, opponents=("medium",), max_episode_steps=256)
+    heard = decisions_of_scripts(config, 0, 300 * cloning.worlds).obs["instruction"][:, 0, 0]
+    assert {TEXTS[number] for number in np.unique(heard)} == {*PHRASES}
 
 
 def test_passes_over_the_same_decisions_lower_the_loss():

@@ -38,8 +38,8 @@ class LakeConfig(
     """Seed of the holes of a random map, the same throughout the run."""
     slippery: bool = False
     """Whether a move may go at a right angle to the chosen direction, as in Gymnasium's default."""
-    reflections: NonNegativeInt = MOST_REFLECTIONS - 1
-    """Number of further tries after a round has failed; SAMA has three tries in all."""
+    reflections: NonNegativeInt = MOST_REFLECTIONS
+    """Number of further tries after a round has failed, at least 0; SAMA has at most three."""
     round_steps: NonNegativeInt = 0
     """Number of env steps after which a round is over; 0 takes 12 on small maps and 30 on large ones."""
     network: PartsConfig = field(default_factory=PartsConfig)
