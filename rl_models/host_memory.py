@@ -2,8 +2,9 @@
 
 torch asks the C library for the memory of tensors on the CPU. glibc gives large blocks back to the kernel when they are
 freed, and the kernel fills each page with zeros when it is used again. A network that makes many tensors of some
-megabytes pays for that in every minibatch: the mention-matching reader with a tenth to a fifth of its CPU time. What stays is no more
-than the process has had at its peak, and blocks of more than 32 MB, such as weights of language models, still go back.
+megabytes pays for that in every minibatch: the mention-matching reader with a tenth to a fifth of its CPU time. What
+stays is no more than the process has had at its peak, and blocks of more than 32 MB, such as weights of language
+models, still go back.
 """
 
 from __future__ import annotations

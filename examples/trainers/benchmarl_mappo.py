@@ -18,15 +18,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from benchmarl.algorithms import MappoConfig
-from benchmarl.environments.pettingzoo.common import PettingZooClass
-from benchmarl.experiment import Callback, Experiment, ExperimentConfig
-from benchmarl.models.mlp import MlpConfig
 from gymnasium import spaces
 from pettingzoo.utils import BaseParallelWrapper
-from torchrl.envs import EnvBase, PettingZooWrapper
 
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
+
+try:
+    from benchmarl.algorithms import MappoConfig
+    from benchmarl.environments.pettingzoo.common import PettingZooClass
+    from benchmarl.experiment import Callback, Experiment, ExperimentConfig
+    from benchmarl.models.mlp import MlpConfig
+    from torchrl.envs import EnvBase, PettingZooWrapper
+except ImportError as missing:
+    raise SystemExit(
+        f"error: {missing}; the head of examples/trainers/benchmarl_mappo.py says how to install it"
+    ) from missing
 
 
 class FlatParallelEnv(BaseParallelWrapper):

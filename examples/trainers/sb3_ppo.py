@@ -22,7 +22,10 @@ from rl_envs.wrappers.gymnasium import TeamEnv
 
 def train(world: str, env_steps: int, copies: int, seed: int, text_tokens: bool) -> dict[str, Any]:
     """Train and return what was played: episodes and mean returns at the start and at the end."""
-    from stable_baselines3 import PPO
+    try:
+        from stable_baselines3 import PPO
+    except ImportError as error:
+        raise SystemExit(f"error: {error}; pip install stable-baselines3") from error
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import DummyVecEnv
 

@@ -8,6 +8,7 @@ This file must not know about episodes or how starts are made.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ _MOST = 1e6
 _STREAM_ROOM = re.compile(r"(train|valid|test)_stream_([0-9]{1,20})_([0-9]{1,10})")
 
 
-def parsed(document: dict[str, Any], rooms: Sequence[Room] | None, min_agent_distance_cells: int) -> Starts:
+def parsed(document: dict[str, Any], rooms: Sequence[Room], min_agent_distance_cells: int) -> Starts:
     """Parse a file's JSON object into starts, all of them playable.
 
     Args:
@@ -104,18 +105,18 @@ def _origin(header: dict[str, Any], scene: str) -> tuple[float, float]:
     return _metres(origin["z"], f"{where}/z"), _metres(origin["x"], f"{where}/x")
 
 
-def _room(scene: str, where: str, rooms: Sequence[Room] | None, size: str) -> Room:
-    """The room of a scene, by our name or by the authors'."""
+def _room(scene: str, where: str, rooms: Sequence[Room], size: str) -> Room:
+    """The room of a scene, by our name or by the authors': one that is given, else a named one."""
     for name in (scene, scene.removesuffix("_physics").lower()):
-        if rooms is not None and (room := next((room for room in rooms if room.name == name), None)) is not None:
+        if (room := next((room for room in rooms if room.name == name), None)) is not None:
             return room
-        try:
-            if rooms is None:
-                return named_room(name, size)
-        except ValueError:
-            continue
-    known = f"the {size} named rooms" if rooms is None else f"the {len(rooms)} rooms given"
-    raise StartError(f"{where}: no room of this name is among {known}: correct it, or give load_starts the room")
+        with contextlib.suppress(ValueError):
+            return named_room(name, size)
+    given = f"the {len(rooms)} rooms given or " if rooms else ""
+    raise StartError(
+        f"{where}: no room of this name is among {given}the named rooms of size {size}: correct it, or give its room "
+        "file (load_starts(rooms=[load_room(FILE)]), --test-rooms FILE)"
+    )
 
 
 def named_room(name: str, size: str) -> Room:
@@ -232,7 +233,7 @@ def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_dista
     if isinstance(starts, Starts):
         starts.check(min_agent_distance_cells)
     else:
-        starts = load_starts(starts, None, min_agent_distance_cells)
+        starts = load_starts(starts, (), min_agent_distance_cells)
     if num_agents not in (None, starts.num_agents):
         raise StartError(f"the starts are for {starts.num_agents} agents but num_agents is {num_agents}: leave it out")
     return starts
@@ -240,14 +241,14 @@ def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_dista
 
 def load_starts(
     path: str | os.PathLike[str],
-    rooms: Sequence[Room] | None = None,
+    rooms: Sequence[Room] = (),
     min_agent_distance_cells: int = MIN_AGENT_SEPARATION,
 ) -> Starts:
     """Read and check a start file.
 
     Args:
         path: the file.
-        rooms: rooms in which names are looked up; None for all named rooms and streams.
+        rooms: your own rooms, whose names are looked up before those of named rooms and streams.
         min_agent_distance_cells: the world's argument of this name.
 
     Raises:

@@ -22,7 +22,7 @@ from rl_models.losses.cordial import CoordinationProbe, CoordinationSet, Cordial
 from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, names_of
+from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, names_of, room_files
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.plan import Episodes
 
@@ -78,7 +78,7 @@ def test_starts(config: Config) -> Starts:
     if not config.test_starts:
         return _starts(config, config.test_rooms, config.test_starts_per_room)
     try:
-        starts = load_starts(config.test_starts)
+        starts = load_starts(config.test_starts, all_rooms(config.room_size, room_files(config.test_rooms)))
     except StartError as error:
         raise UserError(f"--test-starts: {error}") from error
     if starts.num_agents != config.num_agents:

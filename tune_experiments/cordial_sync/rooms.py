@@ -45,6 +45,11 @@ def all_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
     return tuple(room for word in words for room in resolve_rooms(word, room_size))
 
 
+def room_files(words: Sequence[str]) -> list[str]:
+    """The words that are paths of room files."""
+    return [word for word in words if word.endswith(".json")]
+
+
 def _is_stream(word: str) -> bool:
     return word.endswith("_stream")
 

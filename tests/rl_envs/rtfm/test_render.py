@@ -57,6 +57,13 @@ def test_everything_is_drawn_in_its_colour_at_its_cell(place, colour, least):
     assert share(patch(image, place), colour) > least
 
 
+def test_agents_that_share_a_cell_are_drawn_side_by_side():
+    """A dead agent does not hide a living one either."""
+    for alive in ([True, True], [True, False]):
+        shared = patch(changed(agents=[(1, 1), (1, 1)], is_agent_alive=alive), (1, 1))
+        assert min(share(shared, colour) for colour in AGENT_COLOURS[:2]) > 0.02
+
+
 @pytest.mark.long
 def test_the_longest_words_stay_within_their_box():
     """Between the box's edge and its words, and outside the box, nothing is written."""

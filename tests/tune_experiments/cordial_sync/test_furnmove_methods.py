@@ -5,7 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rl_envs.furnmove.room_file import save_room
+from rl_envs.furnmove.splits import room_by_name
 from rl_envs.furnmove.start_file import save_starts
+from rl_envs.furnmove.starts import make_starts
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.ppo import Ppo
@@ -174,6 +177,15 @@ def test_starts_from_a_file_are_the_episodes_that_are_tested(tmp_path):
     assert len(by_rule["success"]) == len(starts)
     for name, values in by_rule.items():
         np.testing.assert_array_equal(values, by_file[name])
+
+
+def test_starts_from_a_file_may_be_in_a_room_file_that_the_test_names(tmp_path):
+    room = dataclasses.replace(room_by_name("test_room_01", "laptop"), name="mine")
+    save_room(room, tmp_path / "mine.json")
+    starts = make_starts([room], 2, 3)
+    save_starts(tmp_path / "starts.json", starts)
+    files = {"test_starts": str(tmp_path / "starts.json"), "test_rooms": (str(tmp_path / "mine.json"),)}
+    assert starts_of_the_test(dataclasses.replace(TINY, **files)) == starts
 
 
 def test_a_test_has_the_papers_six_columns_and_what_pairs_of_agents_do(tmp_path):
