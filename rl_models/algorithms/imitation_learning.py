@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic, shuffled_minibatches
-from rl_models.algorithms.objective import RllibAlgorithm
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, without_last_observation
 from rl_models.losses.extra_loss import Statistics
@@ -27,9 +26,7 @@ from rl_models.schedule import Progress
 class ImitationLearning(ActorCritic):
     """The extra losses, with epochs and minibatches like PPO's."""
 
-    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
     takes_turns: ClassVar[bool] = True
-    may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = False
     target_kl: ClassVar[float] = 0.0
     num_epochs: int = 1

@@ -11,7 +11,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig, shuffled_minibatches
-from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENTRIES, RATIO_ERROR, RllibAlgorithm
+from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENTRIES, RATIO_ERROR
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import (
     ALONE,
@@ -61,9 +61,7 @@ class Ppo(PpoConfig, ActorCritic):
     `decision_minibatches` steps are shuffled over worlds and time.
     """
 
-    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
     takes_turns: ClassVar[bool] = True
-    may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = True
 
     def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:

@@ -14,7 +14,6 @@ from typing import ClassVar, cast
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.objective import RllibAlgorithm
 from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, OptimiserName
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, decision_mask
@@ -98,9 +97,7 @@ class Qmix(QmixConfig):
         extra_losses: declared additions; of a batch they find what a replay keeps.
     """
 
-    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
     takes_turns: ClassVar[bool] = True
-    may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = False
     gradient_accumulation_steps: ClassVar[int] = 1
     target_kl: ClassVar[float] = 0.0

@@ -57,7 +57,7 @@ class TrialPlan(TrainingPlan):
     def __post_init__(self) -> None:
         """Refuse processes that the algorithm would not use, and learners without a world or with a small replay."""
         self.workers.check_learners(self.objective)
-        if self.workers.aggregators and not self.objective.may_have_aggregators:
+        if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")
 
