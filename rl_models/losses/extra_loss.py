@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
-import torch
 from torch import Tensor
 
 from rl_models.batch import Batch
@@ -23,7 +22,8 @@ class ExtraLoss(Protocol):
     with macro actions) is the weighted mean of the losses of the parts.
 
     A GPU captures the loss as a graph and replays it. So it is a function of what it is given: it multiplies by
-    `schedule.coefficient(progress)`, and its attributes do not change while a team learns.
+    `schedule.coefficient(progress)`, and its attributes do not change while a team learns. Constant tables are moved to
+    the device of the batch in the call; once they are there this copies nothing, as a graph requires.
     """
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
@@ -34,6 +34,3 @@ class ExtraLoss(Protocol):
             batch: a batch as `rl_models/batch.py` describes it.
             progress: training done so far, which schedules read.
         """
-
-    def to(self, device: torch.device) -> None:
-        """Move constant tables to the device of the batches."""

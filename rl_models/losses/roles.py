@@ -107,9 +107,6 @@ class RoleLoss:
 
     config: RoleLossConfig = RoleLossConfig()
 
-    def to(self, device: torch.device) -> None:
-        """Nothing to move."""
-
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """The weighted loss, a scalar, and how wide and how far apart roles are.
 
