@@ -9,7 +9,8 @@ present name; checkpoints of that version load as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -128,6 +129,14 @@ class PolicyHead(Protocol):
 
     def __call__(self, features: Features) -> JointPolicy:
         """Features [B, T, N, F] -> joint policy with batch shape [B, T]."""
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw from a seed, such as initial weights, and leave PyTorch's global generator as it is."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 class TeamPolicy(nn.Module):

@@ -103,6 +103,11 @@ class PrivateNetworks(nn.Module):
         return own | encoded | {key: value for key, value in obs.items() if key.startswith(TEXTS)}
 
 
+def number_of_networks(shares_network: bool, num_agents: int) -> int:
+    """Number of networks of a team: 1 that all agents share, or one an agent."""
+    return 1 if shares_network else num_agents
+
+
 def shared_or_private(build: Callable[[], FeatureNetwork], members: int) -> FeatureNetwork:
     """One network that all agents share if `members` is 1, else `members` networks, one an agent."""
     return build() if members == 1 else PrivateNetworks([build() for _ in range(members)])

@@ -19,7 +19,7 @@ _FEATURES = 8
 
 
 def constant_team(components: int, num_agents: int, num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a team that reads no observation, for one-step games. PyTorch's global generator is left as it is.
+    """Build a team that reads no observation, for one-step games.
 
     Args:
         components: M, number of mixture components; 1 gives marginal policies.

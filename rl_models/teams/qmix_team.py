@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import torch
-
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import GOAL, GridSymbolsConfig, GridSymbolsEncoder, GridSymbolsState
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
 from rl_models.networks.reading import ReadingSizes
+from rl_models.policy import seeded
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def qmix_grid_team(
     seed: int = 0,
     epsilon: float = 1.0,
 ) -> QmixPolicy:
-    """Build a team for grids that reads no document. PyTorch's global generator is left as it is.
+    """Build a team for grids that reads no document.
 
     Args:
         config: widths of the team.
@@ -54,8 +53,7 @@ def qmix_grid_team(
         seed: seed of the initial weights.
         epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = QNetwork(
             GridSymbolsEncoder(config.grid, sizes, max(grid)), sizes.num_agents, num_actions, config.hidden_size
         )
