@@ -320,7 +320,7 @@ def table(command: Table, console: Console) -> None:
 def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
-    results = path / "results.jsonl"
+    results = path / result_file.RESULTS_FILE
     if not results.exists() or not result_file.read(results):
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
     if command.save is None:

@@ -155,7 +155,7 @@ def _copy_beside(trial: Path, out: Path) -> None:
 
 def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:
     """The team's own rows of its run's results."""
-    path = run / "results.jsonl"
+    path = run / result_file.RESULTS_FILE
     rows: Sequence[Result] = result_file.read(path) if path.exists() else []
     own = [row for row in rows if (row.method, row.seed) == (loaded.method, loaded.seed) and row.split != "train"]
     if not own:
