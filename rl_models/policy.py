@@ -70,6 +70,15 @@ class Features:
     legal: Tensor | None = None
 
 
+def legal_actions(obs: Mapping[str, Tensor]) -> Tensor | None:
+    """Legal actions, [B, T, N, A] bool; None if the observations do not say which actions are legal.
+
+    Args:
+        obs: name -> [B, T, N, ...]; `legal` may be of any number type.
+    """
+    return obs["legal"].bool() if "legal" in obs else None
+
+
 @dataclass(frozen=True)
 class TeamOutput:
     """Output of a team's forward pass over T steps.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.grid_convolutions import apply_in_chunks, whole_input_convolution
 from rl_models.layers.initialisation import glorot_
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, legal_actions
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class GridCnn(nn.Module):
         """
         grid = obs[self.observation_keys[0]]
         features = apply_in_chunks(self._encode, grid.flatten(0, 2))
-        return Features(features.unflatten(0, grid.shape[:3]), {}, legal=obs.get("legal"))
+        return Features(features.unflatten(0, grid.shape[:3]), {}, legal=legal_actions(obs))
 
     def _encode(self, frames: Tensor) -> Tensor:
         """Grids [K, C, H, W] -> features [K, F]."""

@@ -24,7 +24,7 @@ from rl_models.layers.initialisation import glorot_
 from rl_models.networks.tbone import TalkingAgents, TboneConfig
 from rl_models.networks.text_readers import TextPart, TextReader, TextReaderConfig, WordTable
 from rl_models.networks.vector import VectorConfig, VectorNetwork
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, legal_actions
 from rl_models.text.token_states import TokenStates
 
 Critic = Literal["own", "team"]
@@ -206,7 +206,7 @@ class TowersOfParts(nn.Module):
             network({"vector": vector}, {}, is_first).features
             for network, vector in ((self.actor, own), (self.critic, valued))
         ]
-        return Features(torch.cat(halves, -1), {}, legal=obs.get("legal"))
+        return Features(torch.cat(halves, -1), {}, legal=legal_actions(obs))
 
 
 class TboneOfParts(TalkingAgents):

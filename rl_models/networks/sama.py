@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from rl_models.layers.attention import SentenceReader, padding_scores, score_table
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.networks.fixed_weights import CachedByWeights
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, legal_actions
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -106,7 +106,7 @@ class Sama(nn.Module):
             self.policy(torch.cat([grid, commanded[:, 0]], -1)),
             self.value(torch.cat([grid, commanded.flatten(1)], -1)),
         )
-        return Features(torch.cat(towers, -1).unflatten(0, obs["commands"].shape[:3]), {}, legal=obs.get("legal"))
+        return Features(torch.cat(towers, -1).unflatten(0, obs["commands"].shape[:3]), {}, legal=legal_actions(obs))
 
     def _compute_tables(self) -> tuple[Tensor, Tensor]:
         """Vectors of every symbol under every command [C, V, d], and vectors of the commands [C, d]."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, legal_actions
 
 
 @dataclass(frozen=True)
@@ -67,4 +67,4 @@ class VectorNetwork(nn.Module):
         for own, heard in zip(self.own, self.heard, strict=True):
             others = (states.sum(-2, keepdim=True) - states) / max(1, self.num_agents - 1)
             states = torch.tanh(own(states) + heard(others))
-        return Features(states, {}, legal=obs.get("legal"))
+        return Features(states, {}, legal=legal_actions(obs))
