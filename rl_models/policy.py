@@ -114,6 +114,14 @@ class TeamNetwork(Protocol):
         """
 
 
+class Stateless(nn.Module):
+    """Base of networks without memory."""
+
+    def initial_state(self, batch: int) -> State:
+        """The empty state."""
+        return {}
+
+
 class FeatureNetwork(TeamNetwork, Protocol):
     """A network that says how wide its features are, so that heads can be built on it.
 

@@ -21,7 +21,7 @@ from rl_models.networks.film2_stack import GridStack
 from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, DocumentAttention, DocumentReader, TextFeatures
 from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
-from rl_models.policy import Features, State, legal_actions
+from rl_models.policy import Features, State, Stateless, legal_actions
 
 Activation = Literal["tanh", "relu"]
 
@@ -44,7 +44,7 @@ class ReadingSizes:
     names: Tensor
 
 
-class ReadingNetwork(nn.Module):
+class ReadingNetwork(Stateless):
     """Turns texts and a grid into features of every agent.
 
     Attributes:
@@ -87,10 +87,6 @@ class ReadingNetwork(nn.Module):
         self._activation = functions[activation] if features else nn.Identity()
         self.names: Tensor
         self.register_buffer("names", sizes.names.long(), persistent=False)
-
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts: tokens [D, L] int -> name -> [D, ...]. They are valid until the weights change."""

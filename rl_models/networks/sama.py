@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from rl_models.layers.attention import SentenceReader, padding_scores, score_table
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.networks.fixed_weights import CachedByWeights
-from rl_models.policy import Features, State, legal_actions
+from rl_models.policy import Features, State, Stateless, legal_actions
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -57,7 +57,7 @@ class SamaSizes:
     commands: int
 
 
-class Sama(nn.Module):
+class Sama(Stateless):
     """Grid and commands -> features, for each agent with the same weights.
 
     Attributes:
@@ -85,10 +85,6 @@ class Sama(nn.Module):
                 glorot_matrices_(part)
         with torch.no_grad():
             self.symbols.weight[0] = 0
-
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, 2 * hidden_size] float32 of every step.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_
-from rl_models.policy import Features, State, legal_actions
+from rl_models.policy import Features, State, Stateless, legal_actions
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class VectorConfig:
     """Widths of the layers before the first communication round; the last is the width of an agent's state."""
 
 
-class VectorNetwork(nn.Module):
+class VectorNetwork(Stateless):
     """Vector -> linear layers -> rounds of communication, for each of N agents with the same weights."""
 
     _scale: Tensor
@@ -50,10 +50,6 @@ class VectorNetwork(nn.Module):
             for bias in (True, False)
         )
         glorot_(self)
-
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 of each agent at each step.
