@@ -65,7 +65,6 @@ def qmix_parts_team(
     num_actions: int,
     mixing_hidden_size: int = 32,
     seed: int = 0,
-    epsilon: float = 1.0,
 ) -> QmixPolicy:
     """Build a team of QMIX.
 
@@ -76,9 +75,8 @@ def qmix_parts_team(
         num_actions: A.
         mixing_hidden_size: width of the mixing network.
         seed: seed of the initial weights.
-        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
     with seeded(seed):
         network = QNetwork(PartsEncoder(config, parts), num_agents, num_actions, config.hidden_sizes[-1])
         state = TeamState(PartsEncoder(config, parts), num_agents)
-        return QmixPolicy(network, StateMixer(state, num_agents, mixing_hidden_size), epsilon)
+        return QmixPolicy(network, StateMixer(state, num_agents, mixing_hidden_size))

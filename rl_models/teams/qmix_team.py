@@ -41,7 +41,6 @@ def qmix_grid_team(
     grid: tuple[int, int],
     num_actions: int,
     seed: int = 0,
-    epsilon: float = 1.0,
 ) -> QmixPolicy:
     """Build a team for grids that reads no document.
 
@@ -51,7 +50,6 @@ def qmix_grid_team(
         grid: (H, W), size of the training grids in cells.
         num_actions: A.
         seed: seed of the initial weights.
-        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
     with seeded(seed):
         network = QNetwork(
@@ -61,4 +59,4 @@ def qmix_grid_team(
         if config.mixing_hidden_size:
             state = GridSymbolsState(config.grid, sizes, grid[0] * grid[1])
             mixer = StateMixer(state, sizes.num_agents, config.mixing_hidden_size)
-        return QmixPolicy(network, mixer, epsilon)
+        return QmixPolicy(network, mixer)

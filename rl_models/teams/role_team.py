@@ -53,7 +53,6 @@ def role_team(
     num_agents: int,
     num_actions: int,
     seed: int = 0,
-    epsilon: float = 1.0,
 ) -> QmixPolicy:
     """Build a team.
 
@@ -65,7 +64,6 @@ def role_team(
         num_agents: N.
         num_actions: A.
         seed: seed of the initial weights.
-        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
     with seeded(seed):
         network = _network(config, method, encoder, num_agents, num_actions)
@@ -75,8 +73,8 @@ def role_team(
             mixer = StateMixer(state, num_agents, config.mixing_hidden_size, deep)
         if method == "maser":
             is_trained = config.maser.form == "paper"
-            return MaserPolicy(network, mixer, epsilon, config.maser.representation_hidden_size, is_trained)
-        return QmixPolicy(network, mixer, epsilon)
+            return MaserPolicy(network, mixer, config.maser.representation_hidden_size, is_trained)
+        return QmixPolicy(network, mixer)
 
 
 def _network(
