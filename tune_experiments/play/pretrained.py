@@ -51,8 +51,8 @@ def read_card(name: str) -> dict[str, Any]:
     return read_json(PRETRAINED / name / CARD)
 
 
-def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED, steps: int = _ACTION_STEPS) -> list[list[int]]:
-    """Joint actions of the first env steps in one world, `[steps][N]`; a factored team is refused.
+def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[int]]:
+    """Joint actions of the first 24 env steps in one world, `[steps][N]`; a factored team is refused.
 
     Raises:
         UserError: actions with factors.
@@ -60,7 +60,7 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED, steps: int = _
     world, found = loaded.make_world(1), []
     obs, first = world.reset(seed), None
     loaded.reset(seed, world.texts)
-    for _ in range(steps):
+    for _ in range(_ACTION_STEPS):
         actions = loaded.act(obs, first)
         if isinstance(actions, dict):
             raise UserError(f"{loaded.method} acts in factors, and a card holds one action an agent; leave it out")
