@@ -19,7 +19,7 @@ from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, decision_mask
 from rl_models.configuration import UnitInterval, constants_of
 from rl_models.device import move
-from rl_models.losses.extra_loss import ExtraLoss, Statistics
+from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.policy import Precision, TeamOutput, TeamPolicy
@@ -182,11 +182,8 @@ class Qmix(QmixConfig):
             "policy/joint_target": targets.mean(),
             "schedule/epsilon": self.epsilon.coefficient(progress),
         }
-        for extra in self.extra_losses:
-            addition, more = extra(output, batch, progress)
-            loss = loss + addition
-            statistics |= more
-        return loss, statistics
+        loss, more = with_extra_losses(loss, self.extra_losses, output, batch, progress)
+        return loss, statistics | more
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Set epsilon; update the targets every `update_target_every_updates` updates."""
