@@ -27,10 +27,8 @@ from rl_models.batch import (
     ALONE,
     Batch,
     Learners,
-    OverLearners,
     Share,
     alive_mask,
-    alone,
     chosen_actions,
     decision_mask,
     leaving_mask,
@@ -87,7 +85,7 @@ class ActorCritic(ActorCriticConfig):
     entropy_kind: EntropyKind = "component"
     extra_losses: tuple[ExtraLoss, ...] = ()
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Mark the values to learn, once for all epochs, unless all agents' are learned at every step.
 
         Returns are bootstrapped from the observation after a fragment, where agents may carry on. The next fragment

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rl_models.algorithms.actor_critic import shuffled_minibatches
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, without_last_observation
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, without_last_observation
 from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress
@@ -44,7 +44,7 @@ class ImitationLearning:
     def new_replay(self) -> None:
         """Nothing is kept."""
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Drop the observation after the last step, which has no action."""
         return without_last_observation(batch)
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from torch import Tensor
 
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress
@@ -57,12 +57,12 @@ class Objective(Protocol):
     def new_replay(self) -> Replay | None:
         """An empty replay for a learner; None where nothing is kept."""
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Add to a batch what all epochs share, such as advantages.
 
         Args:
             batch: of `to_batch`.
-            over_learners: sums a tensor over all learners.
+            learners: who makes the update together.
         """
 
     def minibatches(

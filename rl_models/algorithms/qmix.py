@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, OptimiserName
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, decision_mask
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, decision_mask
 from rl_models.configuration import UnitInterval, constants_of
 from rl_models.device import move
 from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
@@ -111,7 +111,7 @@ class Qmix(QmixConfig):
         """An empty one for a learner."""
         return Replay(self.buffer_size)
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Put tokens in the place of row numbers, which mean something else in the next fragment.
 
         Raises:

@@ -94,7 +94,7 @@ class Learner:
             the statistics of the last minibatch of which this learner held something; each learner's are its own.
         """
         self._graphed.look_at_weights(self.device)
-        batch = self.objective.prepare(with_few_sizes_of_tables(batch), self.learners.sum)
+        batch = self.objective.prepare(with_few_sizes_of_tables(batch), self.learners)
         count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
         seed = shuffle_seed(self.seed, self.progress.env_steps)
