@@ -130,16 +130,12 @@ class TeamLearner(PrivateLearner, TorchLearner):
     def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients and rates follow our own progress."""
 
-    def training_state(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Copies of weights, optimiser and replay, and how far training has come, between two updates."""
-        return self._copied(with_weights=True)
+    def training_state(self, with_weights: bool = True) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+        """Copies of weights, optimiser and replay, and how far training has come, between two updates.
 
-    def part_of_checkpoint(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """`training_state` of the first learner; of others their replay alone, for all else is equal."""
-        return self._copied(with_weights=self.core.learners.rank == 0)
-
-    def _copied(self, with_weights: bool) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Copies of the replay, if there is one, and of weights and optimiser if they are wanted."""
+        Args:
+            with_weights: whether weights and optimiser are among them; they are equal in all learners.
+        """
         with self._updating:
             tensors: dict[str, dict[str, torch.Tensor]] = {}
             if with_weights:
