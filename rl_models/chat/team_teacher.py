@@ -25,10 +25,9 @@ _WRITABLE = re.compile(r"[A-Za-z0-9 ,.;:!?'()\-]+")
 
 @dataclass(frozen=True)
 class Taught(Generic[T]):
-    """The value of a question, and whether it comes from the model or from the fallback."""
+    """The value of a question, and why the model's replies gave no other."""
 
     values: T
-    is_from_model: bool
     rejections: tuple[str, ...]
     """The reasons why replies were not used, in order."""
 
@@ -149,4 +148,4 @@ def _ask(
         for request, check, value in zip(requests, checks, fallbacks, strict=True)
     ]
     answers = client.ask(questions)
-    return [Taught(answer.value, answer.source == "model", answer.rejections) for answer in answers]
+    return [Taught(answer.value, answer.rejections) for answer in answers]

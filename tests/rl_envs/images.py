@@ -1,6 +1,8 @@
-"""What tests of images look at: the patch of a cell, and which share of it has a colour."""
+"""What tests of images look at: the patch of a cell, which share of it has a colour, and the classes of a frame."""
 
 import numpy as np
+
+from rl_envs.furnmove.frame_palette import SHADES
 
 
 def patch_of(image, place, cell):
@@ -12,3 +14,8 @@ def patch_of(image, place, cell):
 def share(pixels, colour):
     """Share of the pixels that have nearly this colour."""
     return (abs(pixels - np.array(colour)).max(-1) <= 4).mean()
+
+
+def classes_of(drawn):
+    """Classes of a frame's bytes, of the same shape (`rl_envs/furnmove/frame_palette.py`)."""
+    return (drawn // SHADES).astype(np.uint8)

@@ -37,11 +37,6 @@ _OF_TRAINING = (CHECKPOINTS, "stages", "texts", "images")
 _ACTION_SEED, _ACTION_STEPS = 7, 24
 
 
-def pretrained_names() -> list[str]:
-    """Names of the teams in the package."""
-    return sorted(path.parent.name for path in PRETRAINED.glob(f"*/{CARD}"))
-
-
 def read_card(name: str) -> dict[str, Any]:
     """The card of a team in the package.
 
