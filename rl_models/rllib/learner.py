@@ -53,7 +53,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
     """What PPO's and IMPALA's team learners share."""
 
     core: loop.Learner
-    _cpu_seconds_told = 0.0
+    _cpu_seconds_logged = 0.0
 
     def __init__(self, **arguments: Any) -> None:
         """A learner process is made before it meets the others."""
@@ -119,8 +119,8 @@ class TeamLearner(PrivateLearner, TorchLearner):
         self.metrics.log_value(BUSY_SHARE, (ends - begins) / max(ends - self._rests_since, 1e-9), window=1)
         self.metrics.log_value(QUEUE_LENGTH, self._queue_length(), window=1)
         if self.config.num_learners:
-            told, self._cpu_seconds_told = self._cpu_seconds_told, time.process_time()
-            self.metrics.log_value(CPU_SECONDS, self._cpu_seconds_told - told, reduce="sum")
+            logged, self._cpu_seconds_logged = self._cpu_seconds_logged, time.process_time()
+            self.metrics.log_value(CPU_SECONDS, self._cpu_seconds_logged - logged, reduce="sum")
         self._rests_since = ends
 
     def _queue_length(self) -> int:

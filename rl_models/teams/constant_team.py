@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.policy import Features, State, Stateless, TeamPolicy
-from rl_models.teams.tbone_team import talking_team
+from rl_models.teams.tbone_team import communicating_team
 
 _FEATURES = 8
 
@@ -29,7 +29,7 @@ def constant_team(components: int, num_agents: int, num_actions: int, seed: int 
     """
     message_features = _FEATURES if components > 1 else 0
     make_network = functools.partial(ConstantNetwork, num_agents, _FEATURES, message_features)
-    return talking_team(make_network, num_actions, components, seed)
+    return communicating_team(make_network, num_actions, components, seed)
 
 
 def uniform_team(num_agents: int, num_actions: int) -> TeamPolicy:

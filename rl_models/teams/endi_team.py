@@ -28,7 +28,7 @@ from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy, seeded
-from rl_models.teams.reader_team import team_of_readers, undecided_team
+from rl_models.teams.reader_team import build_reader_team, near_uniform_reader_team
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -110,7 +110,7 @@ def divided_reading_team(
     """
     make_network = functools.partial(DividedReading, config.network, sizes, is_entity, num_actions)
     members = number_of_networks(config.shares_network, sizes.num_agents)
-    return team_of_readers(make_network, members, num_actions, 0, config.only_legal_moves, seed)
+    return build_reader_team(make_network, members, num_actions, 0, config.only_legal_moves, seed)
 
 
 def divided_matching_team(
@@ -119,7 +119,7 @@ def divided_matching_team(
     """Build a team of the matching reader with an entity divider; arguments as of `divided_reading_team`."""
     make_network = functools.partial(DividedMatching, config.network, sizes, is_entity, num_actions)
     members = number_of_networks(config.shares_network, sizes.num_agents)
-    return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)
+    return near_uniform_reader_team(make_network, members, num_actions, config.only_legal_moves, seed)
 
 
 def divided_emma_team(
@@ -159,7 +159,7 @@ def silg_entities_team(
         seed: seed of the initial weights.
     """
     members = number_of_networks(shares_network, sizes.num_agents)
-    return team_of_readers(
+    return build_reader_team(
         functools.partial(SilgEntities, config, sizes, *texts),
         members,
         num_actions,

@@ -43,10 +43,10 @@ def reading_team(config: ReadingTeamConfig, sizes: ReadingSizes, num_actions: in
     """
     make_network = functools.partial(reading_network, config.network, sizes)
     members = number_of_networks(config.shares_network, sizes.num_agents)
-    return team_of_readers(make_network, members, num_actions, config.head_hidden_size, config.only_legal_moves, seed)
+    return build_reader_team(make_network, members, num_actions, config.head_hidden_size, config.only_legal_moves, seed)
 
 
-def team_of_readers(
+def build_reader_team(
     make_network: Callable[[], FeatureNetwork],
     members: int,
     num_actions: int,
@@ -96,10 +96,10 @@ def matching_team(config: MatchingTeamConfig, sizes: MatchingSizes, num_actions:
     """
     make_network = functools.partial(MatchingReader, config.network, sizes)
     members = number_of_networks(config.shares_network, sizes.num_agents)
-    return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)
+    return near_uniform_reader_team(make_network, members, num_actions, config.only_legal_moves, seed)
 
 
-def undecided_team(
+def near_uniform_reader_team(
     make_network: Callable[[], FeatureNetwork], members: int, num_actions: int, only_legal_moves: bool, seed: int
 ) -> TeamPolicy:
     """Build a team of any readers that begins with all actions nearly equally likely.
@@ -111,7 +111,7 @@ def undecided_team(
         only_legal_moves: whether only legal moves are drawn.
         seed: seed of the initial weights.
     """
-    team = team_of_readers(make_network, members, num_actions, 0, only_legal_moves, seed)
+    team = build_reader_team(make_network, members, num_actions, 0, only_legal_moves, seed)
     with torch.no_grad():
         for weights in (*team.policy_head.parameters(), *team.value_head.parameters()):
             weights.mul_(_HEAD_SCALE)

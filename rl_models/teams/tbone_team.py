@@ -50,7 +50,7 @@ def tbone_team(
         seed: seed of the initial weights.
     """
     make_network = functools.partial(Tbone, config.network, num_agents, view)
-    return talking_team(make_network, num_actions, config.components, seed)
+    return communicating_team(make_network, num_actions, config.components, seed)
 
 
 class TalkingNetwork(FeatureNetwork, Protocol):
@@ -63,7 +63,7 @@ class TalkingNetwork(FeatureNetwork, Protocol):
     message_features: int
 
 
-def talking_team(
+def communicating_team(
     make_network: Callable[[], TalkingNetwork], num_actions: int, components: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team of agents that talk, whatever they see.
@@ -86,10 +86,10 @@ def central_team(
     config: CentralTeamConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team with a central policy; arguments as of `tbone_team`."""
-    return team_of_one(functools.partial(Central, config.network, num_agents, view), num_actions, seed)
+    return central_policy_team(functools.partial(Central, config.network, num_agents, view), num_actions, seed)
 
 
-def team_of_one(make_network: Callable[[], OneMemory], num_actions: int, seed: int = 0) -> TeamPolicy:
+def central_policy_team(make_network: Callable[[], OneMemory], num_actions: int, seed: int = 0) -> TeamPolicy:
     """Build a central policy, whatever the agents see.
 
     Args:
@@ -128,11 +128,11 @@ def visual_team(
         ValueError: the network cannot take frames of this size.
     """
     make_network = functools.partial(VisualTbone, config.network, num_agents, frame)
-    return talking_team(make_network, num_actions, config.components, seed)
+    return communicating_team(make_network, num_actions, config.components, seed)
 
 
 def visual_central_team(
     config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team with one central policy; arguments and errors as for `visual_team`."""
-    return team_of_one(functools.partial(VisualCentral, config.network, num_agents, frame), num_actions, seed)
+    return central_policy_team(functools.partial(VisualCentral, config.network, num_agents, frame), num_actions, seed)

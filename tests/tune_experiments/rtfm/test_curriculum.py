@@ -1,4 +1,4 @@
-"""Trials in stages: what is handed over, what is frozen, how a stage ends, and that no death leaves a trace."""
+"""Trials in stages: what is transferred, what is frozen, how a stage ends, and that no death leaves a trace."""
 
 import dataclasses
 import functools
