@@ -43,6 +43,3 @@ class AgreementLoss:
         probability = agreement(as_whole_joint(output.policy.first_steps(steps)))
         loss, weight = -probability.log().mean(), self.weight.coefficient(progress)
         return weight * loss, {"loss/agreement": loss.detach(), "policy/agreement": probability.detach().mean()}
-
-    def to(self, device: torch.device) -> None:
-        """There are no tables to move."""

@@ -18,7 +18,7 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
-from rl_models.policy import Features, State, TeamPolicy
+from rl_models.policy import Features, State, TeamPolicy, seeded
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class TalkingNetwork(nn.Module):
 def talking_team(
     config: TalkingConfig, components: int, num_agents: int, inputs: int, actions: int, seed: int
 ) -> TeamPolicy:
-    """The network with its heads; weights are drawn from `seed`, and torch's own generator is not touched.
+    """The network with its heads; weights are drawn from `seed`.
 
     Args:
         config: widths.
@@ -84,8 +84,7 @@ def talking_team(
         actions: A.
         seed: of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = TalkingNetwork(config, num_agents, inputs)
         head: nn.Module = MarginalHead(config.hidden_size, actions)
         if components > 1:

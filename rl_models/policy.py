@@ -9,7 +9,8 @@ present name; checkpoints of that version load as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -69,6 +70,15 @@ class Features:
     legal: Tensor | None = None
 
 
+def legal_actions(obs: Mapping[str, Tensor]) -> Tensor | None:
+    """Legal actions, [B, T, N, A] bool; None if the observations do not say which actions are legal.
+
+    Args:
+        obs: name -> [B, T, N, ...]; `legal` may be of any number type.
+    """
+    return obs["legal"].bool() if "legal" in obs else None
+
+
 @dataclass(frozen=True)
 class TeamOutput:
     """Output of a team's forward pass over T steps.
@@ -104,6 +114,14 @@ class TeamNetwork(Protocol):
         """
 
 
+class Stateless(nn.Module):
+    """Base of networks without memory."""
+
+    def initial_state(self, batch: int) -> State:
+        """The empty state."""
+        return {}
+
+
 class FeatureNetwork(TeamNetwork, Protocol):
     """A network that says how wide its features are, so that heads can be built on it.
 
@@ -128,6 +146,14 @@ class PolicyHead(Protocol):
 
     def __call__(self, features: Features) -> JointPolicy:
         """Features [B, T, N, F] -> joint policy with batch shape [B, T]."""
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw from a seed, such as initial weights, and leave PyTorch's global generator as it is."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 class TeamPolicy(nn.Module):

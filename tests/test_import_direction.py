@@ -112,7 +112,7 @@ def test_no_folder_of_the_experiments_imports_itself_by_way_of_others():
 
 PARTS_OF_A_PAPER = ("config", "deviations", "domain", "evaluation", "figures", "methods", "tables", "trials")
 """What several papers have a file for, which is called so in each."""
-PARTS_OF_A_GAME = ("choice", "executors", "features", "scene", "subgoals", "watching", "wording")
+PARTS_OF_A_GAME = ("choice", "episode_records", "executors", "features", "scene", "subgoals", "wording")
 """What each game of SAMA's planner has a file for."""
 
 

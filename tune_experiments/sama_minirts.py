@@ -41,9 +41,9 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.minirts.config import RtsConfig
+from tune_experiments.sama.minirts.episode_records import record_games, video
 from tune_experiments.sama.minirts.tables import ERRING, tables, title_of
 from tune_experiments.sama.minirts.trials import check_team, evaluate, is_learned, make_world, plan
-from tune_experiments.sama.minirts.watching import record_games, video
 from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, as_loaded
 from tune_experiments.sama.planning import check_planner
 from tune_experiments.sama.planning_metrics import write_transcripts

@@ -30,13 +30,13 @@ from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch.saved_results import refuse_foreign, save
 from tune_experiments.results.main_comparison import with_verdicts
-from tune_experiments.results.rows import Result, read
-from tune_experiments.results.tables import write_tables
+from tune_experiments.results.rows import RESULTS_FILE, Result, read
+from tune_experiments.results.tables import TABLE_FILE, write_tables
 from tune_experiments.run.manifest import describe_session
 from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
 from tune_experiments.sama.kitchen.config import ModelSettings
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
-from tune_experiments.sama.kitchen.retest import RESULTS, check_out, teams_of, tested_again
+from tune_experiments.sama.kitchen.retest import check_out, teams_of, tested_again
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for team in teams_of(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows))
-    rows = read(out / RESULTS)
+    rows = read(out / RESULTS_FILE)
     trained = read_sessions(command.run, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), trained)
     tables = with_verdicts(experiment.tables(rows), comparisons, rows)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
-    write_tables(out / "table.md", tables)
-    console.print(f"wrote {out / RESULTS}, {out / 'table.md'}")
+    write_tables(out / TABLE_FILE, tables)
+    console.print(f"wrote {out / RESULTS_FILE}, {out / TABLE_FILE}")
     if command.save is not None:
         save(experiment, config, rows, [*sessions, _this_session(command)], command.save)
         console.print(f"wrote {command.save}")

@@ -39,7 +39,6 @@ class LocalCluster:
     Args:
         workers: number of worker nodes at the start.
         cpus_per_worker: CPUs that each worker node offers.
-        head_cpus: CPUs that the head offers; 0 keeps trials off the head, so a fault in a trial cannot end the head.
         environment: more environment variables of all nodes, and so of every process on them.
 
     Attributes:
@@ -52,12 +51,11 @@ class LocalCluster:
         self,
         workers: int = 2,
         cpus_per_worker: int = 2,
-        head_cpus: int = 0,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.name = f"cluster_{secrets.token_hex(4)}"
         self.home = Path(tempfile.mkdtemp(prefix="concord_"))
-        self.workers, self._cpus, self._head_cpus = workers, cpus_per_worker, head_cpus
+        self.workers, self._cpus = workers, cpus_per_worker
         gcs, dashboard, *self._agent_ports = free_ports(4)
         self.address, self.api_address = f"127.0.0.1:{gcs}", f"http://127.0.0.1:{dashboard}"
         self.environment = _client_environment(self.api_address)
@@ -100,7 +98,7 @@ class LocalCluster:
             "dashboard-port": dashboard,
             "dashboard-agent-listen-port": agent,
             "ray-client-server-port": client,
-            "num-cpus": self._head_cpus,
+            "num-cpus": 0,  # keeps trials off the head, so a fault in a trial cannot end it
             "object-store-memory": _OBJECT_STORE_BYTES,
             "temp-dir": tempfile.mkdtemp(prefix="head_", dir=self.home),
         }

@@ -16,6 +16,8 @@ from pathlib import Path
 from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.processes import marked
 from cluster.testing.submission import WRONG_TOKENS, Submission, refusal
+from tune_experiments.results.rows import RESULTS_FILE
+from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.results.tensorboard_events import PATTERN
 
 EXPERIMENTS = (
@@ -94,7 +96,7 @@ def _submit(cluster: LocalCluster, experiment: str) -> JobReport:
 
 def report_on(experiment: str, refusals: tuple[str, str], exit_code: int, seconds: float, out: Path) -> JobReport:
     """Read the run folder `out` and put its counts beside what the caller saw of the job."""
-    table, results = out / "table.md", out / "results.jsonl"
+    table, results = out / TABLE_FILE, out / RESULTS_FILE
     trials = [path for path in (out / "trials").glob("*") if path.is_dir()]
     return JobReport(
         experiment,

@@ -21,6 +21,7 @@ MARK = "CONCORD_NODE"
 """Name of the environment variable."""
 _LISTEN = "0A"
 """The kernel's code for a listening socket."""
+_KILL_SECONDS = 30.0
 
 
 def marked(value: str) -> list[int]:
@@ -52,17 +53,17 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def kill_marked(value: str, patience_seconds: float = 30.0) -> int:
+def kill_marked(value: str) -> int:
     """Kill every process with this mark, and the children that they start meanwhile; returns the number of processes.
 
     Raises:
-        TimeoutError: some processes are still alive after `patience_seconds`.
+        TimeoutError: some processes are still alive after 30 seconds.
     """
     killed: set[int] = set()
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + _KILL_SECONDS
     while left := marked(value):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"processes {left} are still there {patience_seconds:g} s after they were killed")
+            raise TimeoutError(f"processes {left} are still there {_KILL_SECONDS:g} s after they were killed")
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

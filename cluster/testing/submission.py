@@ -14,7 +14,8 @@ from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
 from cluster.testing.processes import command_of, marked
 from rl_models.training.checkpoint import newest_whole_checkpoint
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 
 __all__ = ["WRONG_TOKENS", "Submission", "TrialFolder", "refusal"]
 
@@ -31,7 +32,7 @@ class TrialFolder:
     def rows(self) -> list[dict[str, float]]:
         """The rows of its log."""
         try:
-            return read_metrics(self.path / "metrics.jsonl")
+            return read_metrics(self.path / METRICS_FILE)
         except (UserError, OSError):  # there is no log yet, or its storage is not reachable
             return []
 
@@ -47,7 +48,7 @@ class TrialFolder:
 
     def is_finished(self) -> bool:
         """Whether it has written its final results."""
-        return (self.path / "test_results.json").exists()
+        return (self.path / TEST_RESULTS_FILE).exists()
 
 
 class Submission:

@@ -271,6 +271,18 @@ class World(ABC):
         """[B, N] int32, env steps since each agent's last decision; 1 where every agent decides at every step."""
         return np.ones((self.num_worlds, self.num_agents), np.int32)
 
+    # ------------------------------------------------------------- for hooks
+
+    def _endings(self, is_over: Array, bootstrap_at_limit: bool) -> tuple[Array, Array]:
+        """Which worlds this step ends, in `_advance`: terminated [B] bool and truncated [B] bool.
+
+        Args:
+            is_over: [B] bool, the game is over.
+            bootstrap_at_limit: whether the time limit is a truncation; if not, it is a termination.
+        """
+        stopped = (self.state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over
+        return (is_over, stopped) if bootstrap_at_limit else (is_over | stopped, np.zeros_like(stopped))
+
     # --------------------------------------------------------------- private
 
     def _start(self, rows: Array) -> None:

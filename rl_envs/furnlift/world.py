@@ -111,7 +111,7 @@ class FurnLift(World):
             raise ValueError(f"furnlift needs {wanted} and {max_episode_steps}")
         self.rooms = resolve_rooms(rooms, room_size) if isinstance(rooms, str) else rooms
         self.max_episode_steps = max_episode_steps
-        self._separation, self._limit_is_termination = min_separation_cells, not bootstrap_at_limit
+        self._separation, self._bootstrap_at_limit = min_separation_cells, bootstrap_at_limit
         self._shows_expert, self._heading_ring = shows_expert, heading_ring
         check_observations(observations)
         self._observations, self._frame_pixels = tuple(observations), frame_pixels
@@ -161,10 +161,7 @@ class FurnLift(World):
         reward[success] = PICKUP_REWARD
         state["is_lifted"] |= success
         self._ask_experts(np.flatnonzero(~success))
-        stopped = (state["episode_length"] + 1 >= self.max_episode_steps) & ~success
-        if self._limit_is_termination:
-            return reward, success | stopped, np.zeros_like(stopped)
-        return reward, success, stopped
+        return reward, *self._endings(success, self._bootstrap_at_limit)
 
     def _walk(self, walks: Array) -> Array:
         """Move the agents of `walks` [B, 2] bool where the cell ahead is open; returns who is blocked, [B, 2] bool."""

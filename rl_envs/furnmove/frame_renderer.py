@@ -170,11 +170,6 @@ def _kernel() -> Any:
     return frame_kernel
 
 
-def classes_of(drawn: Array) -> NDArray[np.uint8]:
-    """Classes of a frame's bytes, any shape uint8 -> same shape uint8 (`frame_palette.py`)."""
-    return (drawn // SHADES).astype(np.uint8)
-
-
 class Eyes:
     """The camera frames of one of B worlds."""
 

@@ -121,7 +121,7 @@ class FurnMove(World):
         self.max_episode_steps = max_episode_steps
         self._spacing = min_agent_distance_cells
         self._closer_reward = closer_reward if closer_reward is not None else (2.0 if num_agents > 2 else 1.0)
-        self._limit_is_termination = not bootstrap_at_limit
+        self._bootstrap_at_limit = bootstrap_at_limit
         self._path = np.zeros((num_worlds, max_episode_steps + 1, 2), np.int16)
         check_observations(observations)
         self._observations, self._frame_pixels = tuple(observations), frame_pixels
@@ -194,10 +194,7 @@ class FurnMove(World):
         time = state["episode_length"] + 1
         self._path[np.arange(self.num_worlds), np.minimum(time, self.max_episode_steps)] = state["tv"][:, :2]
         success = state["best_distance"] <= 1
-        stopped = (time >= self.max_episode_steps) & ~success
-        if self._limit_is_termination:
-            return reward, success | stopped, np.zeros_like(stopped)
-        return reward, success, stopped
+        return reward, *self._endings(success, self._bootstrap_at_limit)
 
     def _act_together(self, actions: Array, rows: Array) -> Array:
         """Try the joint action in `rows`; returns the rows in which it succeeded."""

@@ -7,12 +7,11 @@ file and the key path. This file must not know how manuals are composed.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rl_envs.core.json_file import JsonFileError, read_object, write_object
+from rl_envs.core.json_file import JsonFileError, read_object
 from rl_envs.messenger.corpus import TEXT_SPLITS, Corpus, CorpusError, Document
 from rl_envs.messenger.games import Games, games_by_rule, load_games
 from rl_envs.messenger.own_corpus import own_documents
@@ -69,27 +68,13 @@ def load_documents(folder: str | os.PathLike[str], repair_quotes: bool = False) 
     """
     documents: dict[str, Document] = {}
     for split in TEXT_SPLITS:
-        path = _file(folder, split)
+        path = Path(folder) / f"text_{split}.json"
         try:
             document = read_object(path, MAX_FILE_BYTES, _FORM)
         except JsonFileError as error:
             raise CorpusError(f"text file {path}: {error}") from None
         documents[split] = _repaired(document) if repair_quotes else document
     return documents
-
-
-def save_documents(folder: str | os.PathLike[str], documents: Mapping[str, Document]) -> None:
-    """Write documents, which `load_documents` reads back unchanged.
-
-    Raises:
-        CorpusError: a file cannot be written.
-    """
-    for split in TEXT_SPLITS:
-        path = _file(folder, split)
-        try:
-            write_object(path, dict(documents[split]))
-        except JsonFileError as error:
-            raise CorpusError(f"text file {path}: {error}") from None
 
 
 def _folder(texts: str) -> Path:
@@ -107,10 +92,6 @@ def _folder(texts: str) -> Path:
             f"{named!r}{f' in {FOLDER_VARIABLE}' if texts == PUBLISHED else ''} is none of them: correct it"
         )
     return folder
-
-
-def _file(folder: str | os.PathLike[str], split: str) -> Path:
-    return Path(folder) / f"text_{split}.json"
 
 
 def _repaired(node: Any) -> Any:

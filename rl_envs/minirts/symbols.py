@@ -51,7 +51,6 @@ TO_RESOURCE, AT_RESOURCE, TO_HALL = range(3)
 FINISHED, WAITING, WORKED = -1, 10_000_000, 250
 """`unit_expire`: a finished object, a ghost that waits for its builder, a ghost under work."""
 
-COOLDOWNS = ("move", "attack", "gather", "build")
 CD_MOVE, CD_ATTACK, CD_GATHER, CD_BUILD = range(4)
 
 SIGHT = 7

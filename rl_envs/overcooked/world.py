@@ -88,7 +88,7 @@ class Overcooked(World):
         self.kitchen = Kitchen(layout)
         self.max_episode_steps = max_episode_steps
         self._shaping, self._shaping_steps = shaping, shaping_steps
-        self._limit_is_termination = not bootstrap_at_limit
+        self._bootstrap_at_limit = bootstrap_at_limit
         self._rules = Rules(self.kitchen, num_worlds)
         self._lossless = Lossless(self.kitchen, num_worlds, max_episode_steps) if "lossless" in observations else None
         self._symbols = SymbolGrid(self.kitchen) if "symbols" in observations else None
@@ -123,9 +123,7 @@ class Overcooked(World):
         reward[...] = (SOUP_REWARD * outcome.served)[:, None]
         if self._shaping:
             reward += self._shaping_now()[:, None] * outcome.shaped
-        stopped = state["episode_length"] + 1 >= self.max_episode_steps
-        never = np.zeros(self.num_worlds, bool)
-        return (reward, stopped, never) if self._limit_is_termination else (reward, never, stopped)
+        return reward, *self._endings(np.zeros(self.num_worlds, bool), self._bootstrap_at_limit)
 
     def _play(self, actions: Array) -> Outcome:
         if self._relocation is None:

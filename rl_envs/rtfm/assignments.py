@@ -85,25 +85,10 @@ class Assignments:
             element = (element + shift_element[team]) % len(self.elements)
         return team * len(self.elements) + element
 
-    def places(self, assignments: Array) -> Array:
-        """Indices of assignments [K] in the keyed permutation, [K] int64; the inverse of `permuted`."""
-        team, element = np.divmod(assignments, len(self.elements))
-        rounds = zip(self._shift_teams[::-1], self._shift_elements[::-1], strict=True)
-        for shift_team, shift_element in rounds:
-            element = (element - shift_element[team]) % len(self.elements)
-            team = (team - shift_team[element]) % len(self.teams)
-        return team * len(self.elements) + element
-
     def draw(self, uniforms: Array, split: str) -> Array:
         """Assignments of a split for uniforms [K], [K] int64."""
         first, end = self._bounds(split)
         return self.permuted((uniforms * (end - first)).astype(np.int64) + first)
-
-    def is_in(self, assignments: Array, split: str) -> Array:
-        """Whether assignments [K] belong to a split, [K] bool."""
-        first, end = self._bounds(split)
-        places = self.places(assignments)
-        return (first <= places) & (places < end)
 
     def _bounds(self, split: str) -> tuple[int, int]:
         """First index of a split in the keyed permutation, and the first one behind it."""

@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space
 from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
-from rl_envs.wrappers.single_world import SingleWorld
+from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
 from rl_envs.wrappers.spaces import forget_texts, observation_space, team_action_space, with_tokens
 
 
@@ -56,7 +56,7 @@ class TeamEnv(gymnasium.Env):
             ValueError: an unknown id, B above 1, or an unsupported render mode.
         """
         self.single_world = SingleWorld(world, arguments, text_tokens)
-        self.render_mode = _checked_mode(render_mode, self.single_world.can_render)
+        self.render_mode = checked_render_mode(render_mode, self.single_world.world)
         self.world = self.single_world.world
         self.episode_statistics = episode_statistics
         self.observation_space = observation_space(self.world, (self.world.num_agents,), text_tokens)
@@ -137,7 +137,7 @@ class TeamVectorEnv(VectorEnv):
             raise ValueError("these worlds are already built; they take neither num_envs nor arguments")
         self.world = world
         self.num_envs = world.num_worlds
-        self.render_mode = _checked_mode(render_mode, type(world).render is not World.render)
+        self.render_mode = checked_render_mode(render_mode, world)
         self.text_tokens = text_tokens
         self.single_observation_space = observation_space(world, (world.num_agents,), text_tokens)
         self.single_action_space = team_action_space(world.action_spec, world.num_agents)
@@ -219,11 +219,3 @@ class TeamVectorEnv(VectorEnv):
             spread[name][mask] = value
             spread[f"_{name}"] = mask.copy()
         return spread
-
-
-def _checked_mode(render_mode: str | None, can_render: bool) -> str | None:
-    if render_mode not in (None, "rgb_array"):
-        raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
-    if render_mode and not can_render:
-        raise ValueError("this world does not render; leave render_mode out")
-    return render_mode

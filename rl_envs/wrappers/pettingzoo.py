@@ -11,7 +11,7 @@ from pettingzoo import ParallelEnv
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.wrappers.roster import Roster
-from rl_envs.wrappers.single_world import SingleWorld
+from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
 from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
 
@@ -39,11 +39,9 @@ class TeamParallelEnv(ParallelEnv):
         Raises:
             ValueError: an unknown id, B above 1, or an unsupported render mode.
         """
-        if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
-        self.render_mode = render_mode
         self._roster = Roster(SingleWorld(world, arguments, text_tokens))
         self.world = self._roster.world
+        self.render_mode = checked_render_mode(render_mode, self.world)
         self.metadata = {**type(self).metadata, "name": type(self.world).__name__}
         self.possible_agents = list(self.world.agents)
         self.agents: list[str] = []

@@ -17,7 +17,7 @@ from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.roster import Roster
-from rl_envs.wrappers.single_world import SingleWorld
+from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
 from rl_envs.wrappers.spaces import agent_action_space, observation_space
 
 
@@ -31,7 +31,7 @@ class TeamGymEnv(TeamEnv):
             config: `world` (a world or a registered id), optionally `arguments`, `text_tokens` and `render_mode`.
 
         Raises:
-            ValueError: the config names no world.
+            ValueError: the config names no world, or an unsupported render mode.
         """
         mode, tokens = config.get("render_mode"), bool(config.get("text_tokens"))
         super().__init__(_named(config), mode, text_tokens=tokens, **dict(config.get("arguments") or {}))
@@ -54,7 +54,7 @@ class TeamMultiAgentEnv(MultiAgentEnv):
             config: `world` (a world or a registered id), optionally `arguments`, `text_tokens` and `render_mode`.
 
         Raises:
-            ValueError: the config names no world.
+            ValueError: the config names no world, or an unsupported render mode.
         """
         text_tokens = bool(config.get("text_tokens"))
         self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {}), text_tokens))
@@ -62,7 +62,8 @@ class TeamMultiAgentEnv(MultiAgentEnv):
         self.agents = list(self.world.agents)
         self.possible_agents = list(self.world.agents)
         super().__init__()
-        self.render_mode = config.get("render_mode", "rgb_array" if self._roster.single_world.can_render else None)
+        default = "rgb_array" if self._roster.single_world.can_render else None
+        self.render_mode = checked_render_mode(config.get("render_mode", default), self.world)
         self.observation_spaces = {name: observation_space(self.world, (), text_tokens) for name in self.agents}
         self.action_spaces = {name: agent_action_space(self.world.action_spec) for name in self.agents}
 

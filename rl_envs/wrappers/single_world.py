@@ -117,12 +117,29 @@ class SingleWorld:
     @property
     def can_render(self) -> bool:
         """Whether this world implements `render`."""
-        return type(self.world).render is not World.render
+        return _renders(self.world)
 
     def _unbatched(self, observations: Arrays) -> Arrays:
         observations = with_tokens(self.world, observations, self.text_tokens)
         forget_texts(self.world)
         return {key: value[0, ...] for key, value in observations.items()}
+
+
+def checked_render_mode(render_mode: str | None, world: World) -> str | None:
+    """The render mode of a wrapper.
+
+    Raises:
+        ValueError: it is neither `rgb_array` nor None, or the world does not render.
+    """
+    if render_mode not in (None, "rgb_array"):
+        raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
+    if render_mode and not _renders(world):
+        raise ValueError("this world does not render; leave render_mode out")
+    return render_mode
+
+
+def _renders(world: World) -> bool:
+    return type(world).render is not World.render
 
 
 def _batched(actions: Actions) -> Actions:

@@ -27,10 +27,8 @@ from rl_models.batch import (
     ALONE,
     Batch,
     Learners,
-    OverLearners,
     Share,
     alive_mask,
-    alone,
     chosen_actions,
     decision_mask,
     leaving_mask,
@@ -39,7 +37,7 @@ from rl_models.batch import (
 )
 from rl_models.configuration import UnitInterval
 from rl_models.losses import policy_gradient as pg
-from rl_models.losses.extra_loss import ExtraLoss, Statistics
+from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
 from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
@@ -87,7 +85,7 @@ class ActorCritic(ActorCriticConfig):
     entropy_kind: EntropyKind = "component"
     extra_losses: tuple[ExtraLoss, ...] = ()
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Mark the values to learn, once for all epochs, unless all agents' are learned at every step.
 
         Returns are bootstrapped from the observation after a fragment, where agents may carry on. The next fragment
@@ -194,12 +192,9 @@ class ActorCritic(ActorCriticConfig):
             "policy/entropy": entropy.detach(),
             "schedule/entropy": weight,
         }
-        for extra in self.extra_losses:
-            addition, more = extra(output, batch, progress)
-            loss = loss + share.steps * addition
-            statistics |= more
+        loss, more = with_extra_losses(loss, self.extra_losses, output, batch, progress, share.steps)
         # Per share of the steps, so that the mean over the parts by their steps is the minibatch's.
-        return loss, statistics | {"loss/total": (loss / share.steps).detach()}
+        return loss, statistics | more | {"loss/total": (loss / share.steps).detach()}
 
     def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:
         """Sum over the agents that choose, mean over the steps at which at least one does."""

@@ -14,28 +14,37 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic, shuffled_minibatches
-from rl_models.algorithms.objective import RllibAlgorithm
+from rl_models.algorithms.actor_critic import shuffled_minibatches
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, without_last_observation
-from rl_models.losses.extra_loss import Statistics
-from rl_models.policy import TeamOutput
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, without_last_observation
+from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
+from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImitationLearning(ActorCritic):
-    """The extra losses, with epochs and minibatches like PPO's."""
+class ImitationLearning:
+    """The extra losses, with epochs and minibatches like PPO's.
 
-    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
+    Attributes:
+        extra_losses: what is minimised.
+        num_epochs: number of passes over each batch.
+        num_minibatches: number of optimiser steps in a pass.
+        gradient_accumulation_steps: number of parts of a minibatch whose gradients are summed before a step.
+    """
+
     takes_turns: ClassVar[bool] = True
-    may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = False
     target_kl: ClassVar[float] = 0.0
+    extra_losses: tuple[ExtraLoss, ...] = ()
     num_epochs: int = 1
     num_minibatches: int = 1
+    gradient_accumulation_steps: int = 1
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def new_replay(self) -> None:
+        """Nothing is kept."""
+
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Drop the observation after the last step, which has no action."""
         return without_last_observation(batch)
 
@@ -49,9 +58,9 @@ class ImitationLearning(ActorCritic):
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
     ) -> tuple[Tensor, Statistics]:
         """Scalar to minimise on a minibatch, or on a part that holds this share of it, and numbers to log."""
-        total = torch.zeros((), device=batch["reward"].device)
-        statistics: Statistics = {}
-        for extra in self.extra_losses:
-            addition, more = extra(output, batch, progress)
-            total, statistics = total + addition, statistics | more
+        nothing = torch.zeros((), device=batch["reward"].device)
+        total, statistics = with_extra_losses(nothing, self.extra_losses, output, batch, progress)
         return share.steps * total, statistics | {"loss/total": total.detach()}
+
+    def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
+        """Nothing follows an optimiser step."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig
-from rl_models.algorithms.objective import RATIO_ERROR, RllibAlgorithm
+from rl_models.algorithms.objective import RATIO_ERROR
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
@@ -38,9 +38,7 @@ class Impala(ImpalaConfig, ActorCritic):
         clip_rho, clip_c: where V-trace clips its ratios.
     """
 
-    rllib_algorithm: ClassVar[RllibAlgorithm] = "impala"
     takes_turns: ClassVar[bool] = False
-    may_have_aggregators: ClassVar[bool] = True
     needs_values: ClassVar[bool] = False
     target_kl: ClassVar[float] = 0.0
     clip_rho: float = 1.0

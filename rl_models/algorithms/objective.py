@@ -7,12 +7,12 @@ between algorithms and never for its type, so an algorithm of one's own is one c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 from torch import Tensor
 
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress
@@ -26,24 +26,17 @@ CLIP_FRACTION = "policy/clip_fraction"
 KL_ENTRIES = "policy/approximate_kl_entries"
 """Statistic of a loss, which is not logged: how many entries (decisions of an agent, or of the team) `APPROXIMATE_KL`
 and `CLIP_FRACTION` are the means of."""
-RllibAlgorithm: TypeAlias = Literal["ppo", "impala"]
-"""RLlib's loops: `ppo` samples and learns in turns, `impala` does both at the same time."""
 
 
 class Objective(Protocol):
     """What a learner minimises, and how it cuts, repeats and ends its updates."""
 
     @property
-    def rllib_algorithm(self) -> RllibAlgorithm:
-        """Whose loop runs it in RLlib."""
-
-    @property
     def takes_turns(self) -> bool:
-        """Whether sampling waits for learning; if not, both go on at the same time."""
+        """Whether sampling waits for learning, as in RLlib's PPO; if not, both go on at the same time, as in IMPALA.
 
-    @property
-    def may_have_aggregators(self) -> bool:
-        """Whether processes of their own may join fragments into batches."""
+        In the second case processes of their own may join fragments into batches.
+        """
 
     @property
     def needs_values(self) -> bool:
@@ -64,12 +57,12 @@ class Objective(Protocol):
     def new_replay(self) -> Replay | None:
         """An empty replay for a learner; None where nothing is kept."""
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Add to a batch what all epochs share, such as advantages.
 
         Args:
             batch: of `to_batch`.
-            over_learners: sums a tensor over all learners.
+            learners: who makes the update together.
         """
 
     def minibatches(

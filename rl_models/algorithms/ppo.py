@@ -11,19 +11,9 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig, shuffled_minibatches
-from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENTRIES, RATIO_ERROR, RllibAlgorithm
+from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENTRIES, RATIO_ERROR
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import (
-    ALONE,
-    WHOLE,
-    Batch,
-    Learners,
-    OverLearners,
-    Share,
-    alone,
-    decision_steps,
-    without_last_observation,
-)
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, decision_steps, without_last_observation
 from rl_models.configuration import UnitInterval
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
@@ -61,12 +51,10 @@ class Ppo(PpoConfig, ActorCritic):
     `decision_minibatches` steps are shuffled over worlds and time.
     """
 
-    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
     takes_turns: ClassVar[bool] = True
-    may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = True
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.
 
         The observation after the last step has done its work (its value was recorded) and is dropped. Advantages are
@@ -77,7 +65,7 @@ class Ppo(PpoConfig, ActorCritic):
         advantages = pg.gae(steps, values, self.gae_lambda)
         joint = self._advantages(advantages)
         if self.normalize_advantages:
-            joint = pg.standardise(joint, self._mask(batch), over_learners)
+            joint = pg.standardise(joint, self._mask(batch), learners.sum)
         prepared = batch | {"advantages": joint, "value_targets": advantages + values}
         return without_last_observation(prepared)
 

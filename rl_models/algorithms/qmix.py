@@ -14,13 +14,12 @@ from typing import ClassVar, cast
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.objective import RllibAlgorithm
 from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, OptimiserName
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import ALONE, WHOLE, Batch, Learners, OverLearners, Share, alone, decision_mask
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, decision_mask
 from rl_models.configuration import UnitInterval, constants_of
 from rl_models.device import move
-from rl_models.losses.extra_loss import ExtraLoss, Statistics
+from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.policy import Precision, TeamOutput, TeamPolicy
@@ -98,9 +97,7 @@ class Qmix(QmixConfig):
         extra_losses: declared additions; of a batch they find what a replay keeps.
     """
 
-    rllib_algorithm: ClassVar[RllibAlgorithm] = "ppo"
     takes_turns: ClassVar[bool] = True
-    may_have_aggregators: ClassVar[bool] = False
     needs_values: ClassVar[bool] = False
     gradient_accumulation_steps: ClassVar[int] = 1
     target_kl: ClassVar[float] = 0.0
@@ -114,7 +111,7 @@ class Qmix(QmixConfig):
         """An empty one for a learner."""
         return Replay(self.buffer_size)
 
-    def prepare(self, batch: Batch, over_learners: OverLearners = alone) -> Batch:
+    def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Put tokens in the place of row numbers, which mean something else in the next fragment.
 
         Raises:
@@ -185,11 +182,8 @@ class Qmix(QmixConfig):
             "policy/joint_target": targets.mean(),
             "schedule/epsilon": self.epsilon.coefficient(progress),
         }
-        for extra in self.extra_losses:
-            addition, more = extra(output, batch, progress)
-            loss = loss + addition
-            statistics |= more
-        return loss, statistics
+        loss, more = with_extra_losses(loss, self.extra_losses, output, batch, progress)
+        return loss, statistics | more
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Set epsilon; update the targets every `update_target_every_updates` updates."""

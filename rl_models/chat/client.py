@@ -19,6 +19,8 @@ from rl_models.chat.exchange import ChatFailure, ChatRequest, Transport
 T = TypeVar("T")
 _CLIPPED_TO = 2_000
 """Characters of a rejected reply that are sent back to the model."""
+_LONGEST_REPLY = 8_000
+"""Characters of the longest reply that is accepted."""
 _POLL_SECONDS = 1.0
 
 
@@ -64,19 +66,16 @@ class Answer(Generic[T]):
 class ChatClient:
     """Asks many questions at the same time, and counts in `counts` how they ended."""
 
-    def __init__(
-        self, transport: Transport, concurrency: int = 4, max_attempts: int = 3, max_reply_characters: int = 8_000
-    ) -> None:
+    def __init__(self, transport: Transport, concurrency: int = 4, max_attempts: int = 3) -> None:
         """Set the limits for every question.
 
         Args:
             transport: transport that answers requests.
             concurrency: number of questions that are asked at the same time.
             max_attempts: number of replies that are checked before the fallback is used.
-            max_reply_characters: length of the longest accepted reply, in characters.
         """
         self._transport = transport
-        self._concurrency, self._max_attempts, self._longest_reply = concurrency, max_attempts, max_reply_characters
+        self._concurrency, self._max_attempts = concurrency, max_attempts
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
         """Counts `asked`, `answered`, `rejected`, `failed` and `fallback` of all questions so far."""
@@ -113,8 +112,8 @@ class ChatClient:
         return Answer(question.fallback(), "fallback", tuple(attempts))
 
     def _read(self, question: Question[T], text: str) -> T:
-        if len(text) > self._longest_reply:
-            raise RejectedReplyError(f"it is longer than {self._longest_reply} characters")
+        if len(text) > _LONGEST_REPLY:
+            raise RejectedReplyError(f"it is longer than {_LONGEST_REPLY} characters")
         return question.check(text)
 
     def _count(self, name: str) -> None:

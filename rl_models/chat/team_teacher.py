@@ -24,11 +24,10 @@ _WRITABLE = re.compile(r"[A-Za-z0-9 ,.;:!?'()\-]+")
 
 
 @dataclass(frozen=True)
-class Taught(Generic[T]):
-    """The value of a question, and whether it comes from the model or from the fallback."""
+class CheckedReply(Generic[T]):
+    """The value of a question, and why the model's replies gave no other."""
 
     values: T
-    is_from_model: bool
     rejections: tuple[str, ...]
     """The reasons why replies were not used, in order."""
 
@@ -46,7 +45,9 @@ class ChatTeacher:
         """
         self._client, self._model, self._agents = client, model, tuple(agents)
 
-    def messages(self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]) -> list[Taught[tuple[str, ...]]]:
+    def messages(
+        self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]
+    ) -> list[CheckedReply[tuple[str, ...]]]:
         """One message an agent for each prompt.
 
         Args:
@@ -81,7 +82,7 @@ class ChatPlayer:
 
     def choose(
         self, situations: Sequence[str], actions: Sequence[Sequence[str]], fallback: Sequence[int]
-    ) -> list[Taught[int]]:
+    ) -> list[CheckedReply[int]]:
         """An action for each situation, as its index in the list of allowed actions.
 
         Args:
@@ -143,10 +144,10 @@ def _request(model: str, messages: tuple[Message, ...], stage: str, is_json: boo
 
 def _ask(
     client: ChatClient, requests: Sequence[ChatRequest], checks: Sequence[Callable[[str], T]], fallbacks: Sequence[T]
-) -> list[Taught[T]]:
+) -> list[CheckedReply[T]]:
     questions = [
         Question(request, check, lambda value=value: value)  # type: ignore[misc]
         for request, check, value in zip(requests, checks, fallbacks, strict=True)
     ]
     answers = client.ask(questions)
-    return [Taught(answer.value, answer.source == "model", answer.rejections) for answer in answers]
+    return [CheckedReply(answer.value, answer.rejections) for answer in answers]

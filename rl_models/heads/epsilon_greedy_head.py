@@ -71,16 +71,15 @@ class EpsilonGreedyHead(nn.Module):
 
     epsilon: Tensor
 
-    def __init__(self, num_actions: int, epsilon: float) -> None:
-        """Set the first epsilon.
+    def __init__(self, num_actions: int) -> None:
+        """Begin with an epsilon of 1, until a learner sets another one.
 
         Args:
             num_actions: A.
-            epsilon: probability of a uniformly drawn legal action, until a learner sets another one.
         """
         super().__init__()
         self.components, self.num_actions = 1, num_actions
-        self.register_buffer("epsilon", torch.tensor([epsilon]))
+        self.register_buffer("epsilon", torch.ones(1))
 
     def forward(self, features: Features) -> EpsilonGreedy:
         """Action values [B, T, N, A] as features -> joint policy with batch shape [B, T] and M = 1."""

@@ -21,13 +21,12 @@ def standard_normal(uniforms: Tensor) -> Tensor:
     return math.sqrt(2) * torch.erfinv(2 * inside - 1)
 
 
-def choose_one(logits: Tensor, uniforms: Tensor | None, temperature: float = 1.0) -> Tensor:
-    """Draw one of K classes by straight-through Gumbel-softmax (Jang et al., 2017).
+def choose_one(logits: Tensor, uniforms: Tensor | None) -> Tensor:
+    """Draw one of K classes by straight-through Gumbel-softmax with a temperature of 1 (Jang et al., 2017).
 
     Args:
         logits: [..., K] float32.
         uniforms: [..., K] in [0, 1]; None takes the most probable class.
-        temperature: tau; it changes the gradient, not the drawn class.
 
     Returns:
         [..., K] float32, exactly one 1 in each row and otherwise 0, with the gradient of the soft sample.
@@ -35,7 +34,7 @@ def choose_one(logits: Tensor, uniforms: Tensor | None, temperature: float = 1.0
     if uniforms is not None:
         inside = uniforms.to(logits.dtype).clamp(_EPSILON, 1 - _EPSILON)
         logits = logits - (-inside.log()).log()
-    soft = (logits / temperature).softmax(-1)
+    soft = logits.softmax(-1)
     hard = torch.zeros_like(soft).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
     # The difference is exactly 0, so the result is exactly 0 or 1.
     return hard + (soft - soft.detach())

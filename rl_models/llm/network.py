@@ -26,7 +26,7 @@ from rl_models.llm.tokens import Candidates, Ids
 from rl_models.networks.added_observations import MESSAGES
 from rl_models.networks.fixed_weights import LRUCache
 from rl_models.networks.texts import TEXTS, MissingTextsError
-from rl_models.policy import UNVALUED, VALUED, Features, State
+from rl_models.policy import UNVALUED, VALUED, Features, State, Stateless
 
 ACTION_SCORES = "action_scores"
 """Extra: [B, T, N, A] float32, normalised log-probabilities of the actions' phrases."""
@@ -51,7 +51,7 @@ class Moment:
     lengths: tuple[int, ...]
 
 
-class LanguageNetwork(nn.Module):
+class LanguageNetwork(Stateless):
     """Prompts and phrases in, scores of actions out.
 
     Attributes:
@@ -80,10 +80,6 @@ class LanguageNetwork(nn.Module):
         self.moments: LRUCache[Moment, tuple[Tensor, Tensor]] = LRUCache(_KEPT)
         self.narrator = narrator
         self._states: LRUCache[Ids, Tensor] = LRUCache(_KEPT)
-
-    def initial_state(self, batch: int) -> State:
-        """Nothing is remembered from step to step."""
-        return {}
 
     def message_text(self, row: Array) -> str:
         """What a message says, of its row [L] int32 of token ids."""

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from rl_models.device import chosen_device, move
 from rl_models.llm.llm_config import SmallModelSettings
+from rl_models.policy import seeded
 
 Pair: TypeAlias = tuple[str, str]
 """A prompt and what follows it."""
@@ -40,8 +41,7 @@ def write_small_model(folder: Path, pairs: Sequence[Pair], settings: SmallModelS
         mean cross-entropy a token over the last tenth of the steps, a prompt's tokens weighed as in training.
     """
     tokenizer = train_tokenizer([f"{prompt} {answer}" for prompt, answer in pairs], settings.vocabulary)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
+    with seeded(settings.seed):
         model = _blank_model(settings, tokenizer).to(chosen_device())
         loss = _train(model, _tokenised(tokenizer, pairs), settings)
     _save(folder, model, tokenizer)

@@ -86,6 +86,3 @@ class AttentionSupervision:
             "policy/attention_hits": hits,
         }
         return weight * loss, statistics
-
-    def to(self, device: torch.device) -> None:
-        """Do nothing, because this loss has no tables."""

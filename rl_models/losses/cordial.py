@@ -137,6 +137,7 @@ class CoordinationLoss:
         steps = batch["reward"].shape[1]
         matrix = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
         beta = self.beta.coefficient(progress)
+        self.coordination.to(matrix.device)
         with torch.set_grad_enabled(not self.beta.is_zero(progress) and torch.is_grad_enabled()):
             policy = as_whole_joint(output.policy)
             log_probabilities = self.coordination.log_probabilities(policy, matrix)
@@ -148,10 +149,6 @@ class CoordinationLoss:
             "policy/invalid_probability": invalid,
         }
         return beta * cordial, statistics | _tvd(policy)
-
-    def to(self, device: torch.device) -> None:
-        """Move the coordination sets to the device of the batches."""
-        self.coordination.to(device)
 
 
 @torch.no_grad()

@@ -181,9 +181,6 @@ class AgentModellingLoss:
         hits = masked_mean(modelling_hits(logits.detach(), actions).float(), mask)
         return self.weight * loss, {"loss/agent_modelling": loss.detach(), "division/others_accuracy": hits}
 
-    def to(self, device: torch.device) -> None:
-        """Do nothing, because this loss has no tables."""
-
 
 @dataclass(frozen=True)
 class DivisionLoss:
@@ -227,9 +224,6 @@ class DivisionLoss:
             "kl": lambda: count_divergence(divided.probability, entities, agents, self.deviation),
         }
         return forms[self.regulariser]()
-
-    def to(self, device: torch.device) -> None:
-        """Do nothing, because this loss has no tables."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
-import torch
 from torch import Tensor
 
 from rl_models.batch import Batch
@@ -23,7 +23,8 @@ class ExtraLoss(Protocol):
     with macro actions) is the weighted mean of the losses of the parts.
 
     A GPU captures the loss as a graph and replays it. So it is a function of what it is given: it multiplies by
-    `schedule.coefficient(progress)`, and its attributes do not change while a team learns.
+    `schedule.coefficient(progress)`, and its attributes do not change while a team learns. Constant tables are moved to
+    the device of the batch in the call; once they are there this copies nothing, as a graph requires.
     """
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
@@ -35,5 +36,28 @@ class ExtraLoss(Protocol):
             progress: training done so far, which schedules read.
         """
 
-    def to(self, device: torch.device) -> None:
-        """Move constant tables to the device of the batches."""
+
+def with_extra_losses(
+    loss: Tensor,
+    extra_losses: Iterable[ExtraLoss],
+    output: TeamOutput,
+    batch: Batch,
+    progress: Progress,
+    share: Tensor | float = 1.0,
+) -> tuple[Tensor, Statistics]:
+    """The sum of a loss and its additions, a scalar, and what the additions log.
+
+    Args:
+        loss: of the algorithm, a scalar.
+        extra_losses: the additions.
+        output: the policy's output for the batch.
+        batch: a minibatch, or a part of one.
+        progress: training done so far.
+        share: share of the minibatch's steps, by which each addition is weighted.
+    """
+    statistics: Statistics = {}
+    for extra in extra_losses:
+        addition, more = extra(output, batch, progress)
+        loss = loss + share * addition
+        statistics |= more
+    return loss, statistics

@@ -108,9 +108,6 @@ class GroundingLoss:
         }
         return weight * loss, statistics
 
-    def to(self, device: torch.device) -> None:
-        """Do nothing, because this loss has no tables."""
-
 
 def _agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor, Tensor]:
     """Loss of one agent, and share of the steps whose sprites match no other manual better; two scalars.

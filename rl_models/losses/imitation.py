@@ -64,6 +64,3 @@ class Imitation:
             "schedule/imitation": weight,
             "policy/expert_agreement": masked_mean(agrees.float(), is_advised),
         }
-
-    def to(self, device: torch.device) -> None:
-        """Do nothing, because this loss has no tables."""

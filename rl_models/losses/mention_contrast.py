@@ -60,6 +60,3 @@ class MentionContrast:
         weight = self.weight.coefficient(progress)
         loss = document_contrast(output.extras[SCORES].flatten(0, 2), output.extras[DOCUMENTS].flatten())
         return weight * loss, {"loss/mention_contrast": loss.detach(), "schedule/mention_contrast": weight}
-
-    def to(self, device: torch.device) -> None:
-        """Do nothing, because this loss has no tables."""

@@ -97,6 +97,3 @@ class MentionWarmStart:
         words = torch.randn(self.vocabulary, self.word_features, generator=generator) / self.word_features**0.5
         words[0] = 0
         return words.to(device)
-
-    def to(self, device: torch.device) -> None:
-        """Do nothing, because the tables move with the batch."""

@@ -70,6 +70,3 @@ class MovementGroundingLoss:
         scores, moved = (output.extras[name][:, :steps].flatten(0, 2) for name in (MOVEMENT_SCORES, MOVED))
         loss = movement_contrast(scores.logsumexp(-1), moved)
         return weight * loss, {"loss/movement_grounding": loss.detach(), "schedule/movement_grounding": weight}
-
-    def to(self, device: torch.device) -> None:
-        """Do nothing, because this loss has no tables."""

@@ -1,7 +1,7 @@
 """Regularisers of ROMA (Wang et al., ICML 2020, section 3): roles that histories reveal, and roles that differ.
 
 `identifiability` pulls an agent's role towards what its memory implies. `specialisation` asks of each pair of agents
-that they have similar roles or behave differently. Both follow the release, where they depart from the paper: entropy
+that they have similar roles or behave differently. Both follow the release, where they deviate from the paper: entropy
 is added to the divergence and so punished, a softplus is around their sum, and differences are of role samples.
 """
 
@@ -106,9 +106,6 @@ class RoleLoss:
     """Both regularisers as an addition to QMIX's loss."""
 
     config: RoleLossConfig = RoleLossConfig()
-
-    def to(self, device: torch.device) -> None:
-        """Nothing to move."""
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """The weighted loss, a scalar, and how wide and how far apart roles are.

@@ -69,9 +69,6 @@ class SubtaskLoss:
 
     config: SubtaskLossConfig = SubtaskLossConfig()
 
-    def to(self, device: torch.device) -> None:
-        """Nothing to move."""
-
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """The weighted loss, a scalar, and how the sub-tasks are used.
 

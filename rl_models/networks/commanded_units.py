@@ -19,7 +19,7 @@ from rl_models.distributions.collective import is_one_of
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.networks.instructions import InstructionAttention, InstructionReader
 from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, gather_at_units, is_listed
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless
 from rl_models.unit_spec import (
     AGES,
     CELLS,
@@ -112,7 +112,7 @@ class CommandHistory(nn.Module):
         return last
 
 
-class CommandedUnits(nn.Module):
+class CommandedUnits(Stateless):
     """Observations of commanded units -> features of a collective action.
 
     Attributes:
@@ -161,10 +161,6 @@ class CommandedUnits(nn.Module):
 
     def _width(self, config: CommandedUnitsConfig, name: str) -> int:
         return config.unit_features if name == self._spec.commanded.name else config.other_features
-
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32, and as extras what the head of a collective action needs.

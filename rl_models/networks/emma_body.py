@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.sparse_convolution import SparseConvolution
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,10 @@ class EmmaBody(nn.Module):
             nn.init.xavier_uniform_(tower)
 
 
-class EntityNetwork(nn.Module):
+class EntityNetwork(Stateless):
     """Base class of networks over lists of sprites. Agents share all weights and differ in their observations.
+
+    The observations hold the last moments, so the networks have no memory.
 
     Attributes:
         body: the layers above an entity's feature.
@@ -160,10 +162,6 @@ class EntityNetwork(nn.Module):
         self.body = body
         self.num_agents, self.features = num_agents, body.features
         self.shows_attention = False
-
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory; observations hold the last moments."""
-        return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 of every step.

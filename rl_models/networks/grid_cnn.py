@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.grid_convolutions import apply_in_chunks, whole_input_convolution
 from rl_models.layers.initialisation import glorot_
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless, legal_actions
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class GridCnnConfig:
     """Widths of the dense layers."""
 
 
-class GridCnn(nn.Module):
+class GridCnn(Stateless):
     """Grid -> convolutions -> linear layers, for each of N agents with the same weights."""
 
     def __init__(
@@ -59,10 +59,6 @@ class GridCnn(nn.Module):
         self.features = config.hidden_sizes[-1]
         glorot_(self)
 
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
-
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 of each agent at each step.
 
@@ -73,7 +69,7 @@ class GridCnn(nn.Module):
         """
         grid = obs[self.observation_keys[0]]
         features = apply_in_chunks(self._encode, grid.flatten(0, 2))
-        return Features(features.unflatten(0, grid.shape[:3]), {}, legal=obs.get("legal"))
+        return Features(features.unflatten(0, grid.shape[:3]), {}, legal=legal_actions(obs))
 
     def _encode(self, frames: Tensor) -> Tensor:
         """Grids [K, C, H, W] -> features [K, F]."""

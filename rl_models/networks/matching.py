@@ -45,7 +45,7 @@ from rl_models.networks.mentions import (
 from rl_models.networks.readers import DOCUMENT, GOAL
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless, legal_actions
 
 CELLS = "attention/cells"
 """Extra with the place in the grid of each node whose attention is shown."""
@@ -128,7 +128,7 @@ class Frames:
     edges: Tensor
 
 
-class MatchingReader(NodeStates):
+class MatchingReader(Stateless, NodeStates):
     """Turns texts and a grid into features of every agent.
 
     Attributes:
@@ -164,10 +164,6 @@ class MatchingReader(NodeStates):
         self.output = nn.Linear(config.features, config.features)
         self.edges = table(4 * (config.reach + 1), config.features)
 
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
-
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts: tokens [D, L] int -> name -> [D, ...]. They are valid until the weights change."""
         if key == DOCUMENT:
@@ -193,9 +189,8 @@ class MatchingReader(NodeStates):
             nodes = frames.nodes
             scores, rows = self.mentions.contrast(document, frames.things, nodes.things, nodes.exists)
             extras |= {SCORES: scores, DOCUMENTS: rows}
-        legal = obs["legal"].bool() if "legal" in obs else None
         extras = {name: value.unflatten(0, lead) for name, value in extras.items()}
-        return Features(features.unflatten(0, lead), {}, None, extras, legal)
+        return Features(features.unflatten(0, lead), {}, None, extras, legal_actions(obs))
 
     def _frames(self, obs: dict[str, Tensor], document: EncodedTexts) -> Frames:
         """All frames of all agents, K of them."""

@@ -24,7 +24,7 @@ from rl_models.layers.initialisation import glorot_
 from rl_models.networks.tbone import TalkingAgents, TboneConfig
 from rl_models.networks.text_readers import TextPart, TextReader, TextReaderConfig, WordTable
 from rl_models.networks.vector import VectorConfig, VectorNetwork
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless, legal_actions
 from rl_models.text.token_states import TokenStates
 
 Critic = Literal["own", "team"]
@@ -157,7 +157,7 @@ class TeamState(nn.Module):
         return team
 
 
-class TowersOfParts(nn.Module):
+class TowersOfParts(Stateless):
     """Two networks side by side: the first half of the features is for the policy, the second for the value.
 
     With `critic` "team" (MAPPO) the second one sees the observations of all agents beside the agent's own.
@@ -186,10 +186,6 @@ class TowersOfParts(nn.Module):
         )
         self.features = self.actor.features + self.critic.features
 
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
-
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 with two halves.
 
@@ -206,7 +202,7 @@ class TowersOfParts(nn.Module):
             network({"vector": vector}, {}, is_first).features
             for network, vector in ((self.actor, own), (self.critic, valued))
         ]
-        return Features(torch.cat(halves, -1), {}, legal=obs.get("legal"))
+        return Features(torch.cat(halves, -1), {}, legal=legal_actions(obs))
 
 
 class TboneOfParts(TalkingAgents):

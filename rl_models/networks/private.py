@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from rl_models.networks.added_observations import noise_shape
 from rl_models.networks.texts import ENCODED, TEXTS, Encoded, encode_texts
-from rl_models.policy import FeatureNetwork, Features, State
+from rl_models.policy import FeatureNetwork, Features, State, Stateless
 from rl_models.team_world import Texts
 
 _SHARED = TEXTS, ENCODED
@@ -33,7 +33,7 @@ class Member(FeatureNetwork, Protocol):
         """Encodings of D texts: tokens [D, L] int -> name -> [D, ...]."""
 
 
-class PrivateNetworks(nn.Module):
+class PrivateNetworks(Stateless):
     """N networks side by side, each for the observations of one agent.
 
     Attributes:
@@ -58,10 +58,6 @@ class PrivateNetworks(nn.Module):
     def shows_attention(self, value: bool) -> None:
         for member in self._networks():
             member.shows_attention = value
-
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Shape of the noise that one member needs at one step; `obs` is name -> [B, N, ...]."""
@@ -101,6 +97,11 @@ class PrivateNetworks(nn.Module):
         own = {key: value[:, :, agent : agent + 1] for key, value in obs.items() if not key.startswith(_SHARED)}
         encoded = {key: value[:, agent] for key, value in obs.items() if key.startswith(ENCODED)}
         return own | encoded | {key: value for key, value in obs.items() if key.startswith(TEXTS)}
+
+
+def number_of_networks(shares_network: bool, num_agents: int) -> int:
+    """Number of networks of a team: 1 that all agents share, or one an agent."""
+    return 1 if shares_network else num_agents
 
 
 def shared_or_private(build: Callable[[], FeatureNetwork], members: int) -> FeatureNetwork:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.recurrence import run_gru
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, legal_actions
 
 ENCODED = "q/encoded"
 """Extra while gradients are enabled: encoded observations, [B, T, N, F] float32; a policy may learn more from them."""
@@ -108,8 +108,3 @@ def with_agent_index(encoded: Tensor) -> Tensor:
     num_agents = encoded.shape[2]
     agent = torch.eye(num_agents, device=encoded.device).expand(*encoded.shape[:-1], -1)
     return torch.cat([encoded, agent], -1)
-
-
-def legal_actions(obs: dict[str, Tensor]) -> Tensor | None:
-    """Legal actions, [B, T, N, A] bool; None if the observations do not say which actions are legal."""
-    return obs["legal"].bool() if "legal" in obs else None

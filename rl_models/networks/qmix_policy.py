@@ -53,15 +53,14 @@ class QmixPolicy(TeamPolicy):
     network: QValues
     policy_head: EpsilonGreedyHead
 
-    def __init__(self, network: QValues, mixer: StateMixer | None, epsilon: float) -> None:
+    def __init__(self, network: QValues, mixer: StateMixer | None) -> None:
         """Store the networks and copy them to the targets.
 
         Args:
             network: Q network of the agents.
             mixer: mixer of their values; None for their sum (VDN).
-            epsilon: epsilon of the first steps.
         """
-        super().__init__(network, EpsilonGreedyHead(network.features, epsilon), BestValueHead())
+        super().__init__(network, EpsilonGreedyHead(network.features), BestValueHead())
         self.mixer = mixer
         self.target_network = copy.deepcopy(network).requires_grad_(False)
         self.target_mixer = None if mixer is None else copy.deepcopy(mixer).requires_grad_(False)
@@ -125,7 +124,6 @@ class MaserPolicy(QmixPolicy):
         self,
         network: QValues,
         mixer: StateMixer | None,
-        epsilon: float,
         hidden_size: int = 128,
         is_trained: bool = True,
     ) -> None:
@@ -134,11 +132,10 @@ class MaserPolicy(QmixPolicy):
         Args:
             network: Q network of the agents.
             mixer: mixer of their values; None for their sum.
-            epsilon: epsilon of the first steps.
             hidden_size: width of the representation's hidden layer.
             is_trained: whether the representation learns; in the released form it stays as it was drawn.
         """
-        super().__init__(network, mixer, epsilon)
+        super().__init__(network, mixer)
         self.representation = nn.Sequential(
             nn.Linear(network.encoder.features, hidden_size), nn.ReLU(), nn.Linear(hidden_size, network.features)
         ).requires_grad_(is_trained)

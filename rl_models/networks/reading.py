@@ -21,7 +21,7 @@ from rl_models.networks.film2_stack import GridStack
 from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, DocumentAttention, DocumentReader, TextFeatures
 from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless, legal_actions
 
 Activation = Literal["tanh", "relu"]
 
@@ -44,7 +44,7 @@ class ReadingSizes:
     names: Tensor
 
 
-class ReadingNetwork(nn.Module):
+class ReadingNetwork(Stateless):
     """Turns texts and a grid into features of every agent.
 
     Attributes:
@@ -88,10 +88,6 @@ class ReadingNetwork(nn.Module):
         self.names: Tensor
         self.register_buffer("names", sizes.names.long(), persistent=False)
 
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
-
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts: tokens [D, L] int -> name -> [D, ...]. They are valid until the weights change."""
         return self.reader.encode_text(key, tokens)
@@ -112,8 +108,7 @@ class ReadingNetwork(nn.Module):
         if self.contrasts and torch.is_grad_enabled():
             found |= self._contrast(obs["grid"].flatten(0, 2), texts.document)
         extras = {name: value.unflatten(0, lead) for name, value in found.items()}
-        legal = obs["legal"].bool() if "legal" in obs else None
-        return Features(self._output_features(pooled).unflatten(0, lead), {}, None, extras, legal)
+        return Features(self._output_features(pooled).unflatten(0, lead), {}, None, extras, legal_actions(obs))
 
     def read(self, obs: dict[str, Tensor]) -> TextFeatures:
         """Text features of K = B * T * N frames, from the texts in `obs`, name -> [B, T, N, ...]."""

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from rl_models.layers.attention import SentenceReader, padding_scores, score_table
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.networks.fixed_weights import CachedByWeights
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless, legal_actions
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -57,7 +57,7 @@ class SamaSizes:
     commands: int
 
 
-class Sama(nn.Module):
+class Sama(Stateless):
     """Grid and commands -> features, for each agent with the same weights.
 
     Attributes:
@@ -86,10 +86,6 @@ class Sama(nn.Module):
         with torch.no_grad():
             self.symbols.weight[0] = 0
 
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
-
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, 2 * hidden_size] float32 of every step.
 
@@ -106,7 +102,7 @@ class Sama(nn.Module):
             self.policy(torch.cat([grid, commanded[:, 0]], -1)),
             self.value(torch.cat([grid, commanded.flatten(1)], -1)),
         )
-        return Features(torch.cat(towers, -1).unflatten(0, obs["commands"].shape[:3]), {}, legal=obs.get("legal"))
+        return Features(torch.cat(towers, -1).unflatten(0, obs["commands"].shape[:3]), {}, legal=legal_actions(obs))
 
     def _compute_tables(self) -> tuple[Tensor, Tensor]:
         """Vectors of every symbol under every command [C, V, d], and vectors of the commands [C, d]."""

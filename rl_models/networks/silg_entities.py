@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rl_models.device import longest
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import SilgConfig, reading_network
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless
 from rl_models.text.words import Vocabulary
 
 SELF, OTHER = 0, 1
 _SIDES = 2
 
 
-class SilgEntities(nn.Module):
+class SilgEntities(Stateless):
     """Turns sprites and sentences into features of every agent.
 
     Attributes:
@@ -62,10 +62,6 @@ class SilgEntities(nn.Module):
     @shows_attention.setter
     def shows_attention(self, value: bool) -> None:
         self.reading.shows_attention = value
-
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 of every step.

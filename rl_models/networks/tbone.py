@@ -19,7 +19,7 @@ from rl_models.layers.communication import CommunicationRound, Dialogue
 from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, legal_actions
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class TalkingAgents(nn.Module):
             beliefs.append(belief)
             messages.append(message)
         state = {"belief": belief, "memory": memory}
-        return Features(torch.stack(beliefs, 1), state, torch.stack(messages, 1), legal=obs.get("legal"))
+        return Features(torch.stack(beliefs, 1), state, torch.stack(messages, 1), legal=legal_actions(obs))
 
     def agent_step(
         self, agent: int, obs: dict[str, Tensor], state: State, is_first: Tensor, needs_messages: bool
@@ -117,7 +117,7 @@ class TalkingAgents(nn.Module):
         belief, _ = yield from self.talk.forward_agent(belief, agent, needs_messages=False)
         belief, messages = yield from self.reply.forward_agent(belief, agent, needs_messages)
         state = {"belief": belief, "memory": memory}
-        return Features(belief[:, None], state, messages[:, None], legal=obs.get("legal"))
+        return Features(belief[:, None], state, messages[:, None], legal=legal_actions(obs))
 
     def _encoded(self, obs: dict[str, Tensor]) -> Tensor:
         """Encoded observations, [B, T, N, features] float32."""

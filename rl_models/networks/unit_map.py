@@ -32,19 +32,22 @@ def cells_of(frames: Frames, name: str, side: int) -> Tensor:
     return rows * side + columns
 
 
+_LAYERS = 3
+"""Number of 3x3 convolutions of a map."""
+
+
 class UnitMap(nn.Module):
     """Lists of units and the ground -> planes [K, P, H, W]; planes -> features [K, H * W, F]."""
 
     ground_planes: Tensor
     places: Tensor
 
-    def __init__(self, spec: UnitSpec, channels: int, layers: int = 3) -> None:
+    def __init__(self, spec: UnitSpec, channels: int) -> None:
         """Build the convolutions.
 
         Args:
             spec: of the game.
             channels: F.
-            layers: number of 3x3 convolutions.
         """
         super().__init__()
         self._spec = spec
@@ -52,7 +55,7 @@ class UnitMap(nn.Module):
         places = torch.stack([side[:, None].expand(-1, spec.side), side.expand(spec.side, -1)], -1)
         self.register_buffer("places", places, persistent=False)
         self.register_buffer("ground_planes", torch.tensor(spec.ground_planes).float(), persistent=False)
-        widths = [spec.num_planes, *[channels] * layers]
+        widths = [spec.num_planes, *[channels] * _LAYERS]
         self.convolutions = nn.ModuleList(NormalisedConvolution(ins, outs) for ins, outs in pairwise(widths))
 
     def planes(self, frames: Frames) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, Stateless, legal_actions
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class VectorConfig:
     """Widths of the layers before the first communication round; the last is the width of an agent's state."""
 
 
-class VectorNetwork(nn.Module):
+class VectorNetwork(Stateless):
     """Vector -> linear layers -> rounds of communication, for each of N agents with the same weights."""
 
     _scale: Tensor
@@ -51,10 +51,6 @@ class VectorNetwork(nn.Module):
         )
         glorot_(self)
 
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
-
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 of each agent at each step.
 
@@ -67,4 +63,4 @@ class VectorNetwork(nn.Module):
         for own, heard in zip(self.own, self.heard, strict=True):
             others = (states.sum(-2, keepdim=True) - states) / max(1, self.num_agents - 1)
             states = torch.tanh(own(states) + heard(others))
-        return Features(states, {}, legal=obs.get("legal"))
+        return Features(states, {}, legal=legal_actions(obs))

@@ -51,19 +51,22 @@ class SamaGoals:
         """Nothing is kept."""
 
 
+_DEPS_GOALS = 12
+"""Number of goals in a list of DEPS."""
+
+
 class DepsGoals:
     """A list of goals for each world, worked off from the front."""
 
-    def __init__(self, caller: Caller, domain: Domain, manual: str | None = None, length: int = 12) -> None:
+    def __init__(self, caller: Caller, domain: Domain, manual: str | None = None) -> None:
         """Bind a backend.
 
         Args:
             caller: carries the calls.
             domain: the world in words.
             manual: what the prompt says about the game; the domain's own if there is none.
-            length: goals of a list.
         """
-        self._caller, self._domain, self._length = caller, domain, length
+        self._caller, self._domain = caller, domain
         self._manual = manual or domain.manual
         self._lists: dict[int, deque[str]] = {}
         self._failed: dict[int, str] = {}
@@ -103,12 +106,12 @@ class DepsGoals:
                 "situation": self._domain.situation(state),
                 "agents": "; ".join(self._domain.statuses(state)),
                 "goals": ", ".join(self._domain.goals),
-                "length": str(self._length),
+                "length": str(_DEPS_GOALS),
                 "failed": self._failed.get(world, "none"),
             },
-            context=AskGoals(state, self._length),
+            context=AskGoals(state, _DEPS_GOALS),
             check=self._read,
-            fallback=lambda: self._domain.goal_list(state, self._length),
+            fallback=lambda: self._domain.goal_list(state, _DEPS_GOALS),
         )
 
     def _read(self, reply: LinesReply) -> tuple[str, ...]:
@@ -117,7 +120,7 @@ class DepsGoals:
         lines = [normalised(line, agents) for line in reply.lines]
         if not lines or not known.keys() >= set(lines):
             raise RejectedReplyError(f"each line must be one of the goals {', '.join(self._domain.goals)}")
-        return tuple(known[line] for line in lines[: self._length])
+        return tuple(known[line] for line in lines[:_DEPS_GOALS])
 
 
 class Plan4McGoals:

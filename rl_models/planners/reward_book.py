@@ -17,7 +17,7 @@ import numpy as np
 from rl_models.planners.domain import Domain
 from rl_models.planners.predicates.table import FeatureTable, Predicate, Values, compile_predicate
 from rl_models.planners.rewards import DesignedReward
-from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward, SandboxLimits
+from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward
 from rl_models.planners.sandbox.rules import UnsafeCodeError
 
 Describe: TypeAlias = Callable[[Any], Sequence[str]]
@@ -40,7 +40,6 @@ class RewardBook:
         domain: Domain,
         table: FeatureTable,
         describe: Describe | None = None,
-        limits: SandboxLimits | None = None,
     ) -> None:
         """Compile predicates and start the processes of Python functions.
 
@@ -49,7 +48,6 @@ class RewardBook:
             domain: of the sub-goals.
             table: the world's features.
             describe: states to texts, for Python functions.
-            limits: of the sandbox.
 
         Raises:
             ValueError: there is Python and no `describe`.
@@ -67,7 +65,7 @@ class RewardBook:
         self._processes: dict[str, SandboxedReward] = {}
         try:
             for one in codes:
-                self._start(one, limits)
+                self._start(one)
         except BaseException:
             self.close()
             raise
@@ -106,9 +104,9 @@ class RewardBook:
         for process in self._processes.values():
             process.close()
 
-    def _start(self, one: DesignedReward, limits: SandboxLimits | None) -> None:
+    def _start(self, one: DesignedReward) -> None:
         try:
-            self._processes[one.subgoal] = SandboxedReward(one.text, limits)
+            self._processes[one.subgoal] = SandboxedReward(one.text)
         except (RewardFailedError, UnsafeCodeError) as failure:
             self._give_up(one.subgoal, failure)
 

@@ -26,7 +26,6 @@ from rl_models.planners.domain import Domain, ValidSubgoal
 from rl_models.planners.predicates.grammar import PredicateError
 from rl_models.planners.predicates.table import FeatureTable, Predicate, Values, compile_predicate, describe_table
 from rl_models.planners.replies import AskReward, CodeReply, PredicateReply
-from rl_models.planners.sandbox.process import SandboxLimits
 from rl_models.planners.sandbox.qualification import Bar, KnownPairs, qualify
 from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
 
@@ -87,7 +86,6 @@ class RewardDesigner:
         transitions: Transitions,
         manual: str | None = None,
         index: CodeIndex | None = None,
-        limits: SandboxLimits | None = None,
     ) -> None:
         """Bind a backend, a world's features and play to try rewards on.
 
@@ -98,10 +96,9 @@ class RewardDesigner:
             transitions: play in which sub-goals are reached and not reached.
             manual: what prompts say about the game; the domain's own if there is none.
             index: the world's source.
-            limits: of the sandbox.
         """
         self._caller, self._domain, self._table, self._transitions = caller, domain, table, transitions
-        self._manual, self._index, self._limits = manual or domain.manual, index or CodeIndex(()), limits
+        self._manual, self._index = manual or domain.manual, index or CodeIndex(())
         self._bar = Bar()
 
     def design(self, source: RewardSource, subgoals: Sequence[str]) -> list[DesignedReward]:
@@ -186,7 +183,7 @@ class RewardDesigner:
         pairs = self.known_pairs(one)
         if not pairs.positive or not pairs.negative:
             raise RejectedReplyError("play holds no example to try the code on")
-        result = qualify(source, pairs, self._bar, self._limits)
+        result = qualify(source, pairs, self._bar)
         if not result.is_passed:
             raise RejectedReplyError(result.reason)
         return source

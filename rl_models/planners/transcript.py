@@ -17,6 +17,9 @@ from rl_models.chat.exchange import ChatRequest
 
 _STEERING = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+_ENTRY = re.compile(r"^#{2,3} (.*)$", re.MULTILINE)
+"""Title of an entry."""
+
 
 class Transcript:
     """Written to a file as it grows, or kept in memory."""
@@ -42,6 +45,16 @@ class Transcript:
     def text(self) -> str:
         """The whole transcript."""
         return self._path.read_text(encoding="utf-8") if self._path is not None else "".join(self._kept)
+
+    def entries_since(self, place: int) -> tuple[list[tuple[str, str]], int]:
+        """Titles and bodies of the entries behind a place in the text, and the place where the text ends now.
+
+        Args:
+            place: 0, or the place that the call before returned.
+        """
+        text = self.text
+        _, *parts = _ENTRY.split(text[place:])
+        return [(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True)], len(text)
 
     def add_call(self, request: ChatRequest, answer: Answer[Any]) -> None:
         """One question with all that was answered and why it was not used."""

@@ -17,21 +17,17 @@ from ray.rllib.connectors.connector_v2 import ConnectorV2
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-from rl_models.algorithms.objective import Objective, RllibAlgorithm
+from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import Batch, select_worlds, to_batch
 from rl_models.fragment import Fragment
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FailedFragment, FragmentEnvRunner
-from rl_models.rllib.learner import TeamImpalaLearner, TeamLearner, TeamPpoLearner
+from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.workers import Workers
 from rl_models.team_world import MakeWorld
 
-_LOOPS: dict[RllibAlgorithm, tuple[type[AlgorithmConfig], type[TeamLearner]]] = {
-    "ppo": (PPOConfig, TeamPpoLearner),
-    "impala": (IMPALAConfig, TeamImpalaLearner),
-}
 _MOST_REQUESTS = 1_000_000
 """That RLlib lets wait at a learner process. A learner at its limit, 3 by default, loses its shard of an update without
 a word while others get theirs: all later updates of IMPALA would then sum gradients of different fragments. The limit
@@ -47,7 +43,7 @@ def rllib_config(
     workers: Workers,
     seed: int,
 ) -> AlgorithmConfig:
-    """Configure stock PPO or IMPALA, whichever loop the objective asks for, with our runner, module and learner.
+    """Configure stock PPO or IMPALA, whichever loop fits the objective, with our runner, module and learner.
 
     Args:
         make_world: `(num_worlds, first_world) -> world`, picklable.
@@ -61,12 +57,11 @@ def rllib_config(
         ValueError: a learner would have no world, or a replay that is too small.
     """
     workers.check_learners(objective)
-    make_config, learner_class = _LOOPS[objective.rllib_algorithm]
-    config = make_config()
+    config: AlgorithmConfig = PPOConfig() if objective.takes_turns else IMPALAConfig()
     _set_workers(config, make_world, workers)
     _set_batches(config, objective, workers)
     config.learners(
-        learner_class=learner_class,
+        learner_class=TeamPpoLearner if objective.takes_turns else TeamImpalaLearner,
         learner_config_dict={"objective": objective, "optimiser": optimiser},
     )
     config.rl_module(

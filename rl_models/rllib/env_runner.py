@@ -80,7 +80,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     collector: Collector | GroupedCollector
     _seed_offset = 0
     _has_played = False
-    _cpu_seconds_told = 0.0
+    _cpu_seconds_logged = 0.0
 
     def make_env(self) -> None:
         """Build this runner's worlds with `make_world` and `world_groups` of `env_config`; close those before."""
@@ -150,8 +150,8 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         self.metrics.log_value((SAMPLING, "seconds"), time.perf_counter() - begins, reduce="sum")
         self.metrics.log_value((SAMPLING, "env_steps"), fragment.env_steps(), reduce="sum")
         if self.worker_index:
-            told, self._cpu_seconds_told = self._cpu_seconds_told, time.process_time()
-            self.metrics.log_value((SAMPLING, "cpu_seconds"), self._cpu_seconds_told - told, reduce="sum")
+            logged, self._cpu_seconds_logged = self._cpu_seconds_logged, time.process_time()
+            self.metrics.log_value((SAMPLING, "cpu_seconds"), self._cpu_seconds_logged - logged, reduce="sum")
         self._log(fragment, self.collector.pop_episodes())
         return fragment
 

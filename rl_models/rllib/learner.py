@@ -54,7 +54,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
     """What PPO's and IMPALA's team learners share."""
 
     core: loop.Learner
-    _cpu_seconds_told = 0.0
+    _cpu_seconds_logged = 0.0
 
     def __init__(self, **arguments: Any) -> None:
         """A learner process is made before it meets the others."""
@@ -121,8 +121,8 @@ class TeamLearner(PrivateLearner, TorchLearner):
         self.metrics.log_value(BUSY_SHARE, (ends - begins) / max(ends - self._rests_since, 1e-9), window=1)
         self.metrics.log_value(QUEUE_LENGTH, self._queue_length(), window=1)
         if self.config.num_learners:
-            told, self._cpu_seconds_told = self._cpu_seconds_told, time.process_time()
-            self.metrics.log_value(CPU_SECONDS, self._cpu_seconds_told - told, reduce="sum")
+            logged, self._cpu_seconds_logged = self._cpu_seconds_logged, time.process_time()
+            self.metrics.log_value(CPU_SECONDS, self._cpu_seconds_logged - logged, reduce="sum")
         self._rests_since = ends
 
     def _queue_length(self) -> int:
@@ -132,16 +132,12 @@ class TeamLearner(PrivateLearner, TorchLearner):
     def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
         """Nothing of RLlib's: coefficients and rates follow our own progress."""
 
-    def training_state(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Copies of weights, optimiser and replay, and how far training has come, between two updates."""
-        return self._copied(with_weights=True)
+    def training_state(self, with_weights: bool = True) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
+        """Copies of weights, optimiser and replay, and how far training has come, between two updates.
 
-    def part_of_checkpoint(self) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """`training_state` of the first learner; of others their replay alone, for all else is equal."""
-        return self._copied(with_weights=self.core.learners.rank == 0)
-
-    def _copied(self, with_weights: bool) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Copies of the replay, if there is one, and of weights and optimiser if they are wanted."""
+        Args:
+            with_weights: whether weights and optimiser are among them; they are equal in all learners.
+        """
         with self._updating:
             tensors: dict[str, dict[str, torch.Tensor]] = {}
             if with_weights:

@@ -66,7 +66,7 @@ class TeamAlgorithm:
         """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
         # The last one is kept, for with it goes the base of a language model, which would be read from disk again.
         policy = self._policy = self._plan.new_policy().eval()
-        policy.load_state_dict(self._each_learner(_training_state)[0][0]["weights"] if weights is None else weights)
+        policy.load_state_dict(self.checkpoint()[0]["weights"] if weights is None else weights)
         return policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
@@ -125,12 +125,9 @@ def _progress(learner: Any) -> Progress:
     return learner.progress  # type: ignore[no-any-return]
 
 
-def _training_state(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-    return learner.training_state()  # type: ignore[no-any-return]
-
-
 def _part_of_checkpoint(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-    return learner.part_of_checkpoint()  # type: ignore[no-any-return]
+    is_first = learner.core.learners.rank == 0
+    return learner.training_state(with_weights=is_first)  # type: ignore[no-any-return]
 
 
 def _snapshot(runner: Any) -> tuple[int, dict[str, Any]]:

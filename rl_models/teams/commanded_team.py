@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from rl_models.heads.collective_head import CollectiveHead, NormalValueHead
 from rl_models.networks.commanded_units import CommandedUnits, CommandedUnitsConfig
-from rl_models.policy import TeamPolicy
+from rl_models.policy import TeamPolicy, seeded
 from rl_models.unit_spec import UnitSpec
 
 
@@ -20,7 +19,7 @@ def commanded_team(
     used_heads_only: bool = True,
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team; PyTorch's global generator is left as it is.
+    """Build a team.
 
     Args:
         config: widths.
@@ -31,8 +30,7 @@ def commanded_team(
         used_heads_only: whether only factors with an effect count in probabilities.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = CommandedUnits(config, spec, texts, vocabulary, num_agents)
         head = CollectiveHead(network.widths, spec, config.hidden_size, used_heads_only)
         return TeamPolicy(network, head, NormalValueHead(network.widths.features))

@@ -12,14 +12,14 @@ import functools
 import torch
 from torch import Tensor, nn
 
-from rl_models.policy import Features, State, TeamPolicy
-from rl_models.teams.tbone_team import talking_team
+from rl_models.policy import Features, State, Stateless, TeamPolicy
+from rl_models.teams.tbone_team import communicating_team
 
 _FEATURES = 8
 
 
 def constant_team(components: int, num_agents: int, num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a team that reads no observation, for one-step games. PyTorch's global generator is left as it is.
+    """Build a team that reads no observation, for one-step games.
 
     Args:
         components: M, number of mixture components; 1 gives marginal policies.
@@ -29,7 +29,7 @@ def constant_team(components: int, num_agents: int, num_actions: int, seed: int 
     """
     message_features = _FEATURES if components > 1 else 0
     make_network = functools.partial(ConstantNetwork, num_agents, _FEATURES, message_features)
-    return talking_team(make_network, num_actions, components, seed)
+    return communicating_team(make_network, num_actions, components, seed)
 
 
 def uniform_team(num_agents: int, num_actions: int) -> TeamPolicy:
@@ -45,7 +45,7 @@ def uniform_team(num_agents: int, num_actions: int) -> TeamPolicy:
     return team
 
 
-class ConstantNetwork(nn.Module):
+class ConstantNetwork(Stateless):
     """Learned features and, if agents exchange messages, learned messages; they are the same at every step."""
 
     def __init__(self, num_agents: int, features: int, message_features: int = 0) -> None:
@@ -62,10 +62,6 @@ class ConstantNetwork(nn.Module):
         self.message_features = message_features
         self.agent_vectors = nn.Parameter(torch.randn(num_agents, features))
         self.agent_messages = nn.Parameter(torch.randn(num_agents, message_features)) if message_features else None
-
-    def initial_state(self, batch: int) -> State:
-        """The empty state of a network without memory."""
-        return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 and messages [B, T, N, message features] float32.

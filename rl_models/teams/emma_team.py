@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
-
 from rl_models.heads.mixture_heads import PolicyTower, ValueTower
 from rl_models.networks.emma import Emma, GameId
 from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
-from rl_models.networks.private import shared_or_private
-from rl_models.policy import TeamPolicy
+from rl_models.networks.private import number_of_networks, shared_or_private
+from rl_models.policy import TeamPolicy, seeded
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -36,7 +34,7 @@ def emma_team(
     build_encoder: Callable[[], SentenceEncoder] | None = None,
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team. PyTorch's global generator is left as it is.
+    """Build a team.
 
     Args:
         config: configuration of the team.
@@ -56,9 +54,8 @@ def emma_team(
             raise ValueError("a team that reads manuals needs a text encoder: pass build_encoder")
         return Emma(config.network, sizes, build_encoder(), config.sees_movement)
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        members = 1 if config.shares_network else sizes.num_agents
+    with seeded(seed):
+        members = number_of_networks(config.shares_network, sizes.num_agents)
         features = 2 * config.network.hidden_size
         network, policy = shared_or_private(build, members), PolicyTower(features, num_actions, members)
         return TeamPolicy(network, policy, ValueTower(features, members))

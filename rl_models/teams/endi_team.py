@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import torch
 from torch import Tensor
 
 from rl_models.heads.mixture_heads import PolicyTower, ValueTower
@@ -24,12 +23,12 @@ from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfi
 from rl_models.networks.entity_divider_matching import DividedMatching, DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
 from rl_models.networks.matching import MatchingSizes
-from rl_models.networks.private import shared_or_private
+from rl_models.networks.private import number_of_networks, shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.networks.txt2pi import SilgConfig
-from rl_models.policy import TeamPolicy
-from rl_models.teams.reader_team import team_of_readers, undecided_team
+from rl_models.policy import TeamPolicy, seeded
+from rl_models.teams.reader_team import build_reader_team, near_uniform_reader_team
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -100,7 +99,7 @@ class DividedEmmaTeamConfig:
 def divided_reading_team(
     config: DividedReadingTeamConfig, sizes: ReadingSizes, is_entity: Tensor, num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of txt2π with an entity divider. PyTorch's global generator is left as it is.
+    """Build a team of txt2π with an entity divider.
 
     Args:
         config: configuration of the team.
@@ -110,8 +109,8 @@ def divided_reading_team(
         seed: seed of the initial weights.
     """
     make_network = functools.partial(DividedReading, config.network, sizes, is_entity, num_actions)
-    members = 1 if config.shares_network else sizes.num_agents
-    return team_of_readers(make_network, members, num_actions, 0, config.only_legal_moves, seed)
+    members = number_of_networks(config.shares_network, sizes.num_agents)
+    return build_reader_team(make_network, members, num_actions, 0, config.only_legal_moves, seed)
 
 
 def divided_matching_team(
@@ -119,8 +118,8 @@ def divided_matching_team(
 ) -> TeamPolicy:
     """Build a team of the matching reader with an entity divider; arguments as of `divided_reading_team`."""
     make_network = functools.partial(DividedMatching, config.network, sizes, is_entity, num_actions)
-    members = 1 if config.shares_network else sizes.num_agents
-    return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)
+    members = number_of_networks(config.shares_network, sizes.num_agents)
+    return near_uniform_reader_team(make_network, members, num_actions, config.only_legal_moves, seed)
 
 
 def divided_emma_team(
@@ -130,7 +129,7 @@ def divided_emma_team(
     build_encoder: Callable[[], SentenceEncoder],
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team of EMMA with an entity divider. PyTorch's global generator is left as it is.
+    """Build a team of EMMA with an entity divider.
 
     Args:
         config: configuration of the team.
@@ -139,9 +138,8 @@ def divided_emma_team(
         build_encoder: builds the text encoder; called once for each network.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        members = 1 if config.shares_network else sizes.num_agents
+    with seeded(seed):
+        members = number_of_networks(config.shares_network, sizes.num_agents)
         network = shared_or_private(lambda: DividedEmma(config.network, sizes, build_encoder(), num_actions), members)
         policy = PolicyTower(network.features, num_actions, members)
         return TeamPolicy(network, policy, ValueTower(network.features, members))
@@ -150,7 +148,7 @@ def divided_emma_team(
 def silg_entities_team(
     config: SilgConfig, sizes: EmmaSizes, num_actions: int, texts: Texts, shares_network: bool = False, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of SILG's model over entities and a manual. PyTorch's global generator is left as it is.
+    """Build a team of SILG's model over entities and a manual.
 
     Args:
         config: widths of the network.
@@ -160,8 +158,8 @@ def silg_entities_team(
         shares_network: whether all agents share one network; if not, there is one network an agent.
         seed: seed of the initial weights.
     """
-    members = 1 if shares_network else sizes.num_agents
-    return team_of_readers(
+    members = number_of_networks(shares_network, sizes.num_agents)
+    return build_reader_team(
         functools.partial(SilgEntities, config, sizes, *texts),
         members,
         num_actions,

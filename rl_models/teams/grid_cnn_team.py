@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import torch
-
 from rl_models.heads.mixture_heads import LegalPolicyHead, ValueHead
 from rl_models.networks.grid_cnn import GridCnn, GridCnnConfig
-from rl_models.policy import TeamPolicy
+from rl_models.policy import TeamPolicy, seeded
 
 
 def grid_cnn_team(
     config: GridCnnConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team whose agents have separate policies and values with the same weights.
-
-    PyTorch's global generator is left as it is.
 
     Args:
         config: widths of the network.
@@ -23,7 +19,6 @@ def grid_cnn_team(
         num_actions: A; only legal actions are drawn if the world says which are legal.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = GridCnn(config, num_agents, view)
         return TeamPolicy(network, LegalPolicyHead(network.features, num_actions), ValueHead(network.features))

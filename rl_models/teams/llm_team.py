@@ -17,7 +17,7 @@ from rl_models.llm.narration import Narrator
 from rl_models.llm.network import CandidateHead, LanguageNetwork, PromptValueHead
 from rl_models.llm.shared_base import shared_base
 from rl_models.llm.small_model import Pair
-from rl_models.policy import TeamPolicy
+from rl_models.policy import TeamPolicy, seeded
 
 Corpus: TypeAlias = Callable[[], Iterable[Pair]]
 """Returns the training texts of the default model, each a prompt and its continuation; equal in every process."""
@@ -55,7 +55,7 @@ def language_team(
     corpus: Corpus | None = None,
     seed: int = 0,
 ) -> TeamPolicy:
-    """A team on one language model whose action adapter and critic learn. PyTorch's global generator is left as it is.
+    """A team on one language model whose action adapter and critic learn.
 
     Args:
         settings: settings of model, messages, scores and critic.
@@ -72,7 +72,6 @@ def language_team(
     if settings.adapters:
         language.load_adapters(Path(settings.adapters))
     network = LanguageNetwork(language, narrator, settings, num_agents, actions)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         critic = PromptValueHead(network.features, settings.value_hidden_sizes)
     return TeamPolicy(network, CandidateHead(actions), critic)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import torch
-
 from rl_models.heads.mixture_heads import LegalPolicyTower, MarginalHead, SyncHead, ValueHead, ValueTower
 from rl_models.networks.parts import Part, PartsConfig, PartsEncoder, TboneOfParts, TeamState, TowersOfParts
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
-from rl_models.policy import TeamPolicy
+from rl_models.policy import TeamPolicy, seeded
 
 Kind = Literal["ippo", "mappo", "commnet", "tbone", "sync"]
 _COMMNET_ROUNDS = 2
@@ -27,7 +25,7 @@ def parts_team(
     has_legal: bool = False,
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team. PyTorch's global generator is left as it is.
+    """Build a team.
 
     Args:
         config: widths of the network.
@@ -40,8 +38,7 @@ def parts_team(
         has_legal: whether observations say which actions are legal.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         if kind in ("tbone", "sync"):
             talking = TboneOfParts(config, parts, num_agents, has_legal)
             width, messages = talking.features, talking.message_features
@@ -68,9 +65,8 @@ def qmix_parts_team(
     num_actions: int,
     mixing_hidden_size: int = 32,
     seed: int = 0,
-    epsilon: float = 1.0,
 ) -> QmixPolicy:
-    """Build a team of QMIX. PyTorch's global generator is left as it is.
+    """Build a team of QMIX.
 
     Args:
         config: widths of the network.
@@ -79,10 +75,8 @@ def qmix_parts_team(
         num_actions: A.
         mixing_hidden_size: width of the mixing network.
         seed: seed of the initial weights.
-        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = QNetwork(PartsEncoder(config, parts), num_agents, num_actions, config.hidden_sizes[-1])
         state = TeamState(PartsEncoder(config, parts), num_agents)
-        return QmixPolicy(network, StateMixer(state, num_agents, mixing_hidden_size), epsilon)
+        return QmixPolicy(network, StateMixer(state, num_agents, mixing_hidden_size))

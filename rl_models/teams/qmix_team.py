@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import torch
-
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import GOAL, GridSymbolsConfig, GridSymbolsEncoder, GridSymbolsState
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
 from rl_models.networks.reading import ReadingSizes
+from rl_models.policy import seeded
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,8 @@ def qmix_grid_team(
     grid: tuple[int, int],
     num_actions: int,
     seed: int = 0,
-    epsilon: float = 1.0,
 ) -> QmixPolicy:
-    """Build a team for grids that reads no document. PyTorch's global generator is left as it is.
+    """Build a team for grids that reads no document.
 
     Args:
         config: widths of the team.
@@ -52,10 +50,8 @@ def qmix_grid_team(
         grid: (H, W), size of the training grids in cells.
         num_actions: A.
         seed: seed of the initial weights.
-        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = QNetwork(
             GridSymbolsEncoder(config.grid, sizes, max(grid)), sizes.num_agents, num_actions, config.hidden_size
         )
@@ -63,4 +59,4 @@ def qmix_grid_team(
         if config.mixing_hidden_size:
             state = GridSymbolsState(config.grid, sizes, grid[0] * grid[1])
             mixer = StateMixer(state, sizes.num_agents, config.mixing_hidden_size)
-        return QmixPolicy(network, mixer, epsilon)
+        return QmixPolicy(network, mixer)

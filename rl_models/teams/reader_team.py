@@ -13,10 +13,10 @@ import torch
 
 from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.matching import MatchingConfig, MatchingReader, MatchingSizes
-from rl_models.networks.private import shared_or_private
+from rl_models.networks.private import number_of_networks, shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import ReadingConfig, Txt2PiConfig, reading_network
-from rl_models.policy import FeatureNetwork, TeamPolicy
+from rl_models.policy import FeatureNetwork, TeamPolicy, seeded
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ReadingTeamConfig:
 
 
 def reading_team(config: ReadingTeamConfig, sizes: ReadingSizes, num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a team that reads. PyTorch's global generator is left as it is.
+    """Build a team that reads.
 
     Args:
         config: configuration of the team.
@@ -42,11 +42,11 @@ def reading_team(config: ReadingTeamConfig, sizes: ReadingSizes, num_actions: in
         seed: seed of the initial weights.
     """
     make_network = functools.partial(reading_network, config.network, sizes)
-    members = 1 if config.shares_network else sizes.num_agents
-    return team_of_readers(make_network, members, num_actions, config.head_hidden_size, config.only_legal_moves, seed)
+    members = number_of_networks(config.shares_network, sizes.num_agents)
+    return build_reader_team(make_network, members, num_actions, config.head_hidden_size, config.only_legal_moves, seed)
 
 
-def team_of_readers(
+def build_reader_team(
     make_network: Callable[[], FeatureNetwork],
     members: int,
     num_actions: int,
@@ -54,7 +54,7 @@ def team_of_readers(
     only_legal_moves: bool,
     seed: int,
 ) -> TeamPolicy:
-    """Build a team of any readers with a policy head and a value head. PyTorch's global generator is left as it is.
+    """Build a team of any readers with a policy head and a value head.
 
     Args:
         make_network: builds a reader with `features`, its width.
@@ -64,8 +64,7 @@ def team_of_readers(
         only_legal_moves: whether only legal moves are drawn.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = shared_or_private(make_network, members)
         policy = LegalPolicyHead(network.features, num_actions, head_hidden_size, only_legal_moves, members)
         return TeamPolicy(network, policy, LayeredValueHead(network.features, head_hidden_size, members))
@@ -87,7 +86,7 @@ class MatchingTeamConfig:
 
 
 def matching_team(config: MatchingTeamConfig, sizes: MatchingSizes, num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a team that reads. PyTorch's global generator is left as it is.
+    """Build a team that reads.
 
     Args:
         config: configuration of the team.
@@ -96,11 +95,11 @@ def matching_team(config: MatchingTeamConfig, sizes: MatchingSizes, num_actions:
         seed: seed of the initial weights.
     """
     make_network = functools.partial(MatchingReader, config.network, sizes)
-    members = 1 if config.shares_network else sizes.num_agents
-    return undecided_team(make_network, members, num_actions, config.only_legal_moves, seed)
+    members = number_of_networks(config.shares_network, sizes.num_agents)
+    return near_uniform_reader_team(make_network, members, num_actions, config.only_legal_moves, seed)
 
 
-def undecided_team(
+def near_uniform_reader_team(
     make_network: Callable[[], FeatureNetwork], members: int, num_actions: int, only_legal_moves: bool, seed: int
 ) -> TeamPolicy:
     """Build a team of any readers that begins with all actions nearly equally likely.
@@ -112,7 +111,7 @@ def undecided_team(
         only_legal_moves: whether only legal moves are drawn.
         seed: seed of the initial weights.
     """
-    team = team_of_readers(make_network, members, num_actions, 0, only_legal_moves, seed)
+    team = build_reader_team(make_network, members, num_actions, 0, only_legal_moves, seed)
     with torch.no_grad():
         for weights in (*team.policy_head.parameters(), *team.value_head.parameters()):
             weights.mul_(_HEAD_SCALE)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
 from pydantic import NonNegativeInt, PositiveInt
 
 from rl_models.losses.maser import MaserConfig
@@ -18,6 +17,7 @@ from rl_models.networks.q_network import Encoder, QNetwork, QValues
 from rl_models.networks.qmix_policy import MaserPolicy, QmixPolicy, StateMixer
 from rl_models.networks.role_q_network import RoleConfig, RoleQNetwork
 from rl_models.networks.subtask_q_network import SubtaskConfig, SubtaskQNetwork
+from rl_models.policy import seeded
 
 RoleMethod = Literal["qmix", "roma", "ldsa", "maser"]
 """`qmix`, and the methods that are built on it."""
@@ -53,9 +53,8 @@ def role_team(
     num_agents: int,
     num_actions: int,
     seed: int = 0,
-    epsilon: float = 1.0,
 ) -> QmixPolicy:
-    """Build a team. PyTorch's global generator is left as it is.
+    """Build a team.
 
     Args:
         config: widths and constants.
@@ -65,10 +64,8 @@ def role_team(
         num_agents: N.
         num_actions: A.
         seed: seed of the initial weights.
-        epsilon: epsilon of the first steps, which is the first value of the objective's schedule.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = _network(config, method, encoder, num_agents, num_actions)
         mixer = None
         if config.mixing_hidden_size:
@@ -76,8 +73,8 @@ def role_team(
             mixer = StateMixer(state, num_agents, config.mixing_hidden_size, deep)
         if method == "maser":
             is_trained = config.maser.form == "paper"
-            return MaserPolicy(network, mixer, epsilon, config.maser.representation_hidden_size, is_trained)
-        return QmixPolicy(network, mixer, epsilon)
+            return MaserPolicy(network, mixer, config.maser.representation_hidden_size, is_trained)
+        return QmixPolicy(network, mixer)
 
 
 def _network(

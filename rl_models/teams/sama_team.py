@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-
 from rl_models.heads.mixture_heads import LegalPolicyTower, ValueTower
 from rl_models.networks.sama import Sama, SamaNetworkConfig, SamaSizes
-from rl_models.policy import TeamPolicy
+from rl_models.policy import TeamPolicy, seeded
 from rl_models.text.encoder import SentenceEncoder
 
 
@@ -19,8 +17,6 @@ def sama_team(
     seed: int = 0,
 ) -> TeamPolicy:
     """Build a team whose agents choose cells of the grid independently and share one critic.
-
-    PyTorch's global generator is left as it is.
 
     Args:
         config: widths of the network.
@@ -33,8 +29,7 @@ def sama_team(
     """
     if min(sizes.height, sizes.width) < 3:
         raise ValueError(f"the last convolution needs a grid of 3 x 3 at least, got {sizes.height} x {sizes.width}")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = Sama(config, sizes, build_encoder())
         head = LegalPolicyTower(network.features, sizes.height * sizes.width)
         return TeamPolicy(network, head, ValueTower(network.features))

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import torch
 from torch import nn
 
 from rl_models.heads.central_head import CentralHead, SharedValueHead
@@ -18,7 +17,7 @@ from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central, OneMemory
 from rl_models.networks.tbone import Tbone, TboneConfig
 from rl_models.networks.visual import VisualCentral, VisualConfig, VisualTbone
-from rl_models.policy import FeatureNetwork, TeamPolicy
+from rl_models.policy import FeatureNetwork, TeamPolicy, seeded
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class CentralTeamConfig:
 def tbone_team(
     config: TboneTeamConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a TBONE team. PyTorch's global generator is left as it is.
+    """Build a TBONE team.
 
     Args:
         config: configuration of the team.
@@ -51,7 +50,7 @@ def tbone_team(
         seed: seed of the initial weights.
     """
     make_network = functools.partial(Tbone, config.network, num_agents, view)
-    return talking_team(make_network, num_actions, config.components, seed)
+    return communicating_team(make_network, num_actions, config.components, seed)
 
 
 class TalkingNetwork(FeatureNetwork, Protocol):
@@ -64,10 +63,10 @@ class TalkingNetwork(FeatureNetwork, Protocol):
     message_features: int
 
 
-def talking_team(
+def communicating_team(
     make_network: Callable[[], TalkingNetwork], num_actions: int, components: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of agents that talk, whatever they see. PyTorch's global generator is left as it is.
+    """Build a team of agents that talk, whatever they see.
 
     Args:
         make_network: builds the network; its initial weights are drawn here.
@@ -75,8 +74,7 @@ def talking_team(
         components: M, number of mixture components; 1 gives marginal policies.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = make_network()
         head: nn.Module = MarginalHead(network.features, num_actions)
         if components > 1:
@@ -88,19 +86,18 @@ def central_team(
     config: CentralTeamConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team with a central policy; arguments as of `tbone_team`."""
-    return team_of_one(functools.partial(Central, config.network, num_agents, view), num_actions, seed)
+    return central_policy_team(functools.partial(Central, config.network, num_agents, view), num_actions, seed)
 
 
-def team_of_one(make_network: Callable[[], OneMemory], num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a central policy, whatever the agents see. PyTorch's global generator is left as it is.
+def central_policy_team(make_network: Callable[[], OneMemory], num_actions: int, seed: int = 0) -> TeamPolicy:
+    """Build a central policy, whatever the agents see.
 
     Args:
         make_network: builds the network; its initial weights are drawn here.
         num_actions: A.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = make_network()
         head = CentralHead(network.features, num_actions, network.num_agents)
         return TeamPolicy(network, head, SharedValueHead(network.features, network.num_agents))
@@ -118,7 +115,7 @@ class VisualTeamConfig:
 def visual_team(
     config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team with SYNC or marginal policies. PyTorch's global generator is left as it is.
+    """Build a team with SYNC or marginal policies.
 
     Args:
         config: configuration of the team.
@@ -131,11 +128,11 @@ def visual_team(
         ValueError: the network cannot take frames of this size.
     """
     make_network = functools.partial(VisualTbone, config.network, num_agents, frame)
-    return talking_team(make_network, num_actions, config.components, seed)
+    return communicating_team(make_network, num_actions, config.components, seed)
 
 
 def visual_central_team(
     config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
     """Build a team with one central policy; arguments and errors as for `visual_team`."""
-    return team_of_one(functools.partial(VisualCentral, config.network, num_agents, frame), num_actions, seed)
+    return central_policy_team(functools.partial(VisualCentral, config.network, num_agents, frame), num_actions, seed)

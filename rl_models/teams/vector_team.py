@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.vector import VectorConfig, VectorNetwork
-from rl_models.policy import TeamPolicy
+from rl_models.policy import TeamPolicy, seeded
 
 
 def vector_team(
     config: VectorConfig, num_agents: int, scale: Sequence[float], num_actions: int, rounds: int = 0, seed: int = 0
 ) -> TeamPolicy:
     """Build a team whose agents have separate policies and values with the same weights.
-
-    PyTorch's global generator is left as it is.
 
     Args:
         config: widths of the network.
@@ -26,7 +22,6 @@ def vector_team(
         rounds: rounds of communication; 0 for none.
         seed: seed of the initial weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = VectorNetwork(config, num_agents, scale, rounds)
         return TeamPolicy(network, LegalPolicyHead(network.features, num_actions), LayeredValueHead(network.features))

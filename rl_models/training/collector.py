@@ -36,7 +36,7 @@ _IS_FIRST, _UNIFORMS, _DECIDING, _STATE = "is_first", "uniforms", "deciding", "s
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PendingActions:
     """What a policy was asked for at one step.
 
     Attributes:
@@ -51,7 +51,7 @@ class _Asked:
 
 
 @dataclass(frozen=True)
-class _Final:
+class _TruncatedObservations:
     """What is to be valued of the episodes that were stopped at one step.
 
     Attributes:
@@ -91,7 +91,7 @@ class Collector:
         self._obs: dict[str, Array] = {}
         self._is_first = np.ones(world.num_worlds, bool)
         self._state: State = {}
-        self._final: list[_Final] = []
+        self._final: list[_TruncatedObservations] = []
         self._draws = 0
         self._graphed = Graphed(policy, leaves_gradients=False)
         self._begin_reading()
@@ -118,9 +118,9 @@ class Collector:
         for step in range(self.fragment_length):
             _write(obs, step, self._obs)
             is_first[:, step] = self._is_first
-            asked = self._ask()
+            pending = self._start_step()
             yield None
-            chosen.append(self._answer(steps, step, asked))
+            chosen.append(self._finish_step(steps, step, pending))
         _write(obs, self.fragment_length, self._obs)
         is_first[:, -1] = self._is_first
         record = to_host({name: torch.cat([each[name] for each in chosen], 1) for name in chosen[0]})
@@ -161,7 +161,7 @@ class Collector:
         self._is_first = np.array(snapshot["is_first"], bool) | (False if restarted is None else restarted)
         self.version = int(snapshot["version"])
 
-    def _ask(self) -> _Asked:
+    def _start_step(self) -> _PendingActions:
         """Ask the policy for actions. An accelerator goes on computing after this returns."""
         seen = self._seen()
         masks = [seen[key] for key in ("decides", "alive") if key in seen]
@@ -170,7 +170,7 @@ class Collector:
         record = self._decide(self._inputs(seen | beside, self._state))
         state = {name.removeprefix(_STATE): record.pop(name) for name in list(record) if name.startswith(_STATE)}
         actions = {name: value for name, value in record.items() if name.partition("/")[0] == "actions"}
-        return _Asked(Arrival(actions), record, state)
+        return _PendingActions(Arrival(actions), record, state)
 
     def _decide(self, inputs: Inputs) -> dict[str, Tensor]:
         """`_decision`; a GPU replays it once it is known how many uniforms it takes."""
@@ -199,22 +199,22 @@ class Collector:
         }
         return said | {_STATE + name: value for name, value in output.state.items()}
 
-    def _answer(self, steps: dict[str, Array], step: int, asked: _Asked) -> dict[str, Tensor]:
+    def _finish_step(self, steps: dict[str, Array], step: int, pending: _PendingActions) -> dict[str, Tensor]:
         """Wait for the actions, step the worlds, and write what they say.
 
         Returns:
             what the policy says, name -> [B, 1, ...], still on its device.
         """
-        seen, reward, terminated, truncated, info = self.world.step(_actions(asked.arriving.wait()))
+        seen, reward, terminated, truncated, info = self.world.step(_actions(pending.arriving.wait()))
         self._obs = self._completed(seen)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
             steps[name][:, step] = array
-        self._state = asked.state
+        self._state = pending.state
         self._is_first = terminated | truncated
         if info["done_worlds"].size:
             self.episodes.append(info["episode"])
             self._keep_final_observations(step, truncated, info)
-        return asked.record
+        return pending.record
 
     def _choose(self, policy: JointPolicy, uniforms: Tensor) -> tuple[JointActions, Tensor]:
         """Joint actions and component, drawn by the worlds' own uniforms [B, 1, U]."""
@@ -254,8 +254,8 @@ class Collector:
             obs = self._completed(with_messages_at_the_end(self._speech, final, beside), rows)
             index = torch.from_numpy(rows).to(self.device)
             state = {name: value.index_select(0, index) for name, value in self._state.items()}
-            inputs = self._inputs(_everybody(obs) | {_IS_FIRST: np.zeros(len(rows), bool)}, state)
-            self._final.append(_Final(step, rows, _with_own_encodings(inputs)))
+            inputs = self._inputs(_all_deciding(obs) | {_IS_FIRST: np.zeros(len(rows), bool)}, state)
+            self._final.append(_TruncatedObservations(step, rows, _with_own_encodings(inputs)))
 
     def _value_stopped_episodes(self, out: Array) -> None:
         """Write V of the final observations that were kept into [B, T, N], as many as there are worlds at a time."""
@@ -270,7 +270,7 @@ class Collector:
 
     def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
         """V of every agent in the game at these observations, [B, N]."""
-        return self._values(self._inputs(_everybody(obs) | {_IS_FIRST: is_first}, state))
+        return self._values(self._inputs(_all_deciding(obs) | {_IS_FIRST: is_first}, state))
 
     def _values(self, inputs: Inputs) -> Array:
         """V of every agent, [K, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
@@ -334,7 +334,7 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
     return list(fragments)
 
 
-def _everybody(obs: dict[str, Array]) -> dict[str, Array]:
+def _all_deciding(obs: dict[str, Array]) -> dict[str, Array]:
     """Observations as of agents that all decide, since only values are asked for."""
     return {key: value for key, value in obs.items() if key != "decides"}
 

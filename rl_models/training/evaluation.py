@@ -94,7 +94,7 @@ class Evaluation(Collector):
 
     def _step(self, steps: dict[str, Array], step: int) -> dict[str, torch.Tensor]:
         """Play one step; returns what the policy says, name -> [B, 1, ...], on its device."""
-        return self._answer(steps, step, self._ask())
+        return self._finish_step(steps, step, self._start_step())
 
     def _decide(self, inputs: Inputs) -> dict[str, torch.Tensor]:
         return self._decision(inputs)  # never replayed: a probe, or who listens, has numbers for the host

@@ -70,15 +70,13 @@ class Learner:
     learners: Learners = ALONE
 
     def __post_init__(self) -> None:
-        """Build the optimiser, and bring the objective's tables to where the policy is."""
+        """Build the optimiser and an empty replay."""
         self.policy.precision = self.settings.precision
         self.optimiser = make_optimiser(self.settings, self.policy.parameters(), self.policy.value_head.parameters())
         self.divergence = Divergence(self.objective)
         self.replay = self.objective.new_replay()
         self._trainable = [weight for weight in self.policy.parameters() if weight.requires_grad]
         self._graphed = Graphed(self.policy, leaves_gradients=True)
-        for extra in self.objective.extra_losses:
-            extra.to(self.device)
 
     @property
     def device(self) -> torch.device:
@@ -96,7 +94,7 @@ class Learner:
             the statistics of the last minibatch of which this learner held something; each learner's are its own.
         """
         self._graphed.look_at_weights(self.device)
-        batch = self.objective.prepare(with_few_sizes_of_tables(batch), self.learners.sum)
+        batch = self.objective.prepare(with_few_sizes_of_tables(batch), self.learners)
         count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
         seed = shuffle_seed(self.seed, self.progress.env_steps)

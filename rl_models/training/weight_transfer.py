@@ -81,7 +81,7 @@ def transfer_weights(
         else:
             other_shape[name] = shapes
     if not taken:
-        raise ValueError("nothing can be handed over, for no weight has the same name and shape in both teams")
+        raise ValueError("nothing can be transferred, for no weight has the same name and shape in both teams")
     return WeightTransfer(
         {name: taken.get(name, value.detach().clone()) for name, value in here.items()},
         tuple(name for name in common if name in taken and name not in by_rows),

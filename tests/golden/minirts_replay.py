@@ -9,11 +9,12 @@ from rl_envs.minirts.game import LEARNED, SCRATCH, blank_games, fog_of, rows_of
 from rl_envs.minirts.observation import OBSERVATION
 from rl_envs.minirts.planner import BLOCKED
 from rl_envs.minirts.scripts import MEDIUM, PASSIVE, SIMPLE, STRONG
-from rl_envs.minirts.symbols import COOLDOWNS
 
 UNIT = ("id", "type", "player", "hp", "x", "y", "born", "expire")
 ORDER = ("unit", "kind", "target", "type", "hall", "x", "y", "scale", "state", "paid", "tick", "start")
 GIVEN = ORDER[:8]
+COOLDOWNS = ("move", "attack", "gather", "build")
+"""In the order of `CD_MOVE` and so on."""
 BULLET = {"x": "x", "y": "y", "from": "from", "state": "state", "target": "target", "hit": "att"}
 PLAN = ("tick", "player", "unit", "from", "to", "kind", "way", "pops")
 SCRIPTS = {"none": PASSIVE, "simple": SIMPLE, "medium": MEDIUM, "strong": STRONG}

@@ -57,7 +57,7 @@ class TrialPlan(TrainingPlan):
     def __post_init__(self) -> None:
         """Refuse processes that the algorithm would not use, and learners without a world or with a small replay."""
         self.workers.check_learners(self.objective)
-        if self.workers.aggregators and not self.objective.may_have_aggregators:
+        if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")
 
@@ -120,8 +120,8 @@ class Stage:
         promotion: when it ends before its budget does; None trains to the budget.
         frozen: patterns (`network.attention.*`) of names of parameters that no optimiser touches in this stage.
         grown: patterns of names of tables (embeddings) that may have more rows than in the stage before: those that
-            were there are handed over, the new ones begin as built. Row i must mean in both stages the same.
-        keeps_optimiser: whether the optimiser's state of parameters handed over whole is handed over too.
+            were there are transferred, the new ones begin as built. Row i must mean in both stages the same.
+        keeps_optimiser: whether the optimiser's state of parameters transferred whole is transferred too.
         evaluate: the stage's last policy after training: world name -> Episodes. The experiment's `evaluate` is of the
             last stage; teams of a stage with other observations could not take it.
     """

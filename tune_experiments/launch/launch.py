@@ -23,7 +23,7 @@ from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, write_tables
+from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.placement import least_gpus, trials_that_fit
@@ -270,7 +270,7 @@ def _is_unfinished(request: Request) -> bool:
 
 
 def _read_results(out: Path) -> list[Result]:
-    path = out / "results.jsonl"
+    path = out / result_file.RESULTS_FILE
     return result_file.read(path) if path.exists() else []
 
 
@@ -288,7 +288,7 @@ def show_results(
     sessions = read_sessions(out, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
     tables = with_verdicts(experiment.tables(results), comparisons, results)
-    write_tables(out / "table.md", tables)
+    write_tables(out / TABLE_FILE, tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
     trials = trial_folders(experiment, config, out)

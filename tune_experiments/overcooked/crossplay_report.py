@@ -35,8 +35,8 @@ def write_report(matrix: Matrix, out: Path) -> Iterator[Path]:
     """Lines, tables and pictures, in a folder that is made where it is missing; those of an earlier report go."""
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / REPORT, in_markdown(matrix))
-    result_file.write(out / "results.jsonl", matrix.results)
-    yield from (out / "results.jsonl", out / REPORT)
+    result_file.write(out / result_file.RESULTS_FILE, matrix.results)
+    yield from (out / result_file.RESULTS_FILE, out / REPORT)
     for metric in METRICS:
         yield draw(matrix, metric, out / f"plots/crossplay_{metric}.png")
 

@@ -15,7 +15,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, trials_of
 from tune_experiments.play.loading import load_policy
-from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
 SELF_PLAY = "selfplay"
 """The row that partners come from."""
@@ -73,7 +73,7 @@ def _levels(trial: Path, layout: str) -> Iterator[Partner]:
 
 def rewards_at(trial: Path, env_steps: list[int]) -> dict[int, float]:
     """What validation found at, or last before, each of some moments; 0 where there was none yet."""
-    rows = [(row["env_steps"], row[_REWARD]) for row in read_metrics(trial / "metrics.jsonl") if _REWARD in row]
+    rows = [(row["env_steps"], row[_REWARD]) for row in read_metrics(trial / METRICS_FILE) if _REWARD in row]
     return {moment: ([0.0] + [value for steps, value in rows if steps <= moment])[-1] for moment in env_steps}
 
 

@@ -222,6 +222,11 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
     )
 
 
+def pretrained_names() -> list[str]:
+    """Names of the teams in the package."""
+    return sorted(folder.name for folder in PRETRAINED.iterdir() if folder.is_dir())
+
+
 def in_package(path: Path) -> Path:
     """Where a team of the package lies, for `pretrained/NAME` where the present folder has no such path.
 
@@ -230,9 +235,8 @@ def in_package(path: Path) -> Path:
     """
     if path.parts[:1] != (PRETRAINED.name,) or len(path.parts) != 2 or path.exists():
         return path
-    known = sorted(folder.name for folder in PRETRAINED.iterdir() if folder.is_dir())
-    if path.name not in known:
-        raise UserError(f"the package brings no team {path.name!r}; it has {', '.join(known)}")
+    if path.name not in pretrained_names():
+        raise UserError(f"the package brings no team {path.name!r}; it has {', '.join(pretrained_names())}")
     return PRETRAINED / path.name
 
 

@@ -37,11 +37,6 @@ _OF_TRAINING = (CHECKPOINTS, "stages", "texts", "images")
 _ACTION_SEED, _ACTION_STEPS = 7, 24
 
 
-def pretrained_names() -> list[str]:
-    """Names of the teams in the package."""
-    return sorted(path.parent.name for path in PRETRAINED.glob(f"*/{CARD}"))
-
-
 def read_card(name: str) -> dict[str, Any]:
     """The card of a team in the package.
 
@@ -51,8 +46,8 @@ def read_card(name: str) -> dict[str, Any]:
     return read_json(PRETRAINED / name / CARD)
 
 
-def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED, steps: int = _ACTION_STEPS) -> list[list[int]]:
-    """Joint actions of the first env steps in one world, `[steps][N]`; a factored team is refused.
+def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[int]]:
+    """Joint actions of the first 24 env steps in one world, `[steps][N]`; a factored team is refused.
 
     Raises:
         UserError: actions with factors.
@@ -60,7 +55,7 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED, steps: int = _
     world, found = loaded.make_world(1), []
     obs, first = world.reset(seed), None
     loaded.reset(seed, world.texts)
-    for _ in range(steps):
+    for _ in range(_ACTION_STEPS):
         actions = loaded.act(obs, first)
         if isinstance(actions, dict):
             raise UserError(f"{loaded.method} acts in factors, and a card holds one action an agent; leave it out")
@@ -155,7 +150,7 @@ def _copy_beside(trial: Path, out: Path) -> None:
 
 def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:
     """The team's own rows of its run's results."""
-    path = run / "results.jsonl"
+    path = run / result_file.RESULTS_FILE
     rows: Sequence[Result] = result_file.read(path) if path.exists() else []
     own = [row for row in rows if (row.method, row.seed) == (loaded.method, loaded.seed) and row.split != "train"]
     if not own:

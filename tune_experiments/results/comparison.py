@@ -85,7 +85,7 @@ def read_runs(paths: Sequence[Path]) -> list[Result]:
     twice = next((path for path, folder in zip(paths, folders, strict=True) if folders.count(folder) > 1), None)
     if twice is not None:
         raise UserError(f"{twice} is named twice, and its seeds would count twice; name each folder once")
-    read = [(path, result_file.read(path / "results.jsonl")) for path in paths]
+    read = [(path, result_file.read(path / result_file.RESULTS_FILE)) for path in paths]
     names = [folder.name for folder in folders]
     found = []
     for number, (path, results) in enumerate(read):

@@ -19,7 +19,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import NONE, WILSON, Interval, is_share, range_of
 
-__all__ = ["Result", "append", "read", "replace_rows", "write"]
+__all__ = ["RESULTS_FILE", "Result", "append", "read", "replace_rows", "write"]
+
+RESULTS_FILE = "results.jsonl"
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
 
-__all__ = ["FURNITURE_METRICS", "LISTED", "PaperTable", "first_of_each", "make_table", "write_tables"]
+__all__ = ["FURNITURE_METRICS", "LISTED", "TABLE_FILE", "PaperTable", "first_of_each", "make_table", "write_tables"]
 
+TABLE_FILE = "table.md"
 FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
 
 _PAPER = ", paper"

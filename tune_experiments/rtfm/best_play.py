@@ -37,11 +37,11 @@ class Layout:
     items: np.ndarray
 
 
-def win_probabilities(size: int, reads: bool, max_episode_steps: int, count: int = LAYOUTS) -> np.ndarray:
+def win_probabilities(size: int, reads: bool, max_episode_steps: int) -> np.ndarray:
     """Win probabilities of the best player in each of some random layouts, [K] float64."""
-    layout = random_layouts(size, count)
+    layout = random_layouts(size, LAYOUTS)
     values, _ = solve(size, layout.items, 1 if reads else 2, max_episode_steps)
-    start = values[np.arange(count), 0, layout.agent, layout.dragon]
+    start = values[np.arange(LAYOUTS), 0, layout.agent, layout.dragon]
     return start if reads else start / 2
 
 

@@ -1,7 +1,7 @@
 """The mention-matching reader's way through RTFM: from the simplest game, one difficulty a stage.
 
 A stage keeps the difficulties of those before it. Words, nodes and pair features are the same in all games and rooms,
-so every weight is handed over.
+so every weight is transferred.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ways from game to game: txt2pi through simpler games to harder ones (RTFM, section 5.2, tables 2 and 3).
 
 A row is the list of its stages: those to the full game add one difficulty each, and `..._to_GAME` is one cell of the
-paper's table 2 beside them. Words and networks are the same in all games, so every weight is handed over.
+paper's table 2 beside them. Words and networks are the same in all games, so every weight is transferred.
 """
 
 from __future__ import annotations

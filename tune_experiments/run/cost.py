@@ -11,6 +11,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.run.doctor import playing_and_learning
 
 __all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
 
@@ -56,7 +57,7 @@ def seconds_per_env_step(playing: float, learning: float, workers: Workers, take
             runners are processes of their own.
     """
     playing, learning = playing / max(1, workers.runners), learning / max(1, workers.learners)
-    return playing + learning if takes_turns or not workers.runners else max(playing, learning)
+    return playing_and_learning(playing, learning, takes_turns or not workers.runners)
 
 
 def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:

@@ -55,8 +55,7 @@ class Diagnosis:
     @property
     def other(self) -> float:
         """Seconds for 1,000 env steps of neither playing nor learning: tests, checkpoints, weights on their way."""
-        used = self.playing + self.learning if self.takes_turns else max(self.playing, self.learning)
-        return max(0.0, self.whole - used)
+        return max(0.0, self.whole - playing_and_learning(self.playing, self.learning, self.takes_turns))
 
     @property
     def bottleneck(self) -> str:
@@ -66,9 +65,13 @@ class Diagnosis:
 
     def expected(self, runners: float, learners: float) -> float:
         """Env steps a second with so many times the runners and learners, if each had a core of its own."""
-        playing, learning = self.playing / runners, self.learning / learners
-        used = playing + learning if self.takes_turns else max(playing, learning)
+        used = playing_and_learning(self.playing / runners, self.learning / learners, self.takes_turns)
         return 1000 / (used + self.other)
+
+
+def playing_and_learning(playing: float, learning: float, takes_turns: bool) -> float:
+    """Seconds of both together: their sum if they take turns, else the longer of the two."""
+    return playing + learning if takes_turns else max(playing, learning)
 
 
 def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:

@@ -234,20 +234,16 @@ class RemoteSync:
             advice = "give --out a store that you may write to, or see to this one, and run again"
             raise UserError(f"{self.uri} cannot be written ({first_line(error)}); {advice}") from error
 
-    def push_at_end(self, patience_seconds: float | None = None) -> None:
-        """Bring the copy up to date before the folder is given up.
-
-        Args:
-            patience_seconds: for how long to try; None: PATIENCE_SECONDS.
+    def push_at_end(self) -> None:
+        """Bring the copy up to date before the folder is given up; try for `PATIENCE_SECONDS`.
 
         Raises:
             UserError: the store has stayed away too long.
         """
-        patience_seconds = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
-        deadline = time.monotonic() + patience_seconds
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not self.push():
             if time.monotonic() > deadline:
-                raise UserError(f"{self.uri} could not be written for {patience_seconds / 60:.0f} minutes")
+                raise UserError(f"{self.uri} could not be written for {PATIENCE_SECONDS / 60:.0f} minutes")
             time.sleep(_RETRIES_AFTER_SECONDS)
 
     def _bring_up_to_date(self) -> None:

@@ -25,6 +25,7 @@ from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
 from tune_experiments.results.main_comparison import AFTER, BEFORE, MainComparison
+from tune_experiments.results.rows import RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
 
 __all__ = [
@@ -93,7 +94,7 @@ class RunFolder:
     @property
     def results(self) -> Path:
         """Where the numbers go."""
-        return self.path / "results.jsonl"
+        return self.path / RESULTS_FILE
 
     @property
     def plots(self) -> Path:

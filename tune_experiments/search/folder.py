@@ -23,7 +23,7 @@ import numpy as np
 from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
-from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.search.settings import Setting
 
 __all__ = [
@@ -112,7 +112,7 @@ def score(trial: Path, objective: str) -> float:
     Raises:
         UserError: its log has no such numbers.
     """
-    log = read_metrics(trial / "metrics.jsonl")
+    log = read_metrics(trial / METRICS_FILE)
     rows = [row for row in log if objective in row]
     if not rows:
         known = sorted({key for row in log for key in row if key.startswith("valid/")})

@@ -16,7 +16,7 @@ import numpy as np
 
 from rl_models.training.checkpoint import newest_whole_checkpoint
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.request import Request, SearchScheduler
 from tune_experiments.search.folder import LATE_SHARE
@@ -104,7 +104,7 @@ def value_between(trial: Path, objective: str, since: float, until: float) -> fl
     Raises:
         UserError: there was no validation at all.
     """
-    rows = read_metrics(trial / "metrics.jsonl")
+    rows = read_metrics(trial / METRICS_FILE)
     begin = next((row["env_steps"] for row in rows if row["env_steps"] >= since), since) if since else 0
     return _value(trial, objective, until, lambda env_steps: env_steps > begin)
 
@@ -115,7 +115,7 @@ def _value(trial: Path, objective: str, until: float, counts: Callable[[float], 
     A trial stops at the first row beyond where it was to stop, so that row counts; and where nothing was validated
     between, the last validation before does.
     """
-    rows = read_metrics(trial / "metrics.jsonl")
+    rows = read_metrics(trial / METRICS_FILE)
     end = next((row["env_steps"] for row in rows if row["env_steps"] >= until), until)
     validated = [row for row in rows if objective in row and row["env_steps"] <= end]
     if not validated:

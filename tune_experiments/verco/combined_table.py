@@ -19,6 +19,7 @@ from tune_experiments.core.files import write_atomically
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.verco.evaluation import BASELINES, OF_ORDER
 from tune_experiments.verco.tables import as_row, task_of
 
@@ -84,7 +85,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         raise UserError("write python -m tune_experiments.verco.combined_table FOLDER")
     folder, console = Path(sys.argv[1]), Terminal()
-    text, path = combined(read_kitchens(folder)), folder / "table.md"
+    text, path = combined(read_kitchens(folder)), folder / TABLE_FILE
     if path.exists() and _NOTE not in path.read_text(errors="replace"):
         raise UserError(f"{path} is there and holds something else: move it away")
     console.print(text)

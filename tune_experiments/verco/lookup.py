@@ -105,7 +105,7 @@ def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None
     return answering_team(network, len(world.macros))
 
 
-def met_prompts(world: Salad, env_steps: int, error: float, seed: int = _PROBE_SEED) -> set[str]:
+def met_prompts(world: Salad, env_steps: int, error: float) -> set[str]:
     """Every prompt that comes up while scripted cooks play and hear the teacher.
 
     Those of messages, and those of actions in silence and behind the teacher's messages.
@@ -114,10 +114,9 @@ def met_prompts(world: Salad, env_steps: int, error: float, seed: int = _PROBE_S
         world: kitchens with text; they are reset.
         env_steps: number of env steps of each.
         error: share of decisions that are random.
-        seed: of games and errors.
     """
-    narrator, cooks, chance = Narrator(world), ScriptedCooks(world), np.random.default_rng(seed)
-    seen, met = world.reset(seed), set[str]()
+    narrator, cooks, chance = Narrator(world), ScriptedCooks(world), np.random.default_rng(_PROBE_SEED)
+    seen, met = world.reset(_PROBE_SEED), set[str]()
     for _ in range(env_steps):
         sent = messages(world)
         for row, agent in np.ndindex(seen["decides"].shape):

@@ -63,9 +63,6 @@ class NanOnce:
         factor = float("nan") if progress.updates == AT_UPDATE else 0.0
         return output.values.sum() * factor, {}
 
-    def to(self, device: Any) -> None:
-        """Nothing to move: this loss has no tables."""
-
 
 def make_world(plan: TrialPlan, fault: str, folder: Path, num_worlds: int, first_world: int) -> FaultyWorld:
     """The world of the plan, with the fault inside."""

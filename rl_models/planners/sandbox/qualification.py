@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward, SandboxLimits
+from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward
 from rl_models.planners.sandbox.rules import UnsafeCodeError
 
 Pair = tuple[Any, Any]
@@ -47,9 +47,7 @@ class Qualification:
         return not self.reason
 
 
-def qualify(
-    source: str, pairs: KnownPairs, bar: Bar | None = None, limits: SandboxLimits | None = None
-) -> Qualification:
+def qualify(source: str, pairs: KnownPairs, bar: Bar | None = None) -> Qualification:
     """Try a function in a process of its own: safe, 0 or 1, the same twice, states left alone, right often enough.
 
     Raises:
@@ -58,7 +56,7 @@ def qualify(
     if not pairs.positive or not pairs.negative:
         raise ValueError("a trial needs pairs that fulfil the sub-goal and pairs that do not: hand in both")
     try:
-        positive, negative = _run_twice(source, pairs, limits)
+        positive, negative = _run_twice(source, pairs)
     except UnsafeCodeError as refusal:
         return Qualification(f"the code is refused: {refusal}")
     except RewardFailedError as failure:
@@ -66,9 +64,9 @@ def qualify(
     return _judge(positive, negative, bar or Bar())
 
 
-def _run_twice(source: str, pairs: KnownPairs, limits: SandboxLimits | None) -> tuple[list[int], list[int]]:
+def _run_twice(source: str, pairs: KnownPairs) -> tuple[list[int], list[int]]:
     every = [*pairs.positive, *pairs.negative]
-    with SandboxedReward(source, limits) as reward:
+    with SandboxedReward(source) as reward:
         first = reward.evaluate(every, checks_arguments=True)
         if reward.evaluate(every) != first:
             raise RewardFailedError("it answers differently when asked again")

@@ -10,11 +10,12 @@ import pytest
 from rl_envs import make
 from rl_envs.furnlift.sight import closed_cells, seeing_states
 from rl_envs.furnmove import frame_palette as palette
-from rl_envs.furnmove.frame_renderer import FRAME_PIXELS, FrameRenderer, classes_of
+from rl_envs.furnmove.frame_renderer import FRAME_PIXELS, FrameRenderer
 from rl_envs.furnmove.furnishing import EYE_METRES
 from rl_envs.furnmove.room import room_from_drawing
 from rl_envs.furnmove.splits import resolve_rooms
 from tests.rl_envs.furnmove.slow_frames import slow_classes
+from tests.rl_envs.images import classes_of
 
 NORTH, EAST, SOUTH, WEST = range(4)
 BOTH = {"observations": ("view", "frame")}

@@ -1,7 +1,10 @@
 """Hand-made situations for the tests of MESSENGER. Cells are (row, column); halves are between cells."""
 
+import json
+
 import numpy as np
 
+from rl_envs.messenger.corpus import TEXT_SPLITS
 from rl_envs.messenger.symbols import CHASER, ENTITIES, FIRST_ENTITY, FLEEING, IMMOVABLE
 from rl_envs.messenger.world import Messenger
 
@@ -52,3 +55,9 @@ def step(world, *actions, moves=None):
 def cells(world, name):
     """(row, column) of entities or avatars."""
     return [(row / 2, column / 2) for row, column in world.state[f"{name}_places"][0].tolist()]
+
+
+def save_documents(folder, documents):
+    """Write documents as the files of a corpus."""
+    for split in TEXT_SPLITS:
+        (folder / f"text_{split}.json").write_text(json.dumps(documents[split]), encoding="utf-8")

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, Corpus, CorpusError, split_words
-from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, corpus_of, load_documents, save_documents
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, corpus_of, load_documents
 from rl_envs.messenger.games import GamesError, games_by_rule, pairs_of_games
 from rl_envs.messenger.own_corpus import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, MOVEMENTS, ROLES, UNKNOWN
 from rl_envs.messenger.world import Messenger
+from tests.rl_envs.messenger.scenes import save_documents
 
 needs_published = pytest.mark.skipif(
     FOLDER_VARIABLE not in os.environ, reason=f"{FOLDER_VARIABLE} names no folder with the published corpus"

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, CorpusError
-from rl_envs.messenger.corpus_file import corpus_of, load_documents, save_documents
+from rl_envs.messenger.corpus_file import corpus_of, load_documents
 from rl_envs.messenger.games import SPLITS, games_by_rule
 from rl_envs.messenger.own_corpus import own_documents
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, FIRST_ENTITY, GOAL, IMMOVABLE, MESSAGE, ROLES, UNKNOWN
 from rl_envs.messenger.world import Messenger
+from tests.rl_envs.messenger.scenes import save_documents
 
 COUNT = 1500
 

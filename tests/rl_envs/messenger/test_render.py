@@ -1,6 +1,7 @@
 """Images of MESSENGER show who is where and what can be read."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ import pytest
 from rl_envs.core.render import BACKGROUND
 from rl_envs.messenger.render import AGENT_COLOURS, FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
 from rl_envs.messenger.world import Messenger
+from tests.rl_envs.images import patch_of, share
 from tests.rl_envs.messenger.scenes import RIGHT, situation, step
 
 CELL = 52
+patch = functools.partial(patch_of, cell=CELL)
 SCENE = Scene(
     sprites=[Sprite("dog", 0, (2, 3)), Sprite("fish", 1, (4.5, 6)), Sprite("bird", 2, (8, 8))],
     avatars=[(5, 1), (7, 2)],
@@ -18,15 +21,6 @@ SCENE = Scene(
     has_message=[False, True],
     manual=["the dog is the deadly enemy.", "the fish is the secret memo.", "the bird is the vital aim."],
 )
-
-
-def patch(image, place):
-    row, column = (round(part * CELL) for part in place)
-    return image[row : row + CELL, column : column + CELL].astype(int)
-
-
-def share(pixels, colour):
-    return (abs(pixels - np.array(colour)).max(-1) <= 4).mean()
 
 
 def changed(**changes):

@@ -1,7 +1,10 @@
 """Hand-made situations for the tests of RTFM."""
 
+import functools
+
 import numpy as np
 
+from rl_envs.rtfm.assignments import assignments
 from rl_envs.rtfm.world import Rtfm
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
@@ -53,3 +56,12 @@ def places(world, name):
     """(row, column) of each entry of a state of cells."""
     size = world.observation_spec["grid"].shape[0]
     return [divmod(int(number), size) if number else None for number in world.state[name][0]]
+
+
+@functools.cache
+def assignments_of(has_groups, split):
+    """All assignments of a split, in the order of the keyed permutation."""
+    known = assignments(has_groups)
+    train, evaluation = np.split(known.permuted(np.arange(known.count)), 2)
+    valid, test = np.split(evaluation, [len(evaluation) // 3])
+    return {"train": train, "eval": evaluation, "valid": valid, "test": test}[split]

@@ -1,6 +1,5 @@
 """Assignments are numbered canonically and split in two halves that share nothing, in every process alike."""
 
-import functools
 import hashlib
 import os
 import subprocess
@@ -11,20 +10,15 @@ import pytest
 
 from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, assignments
 from rl_envs.rtfm.world import Rtfm
+from tests.rl_envs.rtfm.scenes import assignments_of
 
 COUNTS = {False: (6, 24), True: (1680, 2520)}
 DIGESTS = {False: "94dedd7b1c526c68", True: "4ac21af82afd4dfc"}
 """First digits of the SHA-256 of the sorted training half; another split would make old results incomparable."""
 
 
-@functools.cache
-def halves(has_groups):
-    known = assignments(has_groups)
-    return np.split(known.permuted(np.arange(known.count)), 2)
-
-
 def digest(has_groups):
-    return hashlib.sha256(np.sort(halves(has_groups)[0]).astype("<i8").tobytes()).hexdigest()[:16]
+    return hashlib.sha256(np.sort(assignments_of(has_groups, "train")).astype("<i8").tobytes()).hexdigest()[:16]
 
 
 @pytest.mark.parametrize("has_groups", [False, True])
@@ -42,26 +36,25 @@ def test_there_are_as_many_assignments_as_the_reference_counts(has_groups):
 @pytest.mark.parametrize("has_groups", [False, True])
 def test_training_and_evaluation_share_no_assignment_and_leave_none_out(has_groups):
     known = assignments(has_groups)
-    train, evaluation = halves(has_groups)
+    train, evaluation = (assignments_of(has_groups, split) for split in ("train", "eval"))
     assert len(train) == len(evaluation) == known.count // 2
     assert (np.bincount(np.concatenate([train, evaluation]), minlength=known.count) == 1).all()
-    assert known.is_in(train, "train").all() and known.is_in(evaluation, "eval").all()
-    assert not known.is_in(train, "eval").any() and not known.is_in(evaluation, "train").any()
 
 
 @pytest.mark.parametrize("has_groups", [False, True])
-def test_validation_and_test_are_parts_of_evaluation_that_share_nothing(has_groups):
-    known = assignments(has_groups)
-    _, evaluation = halves(has_groups)
-    is_in = {split: known.is_in(evaluation, split) for split in ("valid", "test")}
-    assert (is_in["valid"] ^ is_in["test"]).all()
-    assert is_in["valid"].sum() == len(evaluation) // 3
+@pytest.mark.parametrize("split", ["train", "eval", "valid", "test"])
+def test_a_split_is_drawn_from_its_own_part_of_the_permutation(has_groups, split):
+    """Evaluation has two parts: validation, its first third, and test, the rest."""
+    uniforms, part = np.linspace(0, np.nextafter(1, 0), 5000), assignments_of(has_groups, split)
+    drawn = assignments(has_groups).draw(uniforms, split)
+    np.testing.assert_array_equal(drawn, part[(uniforms * len(part)).astype(int)])
+    assert (drawn[0], drawn[-1]) == (part[0], part[-1])
 
 
 @pytest.mark.parametrize("has_groups", [False, True])
 def test_every_part_of_an_assignment_occurs_in_training_only_their_combination_is_new(has_groups):
     known = assignments(has_groups)
-    for half in halves(has_groups):
+    for half in (assignments_of(has_groups, split) for split in ("train", "eval")):
         teams, elements = known.ranks(half)
         assert len(np.unique(teams)) == len(known.teams) and len(np.unique(elements)) == len(known.elements)
 
@@ -87,7 +80,7 @@ def test_worlds_play_assignments_of_their_split_and_all_alike(group, split, shar
     world = Rtfm(4096, group=group, split=split)
     world.reset(0)
     played = world.state["assignment"]
-    assert assignments(group).is_in(played, split).all()
+    assert np.isin(played, assignments_of(group, split)).all()
     if not group:
         counts = np.unique(played, return_counts=True)[1]
         expected = 4096 / share

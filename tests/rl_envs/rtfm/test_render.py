@@ -1,6 +1,7 @@
 """Images of RTFM show who is where and what can be read."""
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -11,9 +12,11 @@ from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
 from rl_envs.rtfm.words import NAME_SETS
 from rl_envs.rtfm.world import Rtfm
+from tests.rl_envs.images import patch_of, share
 from tests.rl_envs.rtfm.scenes import RIGHT, STAY, situation
 
 CELL = 84
+patch = functools.partial(patch_of, cell=CELL)
 SCENE = Scene(
     size=6,
     agents=[(1, 1), (4, 2)],
@@ -24,15 +27,6 @@ SCENE = Scene(
     document="blessed beat fire . wolf are star alliance .",
     goal="defeat the star alliance",
 )
-
-
-def patch(image, place):
-    row, column = place
-    return image[row * CELL : (row + 1) * CELL, column * CELL : (column + 1) * CELL].astype(int)
-
-
-def share(pixels, colour):
-    return (abs(pixels - np.array(colour)).max(-1) <= 4).mean()
 
 
 def changed(**changes):

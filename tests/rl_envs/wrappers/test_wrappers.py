@@ -160,7 +160,11 @@ def test_a_built_world_takes_no_arguments_and_must_be_one():
         TeamEnv(Errands(2))
 
 
-@pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv])
+def in_rllib(world, render_mode):
+    return TeamMultiAgentEnv({"world": world, "render_mode": render_mode})
+
+
+@pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv, TeamParallelEnv, in_rllib])
 def test_only_worlds_that_render_accept_a_render_mode(env_class):
     with pytest.raises(ValueError, match="does not render"):
         env_class("matrix_game-v0", render_mode="rgb_array")
@@ -295,8 +299,6 @@ def test_a_parallel_view_draws():
     env = TeamParallelEnv("toy-v0", render_mode="rgb_array")
     env.reset(seed=0)
     assert env.render().dtype == np.uint8
-    with pytest.raises(ValueError, match="render_mode"):
-        TeamParallelEnv("toy-v0", render_mode="human")
 
 
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])

@@ -30,7 +30,9 @@ def room_team(config=CONFIG, seed=0, epsilon=0.5, size=SIZE):
     place = rooms(1, size=size)
     words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
     sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
-    return qmix_grid_team(config, sizes, (size, size), place.action_spec, seed, epsilon)
+    team = qmix_grid_team(config, sizes, (size, size), place.action_spec, seed)
+    team.policy_head.epsilon.fill_(epsilon)
+    return team
 
 
 def collector(num_worlds=6, length=12, seed=3, policy=None):

@@ -70,9 +70,9 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
         settings = EndpointSettings(max_attempts=2)
         endpoint = Endpoint(settings, Meter(Budget(calls_per_minute=1e9)), sleep=lambda seconds: None)
         taught, counts = teach(Recorded(record, endpoint))
-    assert [one.is_from_model for one in taught] == [name in ANSWERED for name in SITUATIONS]
-    assert all(one.values == ("take the tomato", "I fetch a bowl") for one in taught if one.is_from_model)
-    assert all(one.values == SCRIPTED and one.rejections for one in taught if not one.is_from_model)
+    said = ("take the tomato", "I fetch a bowl")
+    assert [one.values for one in taught] == [said if name in ANSWERED else SCRIPTED for name in SITUATIONS]
+    assert all(one.rejections for one in taught if one.values == SCRIPTED)
     assert taught[3].rejections == ("the message of Alice has 11 words and may have 10",)
     assert (counts["asked"], counts["answered"], counts["fallback"]) == (13, 3, 10)
     assert counts["rejected"] == 1 + 6 * 3
@@ -123,10 +123,10 @@ class Fixed:
 
 
 @pytest.mark.parametrize(
-    ("reply", "chosen", "is_from_model"),
-    [('{"action": "Chop "}', 1, True), ('{"action": "jump"}', 0, False), ('{"action": 1}', 0, False)],
+    ("reply", "chosen"),
+    [('{"action": "Chop "}', 1), ('{"action": "jump"}', 0), ('{"action": 1}', 0)],
 )
-def test_a_player_may_only_do_what_its_mask_allows(reply, chosen, is_from_model):
+def test_a_player_may_only_do_what_its_mask_allows(reply, chosen):
     player = ChatPlayer(ChatClient(Fixed(reply)), "m", "You cook.")
     (answer,) = player.choose(["a board"], [["wait", "chop"]], [0])
-    assert (answer.values, answer.is_from_model) == (chosen, is_from_model)
+    assert (answer.values, bool(answer.rejections)) == (chosen, chosen == 0)

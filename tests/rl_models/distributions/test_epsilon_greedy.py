@@ -45,7 +45,9 @@ def test_all_actions_count_as_legal_for_an_agent_that_has_no_legal_one(epsilon):
     features = Features(values, {}, legal=torch.tensor([[[[False, False, False], [False, True, True]]]]))
     shares = torch.tensor([[1 / 3, 1 / 3, 1 / 3], [0.0, 0.5, 0.5]])
     wanted = torch.tensor([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]) * (1 - epsilon) + epsilon * shares
-    torch.testing.assert_close(EpsilonGreedyHead(3, epsilon)(features).marginals()[0, 0], wanted)
+    head = EpsilonGreedyHead(3)
+    head.epsilon.fill_(epsilon)
+    torch.testing.assert_close(head(features).marginals()[0, 0], wanted)
     assert BestValueHead()(features).tolist() == [[[3.0, 0.5]]]
 
 

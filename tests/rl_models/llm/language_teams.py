@@ -1,11 +1,9 @@
 """Small language teams whose messages and weights a test can stir."""
 
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import forward, to_batch
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.messages import PADDING
 from rl_models.networks.added_observations import narrated
-from rl_models.schedule import Progress
 from tests.rl_models.llm.small import collector, stir
 
 BY_AGENT = Ppo(joint_ratio=False)
@@ -44,10 +42,3 @@ def narrated_again(policy, batch, **changed):
 def texts_of(fragment, key):
     """Token ids at every place, without what is behind their ends."""
     return [row[row != PADDING] for row in fragment.texts[key][fragment.obs[key].ravel()]]
-
-
-def error_at_first_update(objective, policy, fragment):
-    """Largest |ratio - 1| before any step was taken."""
-    batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(forward(policy, batch), batch, Progress())
-    return float(statistics["policy/ratio_error"])

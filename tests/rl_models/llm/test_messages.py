@@ -15,11 +15,11 @@ from rl_models.networks.texts import MissingTextsError
 from rl_models.training.collector import Collector
 from tests.rl_models.llm.language_teams import (
     BY_AGENT,
-    error_at_first_update,
     narrated_again,
     stirred,
 )
 from tests.rl_models.llm.small import HintNarrator, Hints, collector, stir
+from tests.rl_models.training.small import ratio_error
 
 
 @pytest.mark.long
@@ -28,7 +28,7 @@ def test_the_learner_reads_the_messages_that_were_heard():
     one = stirred()
     fragment = one.collect()
     stir(one.policy.network.language.message.values(), 2.0, seed=4)
-    assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
+    assert ratio_error(BY_AGENT, one.policy, fragment) < 1e-5
     batch = to_batch(fragment)
     others = narrated_again(one.policy, batch, **{MESSAGES: torch.full_like(batch[f"obs/{MESSAGES}"], PADDING)})
     before, after = (forward(one.policy, each).extras[ACTION_SCORES] for each in (batch, others))
@@ -52,7 +52,7 @@ def test_a_learner_asks_for_no_words():
     learner = copy.copy(one.policy.network)
     learner.narrator = None
     one.policy.network = learner
-    assert error_at_first_update(BY_AGENT, one.policy, fragment) < 1e-5
+    assert ratio_error(BY_AGENT, one.policy, fragment) < 1e-5
 
 
 def test_each_agent_hears_the_others_in_order_and_never_itself():

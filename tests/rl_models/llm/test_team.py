@@ -20,12 +20,12 @@ from tests.rl_models.llm.language_teams import (
     BY_AGENT,
     FORMS,
     ROUNDING,
-    error_at_first_update,
     stirred,
     texts_of,
 )
 from tests.rl_models.llm.small import THINGS, HintNarrator, collector, stir, team
 from tests.rl_models.networks.weight_changes import CHANGES
+from tests.rl_models.training.small import ratio_error
 
 
 @pytest.mark.long
@@ -38,9 +38,9 @@ def test_rollout_equals_train(form):
     assert 0.3 < fragment.obs["decides"].mean() < 0.95
     assert fragment.is_first[:, 1:-1].any(1).all()
     for objective in (BY_AGENT, Impala(joint_ratio=False)):
-        assert error_at_first_update(objective, one.policy, fragment) < 1e-5
+        assert ratio_error(objective, one.policy, fragment) < 1e-5
     stir(one.policy.network.language.action.values(), seed=7)
-    assert error_at_first_update(BY_AGENT, one.policy, fragment) > 1e-2
+    assert ratio_error(BY_AGENT, one.policy, fragment) > 1e-2
 
 
 @pytest.mark.long
@@ -92,7 +92,7 @@ def test_the_joint_form_is_refused_where_agents_that_carry_on_have_no_value(obje
     one = stirred()
     fragment = one.collect()
     with pytest.raises(ValueError, match=r"none for agents that carry on .* set joint_ratio=False"):
-        error_at_first_update(objective(), one.policy, fragment)
+        ratio_error(objective(), one.policy, fragment)
     fragment.obs["decides"][:] = True
     objective().loss(forward(one.policy, batch := objective().prepare(to_batch(fragment))), batch, Progress())
 

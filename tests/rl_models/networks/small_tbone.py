@@ -1,4 +1,4 @@
-"""Views of an invented room, coordination sets and small teams, for the tests of TBONE."""
+"""Views of an invented room, coordination sets and small teams, for the tests of TBONE and central policies."""
 
 import numpy as np
 import torch
@@ -7,7 +7,7 @@ from rl_envs.furnmove.actions import NUM_ACTIONS, coordinated_actions
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_models.losses.cordial import CoordinationSet
 from rl_models.networks.tbone import TboneConfig
-from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
+from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
 
 SMALL = TboneConfig(cell_features=4, channels=(8, 8, 12, 16), agent_features=3, hidden_size=24, message_features=5)
 
@@ -16,6 +16,10 @@ def team(agents, components, network=SMALL, seed=0):
     return tbone_team(
         TboneTeamConfig(network, components), agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS, seed
     )
+
+
+def central(agents, network=SMALL, seed=0):
+    return central_team(CentralTeamConfig(network), agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS, seed)
 
 
 def views(agents, batch=3, time=4, seed=0):

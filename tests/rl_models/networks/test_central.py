@@ -1,4 +1,4 @@
-"""Central teams: parameter counts of the paper, one network that sees all views, one shared value, memory."""
+"""Central teams: parameter counts of the paper, one network that sees all views, one shared value."""
 
 import math
 from itertools import permutations
@@ -8,19 +8,14 @@ import pytest
 import torch
 
 from rl_envs.furnmove.actions import NUM_ACTIONS
-from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import Features
-from rl_models.teams.tbone_team import CentralTeamConfig, central_team
-from tests.rl_models.networks.small_tbone import SMALL, coordination, run, views
+from tests.rl_models.networks.small_tbone import central as team
+from tests.rl_models.networks.small_tbone import coordination, run, views
 
 PAPER = TboneConfig()
-
-
-def team(agents, network=SMALL, seed=0):
-    return central_team(CentralTeamConfig(network), agents, (num_channels(agents), VIEW, VIEW), NUM_ACTIONS, seed)
 
 
 @pytest.mark.parametrize(("agents", "count"), [(2, 2_986_732), (3, 3_644_421)])
@@ -97,34 +92,6 @@ def test_shares_of_one_value_learn_what_the_value_learns_from_the_summed_return(
     of_team = torch.autograd.grad((team_value - returns.sum(-1)).square().sum(), head.parameters())
     for one, other in zip(of_shares, of_team, strict=True):
         torch.testing.assert_close(3 * one, other, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("agents", [2, 3])
-def test_steps_one_at_a_time_equal_all_steps_at_once_with_episodes_beginning_anywhere(agents):
-    policy, obs = team(agents), views(agents, time=6)
-    is_first = torch.zeros(3, 6, dtype=torch.bool)
-    is_first[0, 3] = is_first[1, 0] = is_first[1, 5] = True
-    whole = run(policy, obs, is_first)
-    state, values = policy.initial_state(3), []
-    for step in range(6):
-        output = run(policy, {"view": obs["view"][:, step : step + 1]}, is_first[:, step : step + 1], state)
-        state = output.state
-        values.append(output.values)
-    torch.testing.assert_close(torch.cat(values, 1), whole.values, atol=1e-6, rtol=1e-5)
-    for name, value in whole.state.items():
-        torch.testing.assert_close(state[name], value, atol=1e-6, rtol=1e-5)
-
-
-def test_an_episode_remembers_nothing_of_the_one_before_it():
-    policy, obs = team(2), views(2, time=5)
-    is_first = torch.zeros(3, 5, dtype=torch.bool)
-    is_first[:, 2] = True
-    changed = {"view": obs["view"].clone()}
-    changed["view"][:, :2] = 1 - changed["view"][:, :2]
-    one, other = run(policy, obs, is_first).values, run(policy, changed, is_first).values
-    torch.testing.assert_close(one[:, 2:], other[:, 2:])
-    remembers = run(policy, obs).values, run(policy, changed).values
-    assert (remembers[0][:, 2:] != remembers[1][:, 2:]).all()
 
 
 def test_weights_come_from_the_seed_alone_and_start_as_the_authors_do():

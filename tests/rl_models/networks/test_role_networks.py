@@ -49,7 +49,7 @@ def test_mixers_have_as_many_weights_as_the_releases(state, hidden, number):
 @pytest.mark.parametrize(("inputs", "actions", "number"), [(520, 6, 67_462), (5, 5, 1_413)])
 def test_a_representation_has_as_many_weights_as_the_release(inputs, actions, number):
     network = QNetwork(VectorEncoder("seen", inputs), 2, actions)
-    assert size(MaserPolicy(network, None, 1.0).representation) == number
+    assert size(MaserPolicy(network, None).representation) == number
 
 
 # ------------------------------------------------------------------------------------- what all share

@@ -1,4 +1,4 @@
-"""TBONE teams: parameter counts of the paper, any number of agents, used parameters, messages, memory."""
+"""TBONE teams: parameter counts of the paper, any number of agents, used parameters, messages."""
 
 import math
 
@@ -113,34 +113,6 @@ def test_agents_with_equal_views_differ_by_their_own_vector_alone():
         policy.network.agent_vectors[1] = policy.network.agent_vectors[0]
     alike = run(policy, obs).values
     torch.testing.assert_close(alike[..., 0], alike[..., 1])
-
-
-@pytest.mark.parametrize("components", [1, 3])
-def test_steps_one_at_a_time_equal_all_steps_at_once_with_episodes_beginning_anywhere(components):
-    policy, obs = team(2, components), views(2, time=6)
-    is_first = torch.zeros(3, 6, dtype=torch.bool)
-    is_first[0, 3] = is_first[1, 0] = is_first[1, 5] = True
-    whole = run(policy, obs, is_first)
-    state, values = policy.initial_state(3), []
-    for step in range(6):
-        output = run(policy, {"view": obs["view"][:, step : step + 1]}, is_first[:, step : step + 1], state)
-        state = output.state
-        values.append(output.values)
-    torch.testing.assert_close(torch.cat(values, 1), whole.values, atol=1e-6, rtol=1e-5)
-    for name, value in whole.state.items():
-        torch.testing.assert_close(state[name], value, atol=1e-6, rtol=1e-5)
-
-
-def test_an_episode_remembers_nothing_of_the_one_before_it():
-    policy, obs = team(2, 3), views(2, time=5)
-    is_first = torch.zeros(3, 5, dtype=torch.bool)
-    is_first[:, 2] = True
-    changed = {"view": obs["view"].clone()}
-    changed["view"][:, :2] = 1 - changed["view"][:, :2]
-    one, other = run(policy, obs, is_first).values, run(policy, changed, is_first).values
-    torch.testing.assert_close(one[:, 2:], other[:, 2:])
-    remembers = run(policy, obs).values, run(policy, changed).values
-    assert (remembers[0][:, 2:] != remembers[1][:, 2:]).all()
 
 
 def test_sync_needs_agents_that_talk():

@@ -243,6 +243,16 @@ def test_a_transcript_shows_what_a_model_wrote_and_lets_none_of_it_become_markup
     assert "Answered by rule instead:" in lines
 
 
+def test_a_transcript_gives_each_entry_once_to_who_asks_again_and_again(tmp_path):
+    for transcript in (Transcript(), Transcript(tmp_path / "transcript.md")):
+        transcript.add_note("first", ["one", "two"])
+        entries, place = transcript.entries_since(0)
+        assert entries == [("first", "- one\n- two")]
+        assert transcript.entries_since(place) == ([], place)
+        transcript.add_note("second", ["three"])
+        assert transcript.entries_since(place)[0] == [("second", "- three")]
+
+
 def test_a_transcript_lets_nothing_steer_the_terminal_that_shows_it():
     steering = "\x1b\x07\x00\x9b\u202e"
 

@@ -20,9 +20,6 @@ class Breaks:
             raise ArithmeticError("this loss cannot go on")
         return torch.zeros(()), {}
 
-    def to(self, device):
-        """No tables."""
-
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("learners", [0, 1])

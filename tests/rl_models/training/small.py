@@ -75,5 +75,6 @@ def assert_equal_fragments(one, other, close=()):
 
 
 def ratio_error(objective, policy, fragment):
+    """Largest |ratio - 1| before any step was taken."""
     batch = objective.prepare(to_batch(fragment))
     return float(objective.loss(forward(policy, batch), batch, Progress())[1]["policy/ratio_error"])

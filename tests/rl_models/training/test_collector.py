@@ -19,18 +19,12 @@ from tests.rl_models.training.small import (
     assert_equal_fragments,
     collector,
     cordial,
+    ratio_error,
     rooms,
     team,
 )
 
 FORMS = [pytest.param(True, id="joint"), pytest.param(False, id="per_agent")]
-
-
-def error_at_first_update(objective, policy, fragment):
-    """Largest |ratio - 1| before any step was taken."""
-    batch = objective.prepare(to_batch(fragment))
-    _, statistics = objective.loss(forward(policy, batch), batch, Progress())
-    return float(statistics["policy/ratio_error"])
 
 
 @pytest.mark.parametrize("joint_ratio", FORMS)
@@ -44,7 +38,7 @@ def test_rollout_equals_train(agents, components, objective, joint_ratio):
     fragment = one.collect()  # the second one begins in the middle of episodes
     assert fragment.is_first[:, 1:-1].any(1).all()
     assert not fragment.is_first[:, 0].all()
-    assert error_at_first_update(objective(joint_ratio=joint_ratio), one.policy, fragment) < 1e-5
+    assert ratio_error(objective(joint_ratio=joint_ratio), one.policy, fragment) < 1e-5
 
 
 @pytest.mark.parametrize("components", [3, CENTRAL])
@@ -94,8 +88,8 @@ def test_rollout_equals_train_where_agents_carry_on_or_leave_the_game(joint_rati
     one.reset(0)
     fragment = one.collect()
     assert 0.2 < fragment.obs["decides"].mean() < 0.9
-    assert error_at_first_update(Ppo(joint_ratio=joint_ratio), one.policy, fragment) < 1e-5
-    assert error_at_first_update(Impala(joint_ratio=joint_ratio), one.policy, fragment) < 1e-5
+    assert ratio_error(Ppo(joint_ratio=joint_ratio), one.policy, fragment) < 1e-5
+    assert ratio_error(Impala(joint_ratio=joint_ratio), one.policy, fragment) < 1e-5
 
 
 def test_actions_of_agents_that_do_not_decide_change_no_loss():

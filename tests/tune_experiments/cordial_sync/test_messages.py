@@ -100,7 +100,8 @@ def test_the_actions_of_the_data_replay_the_episodes(data):
 
 def test_seeing_is_having_the_television_near_and_in_the_frame():
     from rl_envs.furnmove.frame_palette import TELEVISION
-    from rl_envs.furnmove.frame_renderer import FrameRenderer, classes_of
+    from rl_envs.furnmove.frame_renderer import FrameRenderer
+    from tests.rl_envs.images import classes_of
 
     world = world_from(CONFIG, starts_of_test(CONFIG), 10)
     world.reset(0)

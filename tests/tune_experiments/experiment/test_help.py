@@ -11,13 +11,14 @@ from typing import Any, Literal
 import pytest
 from tyro._docstrings import get_field_docstring
 
-from tune_experiments.__main__ import Command
+from tune_experiments.__main__ import COMMANDS
 from tune_experiments.experiment.command_line import RunOptions, parse
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.overcooked_crossplay import CrossPlay
 from tune_experiments.overcooked_returns import Returns
 from tune_experiments.sama_retest import Retest
 
+FLAGS_OF_COMMANDS = [flags for flags, _ in COMMANDS.values()]
 FEWEST_WORDS = 5
 FRAGMENTS = ("Of ", "In ", "At ", "For ", "On ", "After ", "The same ", "Played ")
 RANGES = ("above 0", "at least 0", "at least 1", "from 0 to 1")
@@ -81,7 +82,7 @@ def test_every_flag_of_an_experiment_has_a_full_sentence(name: str) -> None:
     assert sorted(set(_faults(find_experiment(name).config_class))) == []
 
 
-@pytest.mark.parametrize("options", [RunOptions, CrossPlay, Returns, Retest, *typing.get_args(Command)])
+@pytest.mark.parametrize("options", [RunOptions, CrossPlay, Returns, Retest, *FLAGS_OF_COMMANDS])
 def test_every_flag_of_a_command_has_a_full_sentence(options: type) -> None:
     assert list(_faults(options)) == []
 

@@ -28,13 +28,6 @@ SMALL = SmallModelSettings(layers=2, width=64, feed_forward=128, vocabulary=512,
 CHANCE, BEST = 2.5, 6.0
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _models_folder(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CONCORD_LANGUAGE_MODELS", str(tmp_path_factory.mktemp("language_models")))
-        yield
-
-
 def config_of(config=ERRANDS, steps=80):
     small = dataclasses.replace(SMALL, steps=steps)
     team = config.language.team

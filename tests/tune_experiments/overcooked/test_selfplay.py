@@ -15,6 +15,7 @@ from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.overcooked.cooks import Cooks
+from tests.tune_experiments.overcooked.fragments import fragment_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
@@ -25,13 +26,6 @@ from tune_experiments.results.rows import Result
 
 EXPERIMENT = find_experiment("overcooked_selfplay")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
-
-
-def fragment_of(trial, worlds=4, length=10):
-    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, length)
-    collector.reset(0)
-    return policy, collector.collect()
 
 
 # -------------------------------------------------------------------------------------------------- the team

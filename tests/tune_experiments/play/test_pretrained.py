@@ -9,14 +9,13 @@ from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
-from tune_experiments.play.loading import PRETRAINED, stored_path
+from tune_experiments.play.loading import PRETRAINED, pretrained_names, stored_path
 from tune_experiments.play.pretrained import (
     MOST_BYTES,
     PEOPLES_CARD,
     card_for_people,
     first_actions,
     pack,
-    pretrained_names,
     read_card,
     size_of,
 )

@@ -1,6 +1,7 @@
-"""Trials in stages: what is handed over, what is frozen, how a stage ends, and that no death leaves a trace."""
+"""Trials in stages: what is transferred, what is frozen, how a stage ends, and that no death leaves a trace."""
 
 import dataclasses
+import functools
 import json
 
 import numpy as np
@@ -224,15 +225,9 @@ class LearnsOn(LocalAlgorithm):
         return super().checkpoint()
 
 
-def make_learning_on(plan):
-    local = make_local(plan)
-    local.__class__ = LearnsOn
-    return local
-
-
 def test_a_row_is_of_the_moment_of_its_checkpoint_and_the_last_one_is_validated(tmp_path):
     """Its third update, which spends the budget, comes between the second update and the checkpoint due there."""
-    declared = Curriculum((Stage(name="a", plan=plan(make_algorithm=make_learning_on)),))
+    declared = Curriculum((Stage(name="a", plan=plan(make_algorithm=functools.partial(make_local, kind=LearnsOn))),))
 
     def die_at_the_end(row):
         if row["env_steps"] > 2 * BATCH:

@@ -76,11 +76,11 @@ def validate(policy):
     return {"sum": np.array([float(values.sum())]), "steps_to_go": np.array([1.0, 2.0])}
 
 
-def make_local(plan):
+def make_local(plan, kind=LocalAlgorithm):
     world = plan.make_world(plan.workers.worlds_per_runner)
     policy = plan.build_policy()
     collector = Collector(world, policy, plan.workers.fragment_length, plan.objective.needs_values)
-    return LocalAlgorithm(collector, Learner(policy, plan.objective, plan.optimiser), plan.seed)
+    return kind(collector, Learner(policy, plan.objective, plan.optimiser), plan.seed)
 
 
 def plan(game="calm", cells=CELLS, **changes):

@@ -9,9 +9,9 @@ from rl_models.training.loop import Learner
 
 WORLDS, STEPS, MINIBATCHES = 2, 2, 2
 TEAMS = {
-    ("furnmove_methods", "sync_13_cordial"): (2, 1),
-    ("furnmove_methods", "marginal"): (2, 1),
-    ("furnmove_methods", "central_cordial"): (2, 1),
+    ("furnmove_methods", "sync_13_cordial"): (5, 1),
+    ("furnmove_methods", "marginal"): (5, 1),
+    ("furnmove_methods", "central_cordial"): (5, 1),
     ("rtfm_txt2pi", "txt2pi"): (2, 1),
     ("rtfm_matching", "matching"): (2, 1),
     ("messenger_emma", "emma_grounding"): (2, 1),
@@ -23,7 +23,7 @@ TEAMS = {
     ("verco_salad", "verco"): (11, 1),
     ("verco_salad", "commnet"): (2, 1),
 }
-"""(script, method) -> copies and syncs of an update."""
+"""(script, method) -> copies and syncs of a first update; three of FurnMove's copies are CORDIAL's tables, once."""
 
 
 def plan_of(script, method):

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -129,12 +130,6 @@ class LearnsOn(LocalAlgorithm):
         return policy
 
 
-def make_learning_on(plan):
-    local = make_local(plan)
-    local.__class__ = LearnsOn
-    return local
-
-
 def test_the_best_weights_are_those_whose_validation_was_best_though_the_learner_goes_on(tmp_path):
     validated = []
 
@@ -142,7 +137,9 @@ def test_the_best_weights_are_those_whose_validation_was_best_though_the_learner
         validated.append({name: value.clone() for name, value in policy.state_dict().items()})
         return {"fit": np.array([-abs(len(validated) - 2.0)])}
 
-    declared = dataclasses.replace(chosen_plan(), validate=validate, make_algorithm=make_learning_on)
+    declared = dataclasses.replace(
+        chosen_plan(), validate=validate, make_algorithm=functools.partial(make_local, kind=LearnsOn)
+    )
     run(tmp_path, dataclasses.replace(declared, budget_env_steps=10 * BATCH))
     assert len(validated) > 2
     best = best_of(tmp_path, 0, 10 * BATCH)

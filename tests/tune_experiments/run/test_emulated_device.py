@@ -189,9 +189,6 @@ class FallsByItself:
         weight = max(0.0, 1.0 - progress.env_steps / 20)
         return weight * output.values.square().mean(), {"schedule/own": weight}
 
-    def to(self, device):
-        pass
-
 
 ROLES = [("overcooked_roles", method) for method in ("roma", "ldsa", "maser")]
 

@@ -15,9 +15,9 @@ from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.planners.rounds import NextRound
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
+from tests.tune_experiments.overcooked.fragments import fragment_of
 from tests.tune_experiments.sama.kitchens import WalkingCooks
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import EXIT_CODE, UserError
@@ -41,13 +41,6 @@ WAIT = "wait at pot 0"
 OPEN, DONE_NUMBER = command_texts("cramped_room").index, len(command_texts("cramped_room")) - 1
 
 
-def fragment_of(trial, worlds=6, length=10):
-    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, length)
-    collector.reset(0)
-    return policy, collector.collect()
-
-
 # -------------------------------------------------------------------------------------------------- the network
 
 
@@ -55,7 +48,7 @@ def fragment_of(trial, worlds=6, length=10):
 def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
     config = dataclasses.replace(SMOKE, tasks=(layout,))
     trial = plan(config, f"sama-{layout}", 0)
-    policy, fragment = fragment_of(trial)
+    policy, fragment = fragment_of(trial, worlds=6)
     before = {name: weights.clone() for name, weights in policy.named_parameters()}
     statistics = Learner(policy, trial.objective, trial.optimiser).update([fragment])
     assert np.isfinite(float(statistics["loss/total"]))
@@ -67,7 +60,7 @@ def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
 
 
 def test_learning_sees_the_probabilities_that_acting_drew_with():
-    policy, fragment = fragment_of(plan(LAPTOP, "sama-cramped_room", 3))
+    policy, fragment = fragment_of(plan(LAPTOP, "sama-cramped_room", 3), worlds=6)
     batch = to_batch(fragment)
     again = forward(policy, batch).policy.first_steps(10).log_prob(batch["actions"], decision_mask(batch))
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)

@@ -34,12 +34,6 @@ def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) 
     return [chosen for chosen, _ in found if _compatible(scene, chosen)]
 
 
-def assignments(scene: Scene, subgoals: Sequence[Subgoal]) -> list[tuple[tuple[int, ...], int]]:
-    """All ways to hand sub-goals out, with the steps they take; at least `FAR` where a chef cannot begin."""
-    orders = itertools.permutations(range(len(subgoals)))
-    return [(order, sum(cost(scene, chef, subgoals[which]) for chef, which in enumerate(order))) for order in orders]
-
-
 def _worth(scene: Scene, chef: int, one: Subgoal) -> float:
     if one.kind == "serve":
         return 100.0

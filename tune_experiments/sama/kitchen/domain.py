@@ -17,8 +17,9 @@ from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.text import describe
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
+from tune_experiments.sama.allocation_rules import AllocationRules, different_states
 from tune_experiments.sama.kitchen import wording
-from tune_experiments.sama.kitchen.choice import assignments, choices
+from tune_experiments.sama.kitchen.choice import choices
 from tune_experiments.sama.kitchen.scene import COUNTER, FAR, HATCH, Reachability, Scene
 from tune_experiments.sama.kitchen.subgoals import (
     GOALS,
@@ -33,6 +34,7 @@ from tune_experiments.sama.kitchen.subgoals import (
 )
 
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
+_RULES = AllocationRules("chef", "both chefs", FAR)
 _SCENES_KEPT = 4096
 _MOST_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
@@ -107,10 +109,7 @@ class KitchenDomain:
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
         """See `Domain.diverse_states`: drawn from everything that can be the case."""
-        numbers, found = random.Random(seed), dict[str, None]()
-        while len(found) < count:
-            found[_draw(self._ways, numbers)] = None
-        return list(found)
+        return different_states(functools.partial(_draw, self._ways), count, seed)
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
         """See `Domain.goal_list`: soup after soup, beginning with what this state is nearest to."""
@@ -134,33 +133,21 @@ class KitchenDomain:
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """See `Domain.allocate`."""
-        scene, texts = self._scene(state), tuple(subgoals)
-        found = sorted(assignments(scene, self._read(texts)), key=lambda one: one[1])
-        fresh = [one for one in found if tuple(texts[place] for place in one[0]) not in failed]
-        order, steps = (fresh or found)[0]
-        return Allocation(wording.thoughts_on_allocation(scene, texts, order, steps < FAR), order)
+        return _RULES.allocate(tuple(subgoals), self._prices(state, subgoals), self.statuses(state), failed)
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """See `Domain.find_fault`: some chef must be able to begin each sub-goal, and so must the chef that has it."""
-        scene, kinds = self._scene(state), self._read(subgoals)
-        for one in kinds:
-            if all(cost(scene, chef, one) >= FAR for chef in range(len(self.agents))):
-                return Fault(f'No chef can begin to "{one.text}" now, so the sub-goals are at fault.', "decomposition")
-        for chef, which in enumerate(order):
-            if cost(scene, chef, kinds[which]) >= FAR:
-                clause = f'{self.agents[chef]} cannot begin to "{kinds[which].text}" now'
-                if any(steps < FAR for _, steps in assignments(scene, kinds)):
-                    return Fault(f"{clause}, but another can, so the allocation is at fault.", "allocation")
-                return Fault(f"{clause}, and no allocation suits both chefs.", "decomposition")
-        return Fault("Each chef could begin, so other sub-goals may be easier to reach.", "decomposition")
+        """See `Domain.find_fault`."""
+        return _RULES.find_fault(subgoals, self._prices(state, subgoals), self.agents, order)
 
     def _named(self, chosen: Sequence[Subgoal], goal: str | None) -> tuple[str, SubgoalTexts]:
         ordered = sorted(chosen, key=self.kinds.index)
         leading = min((one.goal for one in ordered), key=(SERVE, PREPARE, MAKE, WAIT).index)
         return goal or leading, tuple(one.text for one in ordered)
 
-    def _read(self, texts: Sequence[str]) -> list[Subgoal]:
-        return [self._of_text[text] for text in texts]
+    def _prices(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
+        """Steps that each chef needs for each sub-goal."""
+        scene, kinds = self._scene(state), [self._of_text[text] for text in subgoals]
+        return [[cost(scene, chef, one) for one in kinds] for chef in range(len(self.agents))]
 
 
 def _draw(ways: Reachability, numbers: random.Random) -> str:

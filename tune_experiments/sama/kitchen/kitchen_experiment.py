@@ -26,6 +26,7 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.kitchen import evaluation, figures
 from tune_experiments.sama.kitchen.config import RULES, SamaConfig
+from tune_experiments.sama.kitchen.episode_records import record_planned
 from tune_experiments.sama.kitchen.fine_tuning import plan
 from tune_experiments.sama.kitchen.kitchens import SubgoalKitchen
 from tune_experiments.sama.kitchen.tables import of_training, tables
@@ -39,7 +40,6 @@ from tune_experiments.sama.kitchen.trials import (
     methods_of,
     parts_of,
 )
-from tune_experiments.sama.kitchen.watching import record_planned
 from tune_experiments.sama.planner_config import as_loaded
 
 __all__ = ["SamaExperiment", "deviations"]

@@ -20,14 +20,15 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.play.loading import LoadedPolicy, load_policy
-from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
+from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.run.final_evaluation import read_test_results, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.sama.kitchen.config import RULES, SamaConfig
 from tune_experiments.sama.kitchen.trials import parts_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
-RESULTS, TRANSCRIPTS, KIND = "results.jsonl", "transcripts", "retest.json"
+TRANSCRIPTS, KIND = "transcripts", "retest.json"
 _TOLD_APART = (
     "goals",
     "reflections",
@@ -43,7 +44,7 @@ _TOLD_APART = (
     "budget_env_steps",
 )
 """Fields that make two tests different kinds, beside planner, model and episodes; the last one tells runs apart."""
-_OWN = {RESULTS, "table.md", TRANSCRIPTS, KIND}
+_OWN = {RESULTS_FILE, TABLE_FILE, TRANSCRIPTS, KIND}
 
 
 def teams_of(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> Iterator[LoadedPolicy]:
@@ -94,7 +95,7 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
         for world, episodes in found.items()
         for row in results_of(experiment, team.method, team.seed, world, episodes, team.env_steps)
     ]
-    replace_rows(out / RESULTS, rows)
+    replace_rows(out / RESULTS_FILE, rows)
     return rows
 
 
@@ -105,7 +106,7 @@ def check_out(out: Path) -> None:
         UserError: there are others.
     """
     refuse_other_files(out, _OWN)
-    if (out / RESULTS).exists() and not (out / KIND).exists():
+    if (out / RESULTS_FILE).exists() and not (out / KIND).exists():
         raise UserError(f"{out} has results and no {KIND} that says how they came about; give --out a new folder")
 
 

@@ -74,14 +74,6 @@ def thoughts(scene: Scene, goal: str, subgoals: Sequence[str]) -> str:
     )
 
 
-def thoughts_on_allocation(scene: Scene, subgoals: Sequence[str], order: Sequence[int], is_possible: bool) -> str:
-    """Why these chefs."""
-    who = "; ".join(
-        f"{status}, so it should {subgoals[which]}" for status, which in zip(statuses(scene), order, strict=True)
-    )
-    return f"{who}." if is_possible else f"No allocation suits both chefs. The least bad: {who}."
-
-
 def _counted(things: Iterable[str]) -> str:
     counts = Counter(things)
     plural = {"onion": "onions", "dish": "dishes", "soup": "soups"}

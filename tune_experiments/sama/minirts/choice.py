@@ -57,13 +57,6 @@ def choices(scene: Scene, goal: str | None = None) -> Iterator[tuple[Subgoal, ..
     return (chosen for chosen, _ in found if _compatible(scene, chosen))
 
 
-def assignments(scene: Scene, subgoals: Sequence[Subgoal]) -> list[tuple[tuple[int, ...], int]]:
-    """All ways to hand sub-goals out, with their price; at least `FAR` where an agent cannot begin."""
-    prices = [[cost(scene, agent, one) for one in subgoals] for agent in range(len(scene.hands))]
-    orders = itertools.permutations(range(len(subgoals)))
-    return [(order, sum(prices[agent][which] for agent, which in enumerate(order))) for order in orders]
-
-
 def wanted(scene: Scene) -> list[int]:
     """Types that beat what the enemy trains, the most urgent first; what beats most where nothing is known."""
     if not scene.threats:

@@ -32,8 +32,9 @@ from rl_envs.minirts.symbols import (
 )
 from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
+from tune_experiments.sama.allocation_rules import AllocationRules, different_states
 from tune_experiments.sama.minirts import wording
-from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, assignments, choices, wanted
+from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
 from tune_experiments.sama.minirts.scene import NOBODY, Scene
 from tune_experiments.sama.minirts.subgoals import (
     EARN,
@@ -45,7 +46,6 @@ from tune_experiments.sama.minirts.subgoals import (
     SCOUT,
     SUBGOALS,
     TRAIN,
-    Subgoal,
     cost,
     reward_code,
     word_of,
@@ -59,6 +59,7 @@ MONEY, KNOWN, EQUIPPED, ARMED, ATTACKED = (
     "an army stands",
     "the enemy is attacked",
 )
+_RULES = AllocationRules("agent", "all agents", FAR)
 _PRICE_OF_A_FACTORY = 150
 _SCENES_KEPT = 1024
 _FACTORIES = (BARRACK, BLACKSMITH, STABLE, WORKSHOP)
@@ -140,10 +141,7 @@ class RtsDomain:
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
         """See `Domain.diverse_states`: drawn from what teams may have and see."""
-        numbers, found = random.Random(seed), dict[str, None]()
-        while len(found) < count:
-            found[_draw(len(self.agents), numbers)] = None
-        return list(found)
+        return different_states(functools.partial(_draw, len(self.agents)), count, seed)
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
         """See `Domain.goal_list`: one army after another, beginning with what this state is nearest to."""
@@ -169,29 +167,16 @@ class RtsDomain:
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """See `Domain.allocate`."""
-        scene, texts = self._scene(state), tuple(subgoals)
-        found = sorted(assignments(scene, _read(texts)), key=lambda one: one[1])
-        fresh = [one for one in found if tuple(texts[place] for place in one[0]) not in failed]
-        order, price = (fresh or found)[0]
-        return Allocation(wording.thoughts_on_allocation(scene, texts, order, price < FAR), order)
+        return _RULES.allocate(tuple(subgoals), self._prices(state, subgoals), self.statuses(state), failed)
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """See `Domain.find_fault`: some agent must be able to begin each sub-goal, and so must the one that has it."""
-        scene, kinds = self._scene(state), _read(subgoals)
-        for one in kinds:
-            if all(cost(scene, agent, one) >= FAR for agent in range(len(self.agents))):
-                return Fault(f'No agent can begin to "{one.text}" now, so the sub-goals are at fault.', "decomposition")
-        for agent, which in enumerate(order):
-            if cost(scene, agent, kinds[which]) >= FAR:
-                clause = f'{self.agents[agent]} cannot begin to "{kinds[which].text}" now'
-                if any(price < FAR for _, price in assignments(scene, kinds)):
-                    return Fault(f"{clause}, but another can, so the allocation is at fault.", "allocation")
-                return Fault(f"{clause}, and no allocation suits all agents.", "decomposition")
-        return Fault("Each agent could begin, so other sub-goals may be easier to reach.", "decomposition")
+        """See `Domain.find_fault`."""
+        return _RULES.find_fault(subgoals, self._prices(state, subgoals), self.agents, order)
 
-
-def _read(texts: Sequence[str]) -> list[Subgoal]:
-    return [OF_TEXT[text] for text in texts]
+    def _prices(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
+        """What each sub-goal costs each agent."""
+        scene, kinds = self._scene(state), [OF_TEXT[text] for text in subgoals]
+        return [[cost(scene, agent, one) for one in kinds] for agent in range(len(self.agents))]
 
 
 def _by_name(numbers: Any) -> dict[str, int]:

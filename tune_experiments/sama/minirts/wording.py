@@ -60,14 +60,6 @@ def thoughts(scene: Scene, goal: str, subgoals: Sequence[str], wanted: Sequence[
     )
 
 
-def thoughts_on_allocation(scene: Scene, subgoals: Sequence[str], order: Sequence[int], is_possible: bool) -> str:
-    """Why these agents."""
-    who = "; ".join(
-        f"{status}, so it should {subgoals[which]}" for status, which in zip(statuses(scene), order, strict=True)
-    )
-    return f"{who}." if is_possible else f"No allocation suits all agents. The least bad: {who}."
-
-
 def counted(numbers: Mapping[int, int]) -> str:
     """Objects by type, as `3 peasants, 1 stable`."""
     parts = [f"{n} {_plural(UNITS[kind], n)}" for kind, n in sorted(numbers.items()) if n]

@@ -5,8 +5,6 @@ The commands of all agents stand above the map, with the round and its goal. Rou
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from rl_models.planners.rounds import PlanningLoop
@@ -16,7 +14,6 @@ from tune_experiments.play.spectator import Note
 from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.trials import planned
 
-_ENTRY = re.compile(r"^#{2,3} (.*)$", re.MULTILINE)
 MOST_FRAMES = 400
 
 
@@ -64,10 +61,8 @@ class _Recorder:
         if len(self.episode.steps) > self._most:
             self.is_cut = True
             return
-        text = loop.planner.caller.transcript.text
-        new, self._read = text[self._read :], len(text)
-        _, *parts = _ENTRY.split(new)
-        notes = tuple(Note(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True))
+        entries, self._read = loop.planner.caller.transcript.entries_since(self._read)
+        notes = tuple(Note(title, body) for title, body in entries)
         agents = tuple(AgentStep(phrase or "nothing") for phrase in world.latest_commands(0))
         step = Step(world.render(0), agents, notes=notes, rewards=(0.0,) * world.num_agents)
         self.episode.steps.append(step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,8 +17,6 @@ from tune_experiments.sama.kitchen.planned_play import PlannedPlay
 from tune_experiments.sama.kitchen.trials import BLIND, parts_of
 from tune_experiments.sama.planning import loop_of, warn_of_rules
 
-_ENTRY = re.compile(r"^#{2,3} (.*)$", re.MULTILINE)
-
 
 class PlannerSpectator(Spectator):
     """Tells at each moment what has been added to the transcript since the last one."""
@@ -30,10 +27,8 @@ class PlannerSpectator(Spectator):
 
     def notes(self, world: CommandedKitchen, index: int) -> tuple[Note, ...]:
         """New entries of the transcript: goals, sub-goals, results, questions, replies and reflections."""
-        text = self._transcript.text
-        new, self._read = text[self._read :], len(text)
-        _, *parts = _ENTRY.split(new)
-        return tuple(Note(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True))
+        entries, self._read = self._transcript.entries_since(self._read)
+        return tuple(Note(title, body) for title, body in entries)
 
     def last_notes(self, world: CommandedKitchen, index: int) -> tuple[Note, ...]:
         """What was written after the last step."""

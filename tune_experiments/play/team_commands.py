@@ -1,0 +1,324 @@
+"""What `python -m tune_experiments COMMAND PATH` does with a trained team: its flags, and who reads them.
+
+`render WORLD --policies NAME NAME` writes a match of scripted policies as a video, without a team. A world offers
+matches by a method `match_frames(policies, seed)` that yields frames. `play --human` serves a game in the browser until
+Control-C. This file must not know any world.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from rl_envs.registry import make
+from rl_models.device import DeviceChoice
+from rl_models.training.checkpoint import CheckpointError
+from tune_experiments.core.errors import UserError, first_line
+from tune_experiments.experiment.finding import trial_name
+from tune_experiments.play.game.human_game import HumanGame
+from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
+from tune_experiments.play.pretrained import pack, size_of
+from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
+from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
+from tune_experiments.play.video import write_gif
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+from tune_experiments.run.doctor import diagnose, report
+from tune_experiments.run.final_evaluation import evaluations_of, results_of
+from tune_experiments.run.run_folder import CONFIG_FILE
+
+FRAME_SECONDS = 0.1
+Where = Annotated[Path, tyro.conf.Positional]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trained team."""
+
+    path: Where
+    """Run folder, trial folder or checkpoint of the team."""
+    allow: tuple[str, ...] = ()
+    """Modules outside Concord that may be imported if the checkpoint names them."""
+
+
+@dataclass(frozen=True)
+class Acting(Opened):
+    """A trained team that acts."""
+
+    device: DeviceChoice = "auto"
+    """Device of the team's networks: auto, a GPU if there is one; cpu, no GPU; or cuda, a GPU, and an error without
+    one."""
+
+
+@dataclass(frozen=True)
+class Evaluate(Acting):
+    """Play the experiment's test episodes with a trained team and print its row of the table."""
+
+
+@dataclass(frozen=True)
+class Play(Acting):
+    """Play one episode and print what all agents do."""
+
+    seed: int = SEED
+    """Seed of the episode that is played."""
+    decentralised: bool = False
+    """Whether each agent runs in a process of its own and exchanges only messages; the episode is the same."""
+    human: str = ""
+    """Name of an agent that a person plays in the browser, such as agent_0; the team plays the others."""
+    port: int = 0
+    """Port on this machine that the game is served at, 0 to 65535; 0 takes any free one."""
+    record: Path = Path("human_episodes")
+    """Folder for the episodes that the person plays."""
+
+
+@dataclass(frozen=True)
+class Show(Acting):
+    """Write a page of HTML on which people look at episodes: all methods of a run, or teams side by side."""
+
+    path: Where
+    """Run folder, whose methods are all shown, or trial folder or checkpoint of one team."""
+    beside: Path | None = None
+    """Another team, or run, that plays the same starts and is shown beside the first."""
+    seed: int = SEED
+    """Seed of the starts that every team plays."""
+    episodes: int = 3
+    """Number of starts, at least 1 and at most 64."""
+    out: Path | None = None
+    """File of the page, which replaces an older page; by default episodes.html in the run folder, or in the current
+    folder."""
+
+
+@dataclass(frozen=True)
+class Render(Acting):
+    """Write a video of one episode, a solved one if there is any among sixteen; or of a match of scripted policies."""
+
+    path: Where
+    """Run folder, trial folder or checkpoint of the team; with --policies the id of a world, such as minirts-v0."""
+    policies: tuple[str, ...] = ()
+    """Names of scripted policies that play a match in a world, one a side, such as medium strong."""
+    seed: int = SEED
+    """Seed of the sixteen episodes to choose from, or of the match."""
+    out: Path | None = None
+    """File of the new GIF; by default beside the checkpoints, and for a match in the current folder."""
+
+
+@dataclass(frozen=True)
+class Export(Opened):
+    """Write a team's adapters of a language model as folders that peft reads."""
+
+    out: Path | None = None
+    """New folder for the adapters; by default it lies beside the checkpoints."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Put a trained team into the package, with a card of what made it, for load_policy("pretrained/NAME")."""
+
+    path: Where
+    """Trial folder or checkpoint of the team, in a run folder with results."""
+    name: tyro.conf.Positional[str]
+    """Name of the new team: letters, digits and underscores."""
+    given: str
+    """Sentence on what the team was given in addition to observations and rewards."""
+    out: Path = PRETRAINED
+    """Folder that the new team's folder goes into."""
+
+
+@dataclass(frozen=True)
+class Doctor(Opened):
+    """Say what holds a trial up, and how many runners, worlds and learners to try instead."""
+
+
+def evaluate(command: Evaluate, console: Console) -> None:
+    """Print the test results of a checkpoint."""
+    loaded = load_policy(command.path, command.allow, command.device)
+    experiment, curriculum = loaded.experiment, loaded.curriculum
+    stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
+    console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
+    rows, trained = [], loaded.env_steps if curriculum.plan.learns else None
+    found = evaluations_of(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
+    for after, evaluation in found.items():
+        for world, episodes in evaluation(loaded.policy).items():
+            rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, trained)
+    for table in loaded.experiment.tables(rows):
+        console.print(table.for_terminal(console.width), crop=False)
+
+
+def play(command: Play, console: Console) -> None:
+    """Print an episode step by step."""
+    given = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
+    refuse_together(command.human, command.decentralised, given)
+    checkpoint = find_checkpoint(command.path, command.allow)
+    loaded = load_policy(checkpoint, command.allow, command.device)
+    if command.human:
+        say = console.print
+        play_in_browser(loaded, command.human, command.seed, command.record, command.port, say)
+        return
+    apart = command.decentralised
+    lines = play_decentralised(loaded, checkpoint, command.seed) if apart else describe_episode(loaded, command.seed)
+    with contextlib.closing(lines):
+        for line in lines:
+            console.print(line)
+
+
+def show(command: Show, console: Console) -> None:
+    """Write the page of a run or of teams."""
+    if not 1 <= command.episodes <= MOST_EPISODES:
+        raise UserError(f"--episodes must be 1 to {MOST_EPISODES}, not {command.episodes}")
+    out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
+    refuse_foreign(out)
+    paths = [command.path] if command.beside is None else [command.path, command.beside]
+    teams = [team for path in paths for team in teams_of(path, command.allow, command.device)]
+    title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
+    with _writing(out):
+        written = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
+    console.print(f"wrote {written}")
+
+
+def render(command: Render, console: Console) -> None:
+    """Write an episode, or a match, as a GIF."""
+    if command.policies:
+        world_id = str(command.path)
+        default = match_file(world_id, command.policies, command.seed)
+        _write_gif(lambda out: write_match(world_id, command.policies, command.seed, out), command, default, console)
+        return
+    checkpoint = find_checkpoint(command.path, command.allow)
+    loaded = load_policy(checkpoint, command.allow, command.device)
+    default = _beside(checkpoint) / f"{trial_name(loaded.method, loaded.seed)}.gif"
+    _write_gif(lambda out: _write_episode(loaded, command.seed, out), command, default, console)
+
+
+@contextlib.contextmanager
+def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+    """Turn errors of writing a file or folder into a sentence that names --out."""
+    try:
+        yield
+    except errors as error:
+        reason = getattr(error, "strerror", None) or first_line(error)
+        raise UserError(f"{out} cannot be written ({reason}): name another with --out") from error
+
+
+def _beside(checkpoint: Path) -> Path:
+    """Where what is made of a team goes: its trial's folder, or for a team of the package the present one."""
+    return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
+
+
+def _write_episode(loaded: LoadedPolicy, seed: int, out: Path) -> Path:
+    try:
+        frames = loaded.experiment.video(loaded, seed)
+    except NotImplementedError as error:
+        raise UserError(f"{error}, so there is nothing to render; `play` tells an episode in words") from error
+    return write_gif(frames, out)
+
+
+def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, console: Console) -> None:
+    """Write a GIF to the named file or the default one; only an episode's default file may be there already."""
+    out = command.out or default
+    if out.suffix.lower() != ".gif":
+        raise UserError(f"--out must end in .gif, not {str(out)!r}")
+    if (command.out is not None or command.policies) and out.exists():
+        raise UserError(f"{out} is there already: name a new file with --out")
+    with _writing(out):
+        written = write(out)
+    console.print(f"wrote {written}")
+
+
+def export(command: Export, console: Console) -> None:
+    """Write what another library reads."""
+    checkpoint = find_checkpoint(command.path, command.allow)
+    loaded = load_policy(checkpoint, command.allow, "cpu")
+    out = command.out or _beside(checkpoint) / "adapters"
+    if out.exists():
+        raise UserError(f"{out} is there already: name a new folder with --out")
+    with _writing(out):
+        written = loaded.experiment.export(loaded, out)
+    for path in written:
+        console.print(f"wrote {path}")
+
+
+def pack_team(command: Pack, console: Console) -> None:
+    """Write the folder of a team of the package."""
+    with _writing(command.out, (OSError, CheckpointError)):
+        written = pack(command.path, command.name, command.given, command.out)
+    console.print(f"wrote {written}: {size_of(written):,} bytes")
+
+
+def doctor(command: Doctor, console: Console) -> None:
+    """Print where the time of a trial went, and what to try."""
+    checkpoint = find_checkpoint(command.path, command.allow)
+    plan = load_policy(checkpoint, command.allow, "cpu").curriculum.plan
+    rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
+    found = diagnose(rows, plan.workers, takes_turns=plan.objective.takes_turns)
+    for line in report(found, plan.workers):
+        console.print(line)
+
+
+def match_file(world_id: str, policies: Sequence[str], seed: int) -> Path:
+    """Name of a match's video, in the present folder."""
+    return Path(f"{world_id.replace(':', '.')}_{'_'.join(policies)}_{seed}.gif")
+
+
+def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) -> Path:
+    """Play a match and write it as a GIF.
+
+    Raises:
+        UserError: no such world, one without matches, or policies that it does not know.
+        OSError: the file cannot be written.
+    """
+    try:
+        frames = getattr(make(world_id), "match_frames", None)
+        if frames is None:
+            raise UserError(f"{world_id} offers no matches of scripted policies: name another world with --policies")
+        return write_gif(list(frames(policies, seed)), out, FRAME_SECONDS)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
+    """Refuse flags of `play` of which one would do nothing.
+
+    Args:
+        human: the person's agent, or "".
+        decentralised: whether each agent runs in a process of its own.
+        of_game: flags of a game with a person that were given.
+
+    Raises:
+        UserError: there are such flags.
+    """
+    if human and decentralised:
+        raise UserError("--decentralised plays without a person: leave it or --human out")
+    if of_game and not human:
+        raise UserError(f"--{of_game[0]} is of a game with a person: add --human AGENT, or leave it out")
+
+
+def play_in_browser(
+    loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, say: Callable[[str], None]
+) -> None:
+    """Serve a game with a person and keep its episodes.
+
+    Args:
+        loaded: the team.
+        agent: name of the person's agent.
+        seed: of the world.
+        folder: for the episodes.
+        port: on this machine; 0 for any free one.
+        say: tells the person the address, and at the end what was written.
+
+    Raises:
+        UserError: no such agent or port, or aiohttp is not installed.
+    """
+    try:
+        from tune_experiments.play.game.server import serve
+    except ModuleNotFoundError as error:
+        raise UserError(f"a game in the browser needs {error.name}: pip install 'concord-marl[play]'") from error
+    if not 0 <= port < 2**16:
+        raise UserError(f"--port must be 0 to 65535, not {port}")
+    game = HumanGame(loaded, agent, seed, folder)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve(game, port, say))

@@ -1,0 +1,86 @@
+"""Rules in the place of a language model for games in which a sub-goal has a price for each agent.
+
+They hand sub-goals out, and say whether the sub-goals or who got them made a plan fail. The words are the game's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rl_models.planners.domain import Allocation, Fault, SubgoalTexts
+
+Prices: TypeAlias = Sequence[Sequence[int]]
+"""[N][K], what each of K sub-goals costs each of N agents."""
+
+
+@dataclass(frozen=True)
+class AllocationRules:
+    """How sub-goals are handed out.
+
+    Attributes:
+        agent, everybody: what texts call an agent, and all of them, such as `chef` and `both chefs`.
+        far: price from which on an agent cannot begin a sub-goal.
+    """
+
+    agent: str
+    everybody: str
+    far: int
+
+    def allocate(
+        self, subgoals: Sequence[str], prices: Prices, statuses: Sequence[str], failed: Collection[SubgoalTexts]
+    ) -> Allocation:
+        """See `Domain.allocate`.
+
+        Args:
+            subgoals: in words.
+            prices: of the sub-goals.
+            statuses: one clause about each agent.
+            failed: what was handed out before, in the order of the agents.
+        """
+        found = sorted(assignments(prices), key=lambda one: one[1])
+        fresh = [one for one in found if tuple(subgoals[place] for place in one[0]) not in failed]
+        order, price = (fresh or found)[0]
+        who = "; ".join(
+            f"{status}, so it should {subgoals[which]}" for status, which in zip(statuses, order, strict=True)
+        )
+        thoughts = f"{who}." if price < self.far else f"No allocation suits {self.everybody}. The least bad: {who}."
+        return Allocation(thoughts, order)
+
+    def find_fault(self, subgoals: Sequence[str], prices: Prices, agents: Sequence[str], order: Sequence[int]) -> Fault:
+        """See `Domain.find_fault`: some agent must be able to begin each sub-goal, and so must the one that has it.
+
+        Args:
+            subgoals: in words.
+            prices: of the sub-goals.
+            agents: names of the agents.
+            order: which sub-goal each agent had.
+        """
+        for which, text in enumerate(subgoals):
+            if all(own[which] >= self.far for own in prices):
+                clause = f'No {self.agent} can begin to "{text}" now'
+                return Fault(f"{clause}, so the sub-goals are at fault.", "decomposition")
+        for agent, which in enumerate(order):
+            if prices[agent][which] >= self.far:
+                clause = f'{agents[agent]} cannot begin to "{subgoals[which]}" now'
+                if any(price < self.far for _, price in assignments(prices)):
+                    return Fault(f"{clause}, but another can, so the allocation is at fault.", "allocation")
+                return Fault(f"{clause}, and no allocation suits {self.everybody}.", "decomposition")
+        return Fault(f"Each {self.agent} could begin, so other sub-goals may be easier to reach.", "decomposition")
+
+
+def assignments(prices: Prices) -> list[tuple[tuple[int, ...], int]]:
+    """All ways to hand sub-goals out, one an agent: which sub-goal each agent gets, and the price of all together."""
+    orders = itertools.permutations(range(len(prices[0])))
+    return [(order, sum(prices[agent][which] for agent, which in enumerate(order))) for order in orders]
+
+
+def different_states(draw: Callable[[random.Random], str], count: int, seed: int) -> list[str]:
+    """So many different states, drawn one after another from a seed."""
+    numbers, found = random.Random(seed), dict[str, None]()
+    while len(found) < count:
+        found[draw(numbers)] = None
+    return list(found)
