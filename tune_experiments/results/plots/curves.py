@@ -1,8 +1,8 @@
 """Learning curves from the logs of trials: one panel a metric, one colour a method.
 
 A Cordial Sync, figures 4, 8 and 9: solid lines are training episodes, dashed lines validation. The dashed partner of
-`episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`. A key that begins with `valid/` is drawn solid where
-no other panel has it as a partner, and has no panel of its own otherwise. This file must not know an experiment.
+`episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`. A key that begins with `valid/` has a panel of its
+own, with a solid line, only if it is no partner of another key. This file must not know an experiment.
 """
 
 from __future__ import annotations
