@@ -159,7 +159,7 @@ def write_ranking(
         for place, one in enumerate(ranked, start=1)
     ]
     write_atomically(out / RANKING_FILE, "".join(lines))
-    write_atomically(out / REPORT_FILE, _report(title, objective, ranking, script) + "\n".join(remarks))
+    write_atomically(out / REPORT_FILE, _report(title, objective, ranking, script) + "\n".join(("", *remarks)))
 
 
 def command(script: str, ranked: Ranked) -> str:
