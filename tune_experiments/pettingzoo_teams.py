@@ -39,7 +39,7 @@ from tune_experiments.foreign.worlds import make_world
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.results.tables import PaperTable, first_of_each, make_table
 from tune_experiments.run.ray_cluster import import_tune
 
 LAPTOP = Config()
@@ -56,7 +56,7 @@ SMOKE = dataclasses.replace(
     test_episodes=8,
 )
 TOO_MANY = "too many joint actions"
-RANDOM = "random play in "
+RANDOM, RANDOM_ROW = "random play in ", "random play"
 
 
 class PettingzooTeams(Experiment[Config]):
@@ -84,8 +84,10 @@ class PettingzooTeams(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table; a joint policy that is too large to be written down has no distance to its marginals."""
-        table = make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
-        games = dict.fromkeys(one.world for one in results if not one.world.startswith(RANDOM))
+        played = [line for line in results if not line.world.startswith(RANDOM)]
+        rows = [*played, *_random(results)]
+        table = make_table(rows, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
+        games = dict.fromkeys(one.world for one in played)
         return [dataclasses.replace(table, title=f"{self.caption}: {', '.join(games)}")]
 
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
@@ -136,6 +138,15 @@ class PettingzooTeams(Experiment[Config]):
             "learner.num_epochs": tune.choice([4, 8, 16]),
         }
         return SearchSpace(domains, objective="valid/return")
+
+
+def _random(results: Sequence[Result]) -> list[Result]:
+    """Random play depends on neither method nor seed; keep the first trial's rows."""
+    return first_of_each(
+        dataclasses.replace(line, method=RANDOM_ROW, world=line.world.removeprefix(RANDOM), env_steps=None)
+        for line in results
+        if line.world.startswith(RANDOM)
+    )
 
 
 EXPERIMENT = PettingzooTeams()

@@ -21,7 +21,7 @@ from tune_experiments.experiment.finding import trial_folders, trial_name, trust
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.results import rows as result_file
-from tune_experiments.results.main_comparison import with_verdicts
+from tune_experiments.results.main_comparison import announcements, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
 from tune_experiments.run.cost import cost
@@ -182,10 +182,11 @@ class _Session(Generic[Config]):
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  differs from the paper: {deviation}")
-        announcements = [comparison.announcement() for comparison in self.experiment.main_comparisons(self.config)]
-        for announcement in announcements:
+        comparisons = self.experiment.main_comparisons(self.config)
+        said = announcements(comparisons, self.experiment.methods(self.config))
+        for announcement in said:
             self.console.print(announcement)
-        self.folder.announce(announcements)
+        self.folder.announce(said)
         unfinished = [request for request in requests if _is_unfinished(request)]
         if not unfinished or (scheduler is not None and scheduler.is_over):
             return {}

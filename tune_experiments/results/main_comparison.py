@@ -2,7 +2,8 @@
 
 A table with many rows and columns holds many differences, and some of them look large by chance. So each table names
 one comparison, in its experiment's file; the run prints it before it trains, and its verdict stands under the table.
-All other orderings are exploratory. This file must not know an experiment.
+All other orderings are exploratory, and all are where a run trains only one side. This file must not know an
+experiment.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
-__all__ = ["AFTER", "BEFORE", "MainComparison", "first_trained", "with_verdicts"]
+__all__ = ["AFTER", "BEFORE", "MainComparison", "announcements", "first_trained", "with_verdicts"]
 
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
@@ -63,7 +64,7 @@ class MainComparison:
         second = self._lines(results, self.against, self.against_world or self.world)
         opening = f"Named {self.named}, {self.announcement()}"
         if not first or not second:
-            return f"{opening}: these results do not hold both, so every ordering here is exploratory."
+            return "Every ordering here is exploratory."
         if any(len({line.seed for line in side}) < len(side) for side in (first, second)):
             return (
                 f"{opening}: **no verdict**, for a seed stands in several worlds and the comparison names none. {_REST}"
@@ -86,6 +87,16 @@ class MainComparison:
         else:
             sign = _all_apart(first, second) - _all_apart(second, first)
         return {1: f"{a} above {b}", 0: NOT_SEPARATED, -1: f"{b} above {a}"}[sign]
+
+
+def announcements(comparisons: Sequence[MainComparison], methods: Collection[str]) -> list[str]:
+    """What a run says before it trains `methods`: its comparisons, or which rows it lacks where it can make none."""
+    sides = {one: dict.fromkeys((one.method, one.against)) for one in comparisons}
+    found = [one.announcement() for one, both in sides.items() if both.keys() <= set(methods)]
+    if found or not comparisons:
+        return found
+    lacking = dict.fromkeys(row for both in sides.values() for row in both if row not in methods)
+    return [f"main comparison: none in this run, which lacks {', '.join(lacking)}"]
 
 
 def with_verdicts(

@@ -20,8 +20,10 @@ from rich.text import Text
 
 from tune_experiments.results.trial_log import SPEED
 
-__all__ = ["Progress"]
+__all__ = ["PAUSED", "Progress"]
 
+PAUSED = "paused"
+"""How a trial of a search ends that may go on."""
 SECONDS_BETWEEN_PLAIN_LINES = 10.0
 COLUMNS = {"return": "episode/return", "success": "episode/success"}
 
@@ -68,9 +70,8 @@ class Progress:
         task = self._tasks[trial]
         # A number that this row lacks (no episode ended) keeps its last value.
         latest = task.fields["latest"] | {key: value for key, value in row.items() if value is not None}
-        self._live.update(
-            task.id, completed=int(latest.get("env_steps", 0)), total=latest.get("budget_env_steps"), latest=latest
-        )
+        numbers = {"completed": int(latest.get("env_steps", 0)), "total": latest.get("budget_env_steps")}
+        self._live.update(task.id, **numbers, latest=latest, ended="")
         if "notice" in row:
             self._print(f"{trial}: {row['notice']}")
         now = time.monotonic()
@@ -79,11 +80,17 @@ class Progress:
             self._print(self._line(task))
 
     def finish(self, trial: str, how: str) -> None:
-        """Say how a trial ended, e.g. "done" or "failed: ..."."""
+        """Say how a trial ended, e.g. "done" or "failed: ..."; one that ended `PAUSED` may be updated again."""
         task = self._tasks[trial]
         self._live.update(task.id, ended=how)
         if not self._console.is_terminal:
             self._print(self._line(task))
+
+    def end_search(self) -> None:
+        """Say that all trials that have neither finished nor failed are stopped, for the search has dropped them."""
+        for trial, task in self._tasks.items():
+            if task.fields["ended"] in ("", PAUSED):
+                self.finish(trial, "stopped")
 
     def __enter__(self) -> Progress:
         self._live.start()

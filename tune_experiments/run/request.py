@@ -65,7 +65,10 @@ class SearchScheduler(Protocol):
 
 
 def as_searcher(scheduler: SearchScheduler) -> Any:
-    """The scheduler in the shape in which Ray Tune asks what to train next; `failure` is what it has raised."""
+    """The scheduler in the shape in which Ray Tune asks what to train next.
+
+    `failure` is what it has raised, and `is_over` whether it has nothing left to ask for.
+    """
     from ray.tune.search import Searcher
 
     class _Searcher(Searcher):  # type: ignore[misc]
@@ -73,6 +76,7 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
             super().__init__()
             self._running: dict[str, Request] = {}
             self.failure: Exception | None = None
+            self.is_over = False
 
         def suggest(self, trial_id: str) -> Any:
             try:
@@ -80,7 +84,8 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
             except Exception as error:  # Tune would wait for another answer
                 self.failure, request = error, None
             if request is None:
-                return None if self._running else Searcher.FINISHED
+                self.is_over = not self._running
+                return Searcher.FINISHED if self.is_over else None
             self._running[trial_id] = request
             return {"request": request}
 

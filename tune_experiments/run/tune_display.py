@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ray.tune import Callback, Stopper
 from ray.tune.experiment import Trial
 
 from tune_experiments.results.trial_log import REFUSED, WAITS
-from tune_experiments.run.progress import Progress
+from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.waiting_trials import PendingTrials, cluster_capacity
 
@@ -44,9 +46,11 @@ class _Display(Callback):  # type: ignore[misc]
         self._progress.update(trial.config["request"]["name"], result)
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is done, or what it refused."""
-        refused = (trial.last_result or {}).get(REFUSED)
-        self._progress.finish(trial.config["request"]["name"], f"failed: {refused}" if refused else "done")
+        """Say that it is done, or what it refused; a search may have asked for a part of its training alone."""
+        request, refused = trial.config["request"], (trial.last_result or {}).get(REFUSED)
+        is_paused = request.get("until") is not None and read_test_results(Path(request["folder"])) is None
+        how = PAUSED if is_paused else "done"
+        self._progress.finish(request["name"], f"failed: {refused}" if refused else how)
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Say that it is started again, and why, unless the last that it said was that it waits, as for a disk."""

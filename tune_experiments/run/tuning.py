@@ -124,6 +124,8 @@ def run_trials(
             ),
             run_config=_run_config(out, progress, watch),
         ).fit()
+        if searcher is not None and searcher.is_over and searcher.failure is None:
+            progress.end_search()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
     return _failures(results)

@@ -29,6 +29,7 @@ from tune_experiments.search.settings import Setting
 __all__ = [
     "Ranked",
     "Settings",
+    "are_of_populations",
     "claim_for_search",
     "command",
     "rank",
@@ -129,6 +130,11 @@ def rank(tried: Sequence[Ranked]) -> list[Ranked]:
     return sorted(tried, key=lambda one: (-one.score, one.setting.number))
 
 
+def are_of_populations(ranked: Sequence[Ranked]) -> bool:
+    """Whether rows are of one seed each and of several seeds in all."""
+    return len({tuple(one.by_seed) for one in ranked}) > 1
+
+
 def write_ranking(
     out: Path,
     title: str,
@@ -153,7 +159,7 @@ def write_ranking(
         for place, one in enumerate(ranked, start=1)
     ]
     write_atomically(out / RANKING_FILE, "".join(lines))
-    write_atomically(out / REPORT_FILE, _report(title, objective, ranking, script) + "\n".join(remarks))
+    write_atomically(out / REPORT_FILE, _report(title, objective, ranking, script) + "\n".join(("", *remarks)))
 
 
 def command(script: str, ranked: Ranked) -> str:
@@ -182,13 +188,19 @@ def _plain(one: Ranked) -> dict[str, Any]:
 
 
 def _report(title: str, objective: str, ranking: Mapping[str, Sequence[Ranked]], script: str | None) -> str:
+    start = "the configuration that the search started from"
+    mean = f"in the last quarter of training and over seeds. Setting 0 is {start}"
+    if script is None:
+        mean = (
+            f"of the last generation. Each seed is a population, in which setting 0 began with {start}; values are "
+            "those of the end"
+        )
     advice = ", so each command trains its winner anew, with other seeds." if script else "."
     parts = [
         f"# Search: {title}",
         "",
-        f"Ranked by {objective}, mean over the validations in the last quarter of training and over seeds. Setting 0 "
-        "is the configuration that the search started from. No test world was played. The best of many is partly "
-        f"luck{advice}",
+        f"Ranked by {objective}, mean over the validations {mean}. No test world was played. The best of many is "
+        f"partly luck{advice}",
         "",
     ]
     for method, ranked in ranking.items():
@@ -200,8 +212,12 @@ def _report(title: str, objective: str, ranking: Mapping[str, Sequence[Ranked]],
 def _table(objective: str, ranked: Sequence[Ranked]) -> list[str]:
     """Markdown; a value that a setting does not use is left out."""
     paths = list(dict.fromkeys(path for one in ranked for path in one.setting.values))
-    lines = [f"| rank | setting | {' | '.join([objective, *paths])} |", f"|---:|---:|{'---:|' * (1 + len(paths))}"]
+    has_seeds = are_of_populations(ranked)
+    heads = ["rank", "setting", *["seed"] * has_seeds, objective, *paths]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---:|' * len(heads)}"]
     for place, one in enumerate(ranked, start=1):
+        seeds = map(str, one.by_seed) if has_seeds else ()
         values = [str(one.setting.values.get(path, "")) for path in paths]
-        lines.append(f"| {place} | {one.setting.number} | {' | '.join([f'{one.score:.4f}', *values])} |")
+        cells = (str(place), str(one.setting.number), *seeds, f"{one.score:.4f}", *values)
+        lines.append(f"| {' | '.join(cells)} |")
     return lines

@@ -29,6 +29,7 @@ from tune_experiments.search.domains import KINDS, space_over
 from tune_experiments.search.folder import (
     Ranked,
     Settings,
+    are_of_populations,
     claim_for_search,
     command,
     rank,
@@ -181,7 +182,8 @@ def show_ranking(
     write_ranking(folder.path, experiment.caption, objective, ranking, script, remarks)
     replace_rows(folder.results, _validated(experiment, ranking, objective))
     for method, ranked in ranking.items():
-        for line in _verdict(method, ranked, objective, script, trials):
+        tried = len(search.settings[method]) if search.by == "asha" else len(ranked)
+        for line in _verdict(method, ranked, tried, objective, script, trials):
             console.print(line)
     console.print(f"wrote {folder.path / 'search.md'}")
 
@@ -208,14 +210,21 @@ def _validated(experiment: BaseExperiment, ranking: Mapping[str, Sequence[Ranked
     ]
 
 
-def _verdict(method: str, ranked: Sequence[Ranked], objective: str, script: str | None, trials: Path) -> list[str]:
+def _verdict(
+    method: str, ranked: Sequence[Ranked], tried: int, objective: str, script: str | None, trials: Path
+) -> list[str]:
+    """Which setting won, beside setting 0 of the same seeds; ASHA has `tried` more than it has `ranked`."""
     if not ranked:
         return [f"{method}: no setting has finished"]
-    best = ranked[0]
-    own = next((f", setting 0 has {one.score:.4f}" for one in ranked[1:] if one.setting.number == 0), "")
-    winner = trials / _name(method, best.setting.number, next(iter(best.by_seed)))
+    best, *others = ranked
+    equals = [one for one in others if one.setting.number == 0 and one.by_seed.keys() == best.by_seed.keys()]
+    own = f", setting 0 has {equals[0].score:.4f}" if equals else ""
+    seed = next(iter(best.by_seed))
+    winner = trials / _name(method, best.setting.number, seed)
+    name = f"setting {best.setting.number}" + f" of seed {seed}" * are_of_populations(ranked)
+    count = f"{tried}" + f" ({len(ranked)} reached the last rung)" * (len(ranked) < tried)
     return [
-        f"{method}: setting {best.setting.number} is the best of {len(ranked)}: {objective} {best.score:.4f}{own}",
+        f"{method}: {name} is the best of {count}: {objective} {best.score:.4f}{own}",
         f"  {command(script, best) if script else f'python -m tune_experiments evaluate {winner}'}",
     ]
 

@@ -21,6 +21,7 @@ from tune_experiments.foreign.config import Config
 from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
 from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
+from tune_experiments.pettingzoo_teams import RANDOM
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
@@ -123,6 +124,16 @@ def test_a_joint_policy_that_is_too_large_has_no_distance_and_the_table_says_so(
     line = Result("pettingzoo_teams", EXPERIMENT.caption, "sync_4", "mpe2", "test", 0, "return", 1.0)
     table = EXPERIMENT.tables([line])[0].markdown()
     assert "| sync_4 | 1.000 |  | too many joint actions |" in table
+
+
+def test_random_play_is_one_row_that_names_neither_a_method_nor_the_game():
+    def line(method, world, seed):
+        return Result("pettingzoo_teams", EXPERIMENT.caption, method, world, "test", seed, "return", -1.0, env_steps=9)
+
+    lines = [line("ippo", world, seed) for seed in (0, 1) for world in ("mpe2", f"{RANDOM}mpe2")]
+    (table,) = EXPERIMENT.tables([*lines, line("mappo", "mpe2", 0)])
+    assert [label for label, _ in table.rows] == ["ippo", "mappo", "random play"]
+    assert table.title.endswith(": mpe2")
 
 
 def runner_of(env):

@@ -1,11 +1,14 @@
 """Statistics over seeds by hand, and comparisons from results.jsonl alone."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.comparison import compare, interquartile_mean, read_runs, share_above
-from tune_experiments.results.intervals import welch_interval
+from tune_experiments.results.intervals import NORMAL, welch_interval
+from tune_experiments.results.plots import comparison_report
 from tune_experiments.results.plots.comparison_report import write_comparison
 from tune_experiments.results.rows import Result, append
 
@@ -42,6 +45,62 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     assert "| marginal | 3 | 0.507 [0.069, 0.944] | -0.197 [-0.630, 0.236] | 0.507 | 0.222 |" in text.read_text()
     assert "exploratory" in text.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture
+def panels(tmp_path, monkeypatch):
+    """Draw these results; the panels of the figure."""
+    figures = []
+    monkeypatch.setattr(comparison_report, "save", lambda figure, path: figures.append(figure) or path)
+
+    def draw(results):
+        write_comparison(tmp_path, compare(results))
+        figures[-1].canvas.draw()
+        return [panel for panel in figures[-1].axes if panel.axison]
+
+    return draw
+
+
+@pytest.mark.parametrize("run", ["", " (one of the runs of the second of February)"])
+@pytest.mark.parametrize("metrics", [("success",), ("md_spl", "success", "invalid_probability", "tvd")])
+def test_titles_labels_and_captions_fit_into_the_figure_and_leave_room_for_the_numbers(panels, metrics, run):
+    names = [f"{method}{run}" for method in ("sync_13_cordial", "marginal")]
+    lines = [result(name, seed, seed / 10, metric) for metric in metrics for name in names for seed in range(3)]
+    drawn = panels([Result(**vars(line) | {"world": "furnmove-laptop-of-two-agents-v0"}) for line in lines])
+    figure, boxes = drawn[0].figure, [panel.get_tightbbox() for panel in drawn]
+    assert len(boxes) == len(metrics)
+    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
+    assert all(figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1 for box in boxes)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert all(panel.bbox.width > 2.5 * figure.dpi for panel in drawn)
+
+
+def test_the_figure_says_what_the_intervals_that_it_shows_are_over(panels):
+    def caption(of_seeds, **interval):
+        lines = [result("sync", seed, 0.5 + seed / 10) for seed in range(of_seeds)]
+        lines.append(Result(**vars(result("marginal", 0, 0.4)) | interval))
+        (panel,) = panels(lines)
+        return panel.get_xlabel().split("\n")[1:]
+
+    episodes = {"ci_low": 0.3, "ci_high": 0.5, "interval": NORMAL}
+    assert caption(3) == ["line: t over seeds"]
+    assert caption(1, **episodes) == ["dotted: over episodes of one seed"]
+    assert caption(3, **episodes) == ["line: t over seeds, dotted: over episodes of one seed"]
+    assert caption(1) == []
+
+
+def test_the_report_explains_its_columns_and_cells(tmp_path):
+    append(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
+    report = write_comparison(tmp_path, compare(read_runs([tmp_path])))[0].read_text()
+    for word in (
+        "IQM: ",
+        "Share of pairs above: ",
+        "[low, high]",
+        "`mean: seed, seed, ...`",
+        "`each`",
+        "row of one seed",
+    ):
+        assert word in report.split("###")[0]
 
 
 def test_a_comparison_replaces_only_a_comparison(tmp_path):

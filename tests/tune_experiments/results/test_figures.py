@@ -113,6 +113,12 @@ def test_a_row_of_many_episodes_counts_more_than_a_row_of_one(tmp_path):
     assert success == pytest.approx((1 * 1.0 + 15 * 0.2) / 16) and tvd == pytest.approx(0.5)
 
 
+def test_a_validation_that_is_the_dashed_line_of_another_panel_has_no_panel_of_its_own(tmp_path):
+    runs = {"sync": [log_with_validation(tmp_path, [0.1, 0.2, 0.3, 0.4])]}
+    (panel,) = draw_learning_curves(runs, {"valid/success": "validation"} | SUCCESS).axes
+    assert panel.get_title(loc="left") == "success" and len(lines(panel, "--")) == len(lines(panel, "-")) == 1
+
+
 def test_finished_episodes_may_be_the_x_axis(tmp_path):
     runs = {"sync": [log_with_validation(tmp_path, [0.1, 0.2, 0.3, 0.4])]}
     panel = draw_learning_curves(runs, SUCCESS, x="progress/episodes").axes[0]

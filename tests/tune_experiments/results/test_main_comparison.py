@@ -3,7 +3,7 @@
 import pytest
 
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.main_comparison import MainComparison, with_verdicts
+from tune_experiments.results.main_comparison import MainComparison, announcements, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import make_table
 
@@ -52,7 +52,16 @@ def test_worlds_of_one_seed_are_not_counted_as_seeds():
 
 
 def test_a_method_that_was_not_run_leaves_everything_exploratory():
-    assert "do not hold both, so every ordering here is exploratory" in MAIN.verdict(lines("sync", (0.5, 0.6)))
+    assert MAIN.verdict(lines("sync", (0.5, 0.6))) == "Every ordering here is exploratory."
+
+
+def test_a_run_that_lacks_a_side_says_which_instead_of_naming_the_comparison():
+    other = MainComparison("sama", "sama", "success", "told", "untold")
+    assert announcements([MAIN], ["sync", "marginal"]) == [MAIN.announcement()]
+    assert announcements([MAIN], ["sync"]) == ["main comparison: none in this run, which lacks marginal"]
+    assert announcements([MAIN, other], ["sama"]) == [other.announcement()], "two worlds of one row need no other"
+    assert announcements([MAIN, other], ["central"])[0].endswith("which lacks sync, marginal, sama")
+    assert announcements([], ["sync"]) == []
 
 
 def test_two_worlds_of_one_method_can_be_compared():
@@ -66,7 +75,7 @@ def test_the_verdict_stands_under_the_table_that_it_names():
     rows = lines("sync", (0.70, 0.72, 0.71))
     tables = [make_table(rows, "A table", ("success",)) for _ in range(2)]
     first, second = with_verdicts(tables, [MAIN], rows)
-    assert "main comparison" in first.markdown() and "main comparison" not in second.markdown()
+    assert "is exploratory" in first.markdown() and "is exploratory" not in second.markdown()
     named = MainComparison("sync", "marginal", "success", table="Another table")
     assert with_verdicts(tables, [named], rows) == tables
 

@@ -1,6 +1,7 @@
 """Rules of the progress display: a table that lives in a terminal, sparse plain lines elsewhere."""
 
 import io
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -8,8 +9,10 @@ from rich.console import Console
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
 from tune_experiments.results.trial_log import SPEED
 from tune_experiments.run import progress
+from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial import Trial
+from tune_experiments.run.tune_display import display
 
 
 @pytest.fixture
@@ -71,3 +74,27 @@ def test_the_speed_shown_is_the_one_that_a_trial_reports(clock, tmp_path):
     with Progress({"a": 3 * BATCH}, console=Console(file=stream)) as display:
         display.update("a", rows[-1])
     assert f"  {rows[-1][SPEED]:,.0f}/s  " in stream.getvalue(), "after one row, when there is no window of updates yet"
+
+
+def test_a_trial_that_a_search_pauses_is_not_done_and_what_it_drops_is_stopped(clock, tmp_path):
+    stream = io.StringIO()
+    with Progress(dict.fromkeys("abcde", 900), {}, Console(file=stream)) as shown:
+        callback = display(shown)
+
+        def complete(name, until):
+            request = {"name": name, "until": until, "folder": str(tmp_path / name)}
+            callback.on_trial_complete(0, [], SimpleNamespace(config={"request": request}, last_result={}))
+            return stream.getvalue().splitlines()[-1].split()[-1]
+
+        assert [complete(name, 100) for name in "abc"] == ["paused"] * 3
+        clock.now = 11.0
+        shown.update("a", {"env_steps": 200, SPEED: 1.0})
+        assert stream.getvalue().endswith("a  200/900 (22%)  1/s  ETA 11:40\n"), "it goes on"
+        assert complete("a", None) == "done"
+        (tmp_path / "e").mkdir()
+        write_test_results(tmp_path / "e", [])
+        assert complete("e", 899) == "done", "its last row lay beyond all of its budget"
+        shown.finish("b", "failed")
+        shown.end_search()
+    ends = {line.split()[0]: line.split()[-1] for line in stream.getvalue().splitlines()}
+    assert ends == {"a": "done", "b": "failed", "c": "stopped", "d": "stopped", "e": "done"}

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 import pytest
 from ray import tune
@@ -19,6 +20,7 @@ from tune_experiments.search.folder import (
     score,
     write_ranking,
 )
+from tune_experiments.search.run_search import _verdict
 from tune_experiments.search.scheduler import late_value, value_between
 from tune_experiments.search.settings import Setting, draw_settings
 
@@ -187,6 +189,40 @@ def test_the_ranking_is_written_for_people_and_programs(tmp_path):
     report = (tmp_path / "search.md").read_text()
     assert "| 1 | 1 | 0.5000 | 1 |" in report
     assert "python tune_experiments/x.py --epochs 1\n" in report
+
+
+def member(number, seed, score):
+    return Ranked(Setting(number, Config(), {"epochs": 2}), {seed: score}, ())
+
+
+def test_a_winner_is_compared_with_setting_0_of_its_own_seeds_and_not_with_itself():
+    def first_line(*found, tried=4, script="-m x"):
+        return _verdict("sync", rank(found), tried, "valid/success", script, Path("trials"))[0]
+
+    assert first_line(member(0, 1, 0.5), member(0, 0, 0.25), member(1, 0, 0.0), member(1, 1, 0.0)) == (
+        "sync: setting 0 of seed 1 is the best of 4: valid/success 0.5000"
+    )
+    population = [member(1, 1, 0.5), member(0, 0, 0.25), member(0, 1, 0.125), member(1, 0, 0.0)]
+    assert first_line(*population).endswith(
+        "setting 1 of seed 1 is the best of 4: valid/success 0.5000, setting 0 has 0.1250"
+    )
+    assert first_line(ranked(1, 0.5), ranked(0, 0.25), tried=2).endswith(
+        ": setting 1 is the best of 2: valid/success 0.5000, setting 0 has 0.2500"
+    )
+
+
+def test_a_winner_of_asha_is_the_best_of_all_that_were_tried():
+    (line, _) = _verdict("sync", [ranked(0, 0.5)], 4, "valid/success", "-m x", Path("trials"))
+    assert line == "sync: setting 0 is the best of 4 (1 reached the last rung): valid/success 0.5000"
+
+
+def test_the_report_of_populations_says_which_seed_a_row_is_of(tmp_path):
+    ranking = {"sync": [member(0, 1, 0.5), member(0, 0, 0.25)]}
+    write_ranking(tmp_path, "A table", "valid/success", ranking, None)
+    report = (tmp_path / "search.md").read_text()
+    assert "| rank | setting | seed | valid/success | epochs |" in report
+    assert "| 1 | 0 | 1 | 0.5000 | 2 |" in report and "| 2 | 0 | 0 | 0.2500 | 2 |" in report
+    assert "of the last generation. Each seed is a population" in report and "over seeds" not in report
 
 
 # -------------------------------------------------------------------------------------------------------------- folder

@@ -1,12 +1,14 @@
 """The report of a comparison: its tables, and point and interval plots.
 
-One panel a metric, one line a method: seeds as strokes, the mean filled, the interquartile mean hollow.
+One panel a metric, one line a method: seeds as strokes, the mean filled, the interquartile mean hollow; intervals over
+seeds are solid, those over the episodes of one seed dotted. The figure is as wide as its labels need.
 
 Matplotlib is imported where it draws. This file must not know an experiment.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,23 @@ from typing import Any
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.comparison import Comparison
-from tune_experiments.results.intervals import Interval
+from tune_experiments.results.intervals import STUDENT, Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
+from tune_experiments.results.tables import LISTED
 
-_MOST_COLUMNS = 3
+_MOST_COLUMNS, _WIDEST = 3, 15.0
+_PANEL_WIDTH, _LETTER_WIDTH, _LETTERS_OF_A_TITLE = 3.0, 0.065, 44
+"""Inches of a panel without its labels, inches of a letter of a label, and letters that fit above the panel."""
 _INTERVALS = "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t."
-"""The first sentence under the tables, by which a report is known."""
+"""The first sentence of a report, by which it is known."""
+_NOTE = (
+    f"{_INTERVALS} A row of one seed has the interval over its episodes instead, if any, and its difference has none. "
+    "A cell is `mean [low, high]`, the ends of the interval, or the mean alone where there is none."
+    f"{LISTED} IQM: mean of the middle half of the seeds; with fewer than four seeds it is the mean. Share of pairs "
+    "above: of all pairs of a seed of the row and a seed of the first row, the share in which the row's number is "
+    "larger; equal ones count half. "
+    "These comparisons are exploratory: they were not named before the runs.\n"
+)
 
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Path]:
@@ -31,11 +44,7 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Pa
     text = folder / "comparison.md"
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
         raise UserError(f"{text} is there already and is no comparison of runs: rename it")
-    note = (
-        f"{_INTERVALS} IQM: mean of the middle half of the seeds. "
-        "These comparisons are exploratory: they were not named before the runs.\n"
-    )
-    write_atomically(text, "\n".join(one.markdown() for one in comparisons) + "\n" + note)
+    write_atomically(text, "\n".join([_NOTE, *(one.markdown() for one in comparisons)]))
     (folder / "plots").mkdir(exist_ok=True)
     return [text, draw_comparisons(comparisons, folder / "plots" / "comparison.png")]
 
@@ -47,10 +56,12 @@ def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:
         comparisons: at least one.
         path: the PNG to write.
     """
-    columns = min(_MOST_COLUMNS, len(comparisons))
+    longest = max(len(row.method) for one in comparisons for row in one.rows)
+    width = _PANEL_WIDTH + 0.3 + _LETTER_WIDTH * longest
+    columns = max(1, min(_MOST_COLUMNS, len(comparisons), int(_WIDEST / width)))
     rows = -(-len(comparisons) // columns)
     tallest = max(len(one.rows) for one in comparisons)
-    figure = new_figure(4.2 * columns, rows * (1.0 + 0.34 * tallest))
+    figure = new_figure(width * columns, rows * (1.2 + 0.34 * tallest))
     panels = figure.subplots(rows, columns, squeeze=False).flat
     for panel, comparison in zip(panels, comparisons, strict=False):
         _draw(panel, comparison)
@@ -69,14 +80,23 @@ def _draw(panel: Any, comparison: Comparison) -> None:
         panel.plot(row.iqm, height + 0.14, "o", color=colour, markerfacecolor="white", markersize=5)
     panel.set_yticks(range(len(methods)), methods, fontsize=8)
     panel.set_ylim(len(methods) - 0.5, -0.5)
-    panel.set_title(f"{comparison.title}\n{comparison.metric}", fontsize=8, color=INK, loc="left")
-    panel.set_xlabel("mean (filled) with t over seeds, IQM (hollow)", fontsize=7, color=REMARK)
+    title = textwrap.wrap(comparison.title, _LETTERS_OF_A_TITLE, break_on_hyphens=False)
+    panel.set_title("\n".join([*title, comparison.metric]), fontsize=8, color=INK, loc="left")
+    panel.set_xlabel(_caption([row.mean for row in comparison.rows]), fontsize=7, color=REMARK)
     panel.grid(axis="x", color=FAINT)
     panel.tick_params(labelsize=8, length=0)
     panel.spines[["top", "right", "left"]].set_visible(False)
 
 
+def _caption(means: Sequence[Interval]) -> str:
+    """What the marks are, and what the intervals that are drawn are over."""
+    over_seeds = [one.kind == STUDENT for one in means if one.low is not None]
+    lines = ["line: t over seeds"] * any(over_seeds) + ["dotted: over episodes of one seed"] * (not all(over_seeds))
+    return "\n".join(["mean (filled), IQM (hollow), seeds (strokes)", ", ".join(lines)]).strip()
+
+
 def _interval(panel: Any, interval: Interval, height: float, colour: str) -> None:
     if interval.low is not None and interval.high is not None:
-        panel.plot([interval.low, interval.high], [height, height], color=colour, linewidth=1.6)
+        look = "-" if interval.kind == STUDENT else ":"
+        panel.plot([interval.low, interval.high], [height, height], look, color=colour, linewidth=1.6)
     panel.plot(interval.value, height, "o", color=colour, markersize=5)

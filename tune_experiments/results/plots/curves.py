@@ -1,8 +1,8 @@
 """Learning curves from the logs of trials: one panel a metric, one colour a method.
 
 A Cordial Sync, figures 4, 8 and 9: solid lines are training episodes, dashed lines validation. The dashed partner of
-`episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`; a key that begins with `valid/` is drawn solid and
-has no partner. This file must not know an experiment.
+`episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`. A key that begins with `valid/` has a panel of its
+own, with a solid line, only if it is no partner of another key. This file must not know an experiment.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def draw_learning_curves(
     """The same as a figure that is not saved yet."""
     rows = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
     styles = styles or default_styles(list(rows))
-    shown = {key: title for key, title in curves.items() if _is_logged(rows, key)} or dict(curves)
+    partners = set(map(_partner, curves))
+    curves = {key: title for key, title in curves.items() if key not in partners}
+    shown = {key: title for key, title in curves.items() if _is_logged(rows, key)} or curves
     columns = min(_MOST_COLUMNS, len(shown))
     lines = math.ceil(len(shown) / columns)
     figure = new_figure(width=3.6 * columns, height=2.5 * lines + 0.2 * math.ceil(len(rows) / (columns + 1)) + 0.2)
