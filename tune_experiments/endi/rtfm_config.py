@@ -77,6 +77,7 @@ RowName: TypeAlias = Literal[
     "endi_dis_weak_modelling_matching",
     "endi_sup_matching",
     "endi_reg_matching",
+    "endi_dis_balance_matching",
     "txt2pi",
     "silg",
     DividedRow,

@@ -22,6 +22,7 @@ DIVIDED = (
     "endi_dis_weak_modelling_matching",
     "endi_sup_matching",
     "endi_reg_matching",
+    "endi_dis_balance_matching",
 )
 
 
