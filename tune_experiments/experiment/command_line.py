@@ -13,6 +13,7 @@ import contextlib
 import dataclasses
 import difflib
 import io
+import re
 import shlex
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -123,13 +124,22 @@ def one_sentence(words: Sequence[str], advice: str) -> Iterator[None]:
     Raises:
         UserError: tyro has refused the words.
     """
+    said = io.StringIO()
     try:
-        with contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stderr(said):
             yield
     except SystemExit as exit_request:
         if exit_request.code == 0:  # --help
             raise
-        raise UserError(f"cannot read {shlex.join(words)!r}; {advice}") from None
+        raise UserError(f"cannot read {shlex.join(words)!r}{_reason(said.getvalue())}; {advice}") from None
+
+
+def _reason(said: str) -> str:
+    """Why tyro refuses a command line: the first paragraph of its message, which has a title and rules or a box."""
+    paragraphs = re.split(r"╭.*\n|[-─]{20,}", said.replace("│", " "))
+    reason = one_line(paragraphs[1]).partition(" Arguments are applied")[0] if len(paragraphs) > 1 else ""
+    reason = re.sub(r" \(applied to [^)]*\)", "", reason).rstrip(".")
+    return f": {reason[0].lower()}{reason[1:]}" if reason else ""
 
 
 def check_options(options: RunOptions) -> None:

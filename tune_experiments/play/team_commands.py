@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from tune_experiments.run.final_evaluation import evaluations_of, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE
 
 FRAME_SECONDS = 0.1
+_WORLD_ID = re.compile(r"[\w.:]+-v\d+")
 Where = Annotated[Path, tyro.conf.Positional]
 
 
@@ -188,6 +190,8 @@ def render(command: Render, console: Console) -> None:
         default = match_file(world_id, command.policies, command.seed)
         _write_gif(lambda out: write_match(world_id, command.policies, command.seed, out), command, default, console)
         return
+    if _WORLD_ID.fullmatch(str(command.path)) and not command.path.exists():
+        raise UserError(f"a match in {command.path} needs its sides: render {command.path} --policies NAME NAME")
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     default = _beside(checkpoint) / f"{trial_name(loaded.method, loaded.seed)}.gif"
@@ -253,7 +257,12 @@ def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try."""
     checkpoint = find_checkpoint(command.path, command.allow)
     plan = load_policy(checkpoint, command.allow, "cpu").curriculum.plan
-    rows = read_metrics(checkpoint.parent.parent / METRICS_FILE)
+    log = checkpoint.parent.parent / METRICS_FILE
+    if not log.exists():
+        raise UserError(
+            f"{command.path} has no {METRICS_FILE}, as teams of the package have none: name a run or a trial"
+        )
+    rows = read_metrics(log)
     found = diagnose(rows, plan.workers, takes_turns=plan.objective.takes_turns)
     for line in report(found, plan.workers):
         console.print(line)

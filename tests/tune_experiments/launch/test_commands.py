@@ -32,6 +32,23 @@ def test_a_command_without_a_path_asks_for_one(command, capsys):
     assert capsys.readouterr().err.startswith(f"error: {command} needs a PATH: a run, a trial or a checkpoint")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("evaluate x --episodes 0", "unrecognized or misplaced options: --episodes 0"),
+        ("pack run foo", "--given STR Sentence on what the team was given"),
+        ("evaluate x --device tpu", "invalid choice 'tpu' for argument '--device'"),
+        ("show x --episodes many", "error parsing --episodes"),
+        ("render minirts-v0", "a match in minirts-v0 needs its sides: render minirts-v0 --policies NAME NAME"),
+        ("doctor pretrained/rtfm_letters", "has no metrics.jsonl, as teams of the package have none"),
+    ],
+)
+def test_a_command_that_cannot_be_read_says_which_word_is_wrong(words, said, capsys):
+    assert main(words.split()) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
 def test_no_word_at_all_is_told_what_to_write(capsys):
     assert main([]) == 2
     assert capsys.readouterr().err.startswith("error: write python -m tune_experiments EXPERIMENT [flags], or ")
