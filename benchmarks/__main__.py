@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _clocks(parts: Sequence[Any]) -> list[str]:
-    """What the parts measure: CPU time, or the `CLOCK` that a part of several processes declares."""
+    """Clocks of the parts: CPU time, or the `CLOCK` that a part of several processes declares."""
     named = [(getattr(part, "CLOCK", None), part.__name__.rpartition(".")[2]) for part in parts]
     common = ["CPU time"] if any(clock is None for clock, _ in named) else []
     return common + [f"{clock} in {name}" for clock, name in named if clock]

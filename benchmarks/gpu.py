@@ -67,7 +67,7 @@ PROMPTS, PROMPT_TOKENS, ACTIONS, ACTION_TOKENS = 64, 200, 8, 4
 _FRAMES = 100_000_000
 PAPERS_ROOMS = functools.partial(FurnMove, rooms="train")
 Loop: TypeAlias = tuple[Collector | GroupedCollector, Learner]
-"""What plays, and what learns from its fragments."""
+"""Collector that plays, and learner of its fragments."""
 
 
 def measure() -> Iterator[Measurement]:

@@ -48,7 +48,7 @@ FILE = "time_to_result.jsonl"
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be reached.
+    """Target of the benchmark: a training, and the validation metric that it must reach.
 
     Attributes:
         script, method: whose laptop preset trains.

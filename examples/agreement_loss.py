@@ -38,7 +38,7 @@ class AgreementLoss:
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """What is added to the algorithm's loss, and numbers for the log."""
+        """Term to add to the algorithm's loss, and numbers for the log."""
         steps = batch["reward"].shape[1]  # a policy may have one step more, of the observation after the last
         probability = agreement(as_whole_joint(output.policy.first_steps(steps)))
         loss, weight = -probability.log().mean(), self.weight.coefficient(progress)

@@ -90,11 +90,11 @@ class Furnlift(Experiment[LiftConfig]):
         return [make_table(results, self.caption, METRICS, says_world=True)]
 
     def main_comparisons(self, config: LiftConfig) -> Sequence[MainComparison]:
-        """What messages add, over all test episodes."""
+        """Comparison of teams with and without messages, over all test episodes."""
         return (MainComparison("marginal", "no_communication", "success", lifting.world_name(config)),)
 
     def deviations(self, config: LiftConfig) -> list[str]:
-        """What a configuration shrinks or changes."""
+        """Deviations of a configuration from the paper, smaller sizes among them."""
         return [
             "the authors' rooms and sight are AI2-THOR's: frames, and who sees the television, are our own renderer's",
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",

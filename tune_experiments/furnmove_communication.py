@@ -1,4 +1,4 @@
-"""What talk and reply weights mean (A Cordial Sync, appendix A.5, equations 8 to 10, figure 5d).
+"""Analyse what talk and reply weights mean (A Cordial Sync, appendix A.5, equations 8 to 10, figure 5d).
 
     python tune_experiments/furnmove_communication.py                             # trains a small team first
     python tune_experiments/furnmove_communication.py --team runs/furnmove_sync_laptop   # analyses a trained team
@@ -117,7 +117,7 @@ class CommunicationConfig:
 
     @property
     def budget_env_steps(self) -> int:
-        """What every row trains at least: a team that is given, and an untrained one, learn nothing."""
+        """Smallest budget of a row in env steps: a team that is given, and an untrained one, learn nothing."""
         return 1
 
 
@@ -177,7 +177,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         return [table, *_model_tables(results, self.caption)]
 
     def deviations(self, config: CommunicationConfig) -> list[str]:
-        """What the team changes, and what seeing means."""
+        """Deviations of the team from the paper, and the definition of seeing."""
         sees = "an agent sees the television if it is within 1.25 m and in the camera's view; furniture hides nothing"
         if config.team:
             given = _given(config.team)
@@ -219,7 +219,7 @@ def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> CameraEpisode:
 
 
 def _settings(config: CommunicationConfig) -> tuple[Config, str]:
-    """Whose team it is: settings and name of the method."""
+    """Settings of the team, and name of its method."""
     if not config.team:
         return config.training, config.training.methods[0]
     given = _given(config.team)

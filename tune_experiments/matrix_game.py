@@ -79,7 +79,7 @@ _PIECES = 20
 
 @dataclass(frozen=True)
 class Method:
-    """What distinguishes the rows of the table."""
+    """Settings that distinguish the rows of the table."""
 
     components: PositiveInt
     """Number of mixture components m; 1 is the marginal policy."""
@@ -168,7 +168,7 @@ def plan(config: Config, method: str, seed: int) -> TrialPlan:
 
 
 def joint_of(policy: TeamPolicy) -> np.ndarray:
-    """What the team plays, [3, 3] float64 by the first and the second agent's action; sums to 1."""
+    """Joint policy of the team, [3, 3] float64 by the first and the second agent's action; sums to 1."""
     joint = _act_forward(policy).joint()[0, 0].double().cpu().numpy()
     return np.asarray(joint / joint.sum())
 
@@ -251,7 +251,7 @@ class MatrixGameExperiment(Experiment[Config]):
         return [make_table(results, self.caption, METRICS, paper)]
 
     def deviations(self, config: Config) -> list[str]:
-        """What this configuration changes."""
+        """Deviations of this configuration from the paper."""
         notes = [
             "the paper derives the best policies with symbolic algebra; here teams learn them from sampled rewards"
         ]

@@ -89,7 +89,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 
     def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
-        """What movements in queries and their contrast add, where both rows are trained."""
+        """Rows with and without movements in queries and their contrast, where both are trained; else `compared`."""
         return first_trained([(f"{MOVING}{GROUNDED}", "emma_grounding")], config.methods) or self.compared
 
     def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:

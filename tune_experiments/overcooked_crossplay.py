@@ -32,7 +32,7 @@ from tune_experiments.sama.kitchen.meetings import KITCHENS, meet
 
 @dataclass(frozen=True)
 class CrossPlay:
-    """Who plays, how long, and where the report goes."""
+    """Command-line arguments: teams, number of episodes, and folder of the report."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders of overcooked_selfplay.py and sama_overcooked.py, or folders of single trials."""

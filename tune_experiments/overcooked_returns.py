@@ -41,7 +41,7 @@ POINTS, PLOTS = "points", "plots"
 
 @dataclass(frozen=True)
 class Returns:
-    """Whose curves, and where they go."""
+    """Command-line arguments: runs whose curves are drawn, and folder of the figures."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders of overcooked_selfplay.py, overcooked_roles.py or sama_overcooked.py."""

@@ -115,7 +115,7 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         return evaluate(config, policy)
 
     def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
-        """What shaped points add."""
+        """Comparison of self-play with and without shaped points."""
         title = f"{self.caption}: {config.task}"
         return (MainComparison("selfplay", "selfplay_sparse", "reward", config.task, table=title),)
 

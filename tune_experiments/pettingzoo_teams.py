@@ -96,7 +96,7 @@ class PettingzooTeams(Experiment[Config]):
         return (MainComparison(syncs[0], "mappo", "return", config.env),) if syncs and "mappo" in config.methods else ()
 
     def deviations(self, config: Config) -> Sequence[str]:
-        """What a reader of the papers should know."""
+        """Deviations that a reader of the papers should know."""
         notes = [
             "no paper has these numbers: the game is not one of the papers', and the budget is a laptop's",
             f"the environment is built with {config.env_arguments}",

@@ -117,7 +117,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
 
     def deviations(self, config: LettersConfig) -> list[str]:
-        """What all experiments that read tell, and the row that is not the paper's."""
+        """Deviations of all experiments that read, and of the rows that are not the paper's."""
         supervision = (
             f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_coef}, an auxiliary loss in "
             "training that says which word of the document answers; the paper has none"

@@ -98,11 +98,11 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         ]
 
     def test_world(self, config: LakeConfig, num_worlds: int) -> FrozenLakeSpread:
-        """What the first row learns in."""
+        """Worlds in which the first row learns."""
         return make_world(config, config.methods[0], num_worlds)
 
     def world_of(self, config: LakeConfig, method: str, num_worlds: int) -> FrozenLakeSpread:
-        """What the method learns in."""
+        """Worlds in which the method learns."""
         return make_world(config, method, num_worlds)
 
 

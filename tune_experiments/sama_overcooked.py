@@ -72,8 +72,8 @@ PAPER = dataclasses.replace(
     checkpoint_every_env_steps=100_000,
     is_greedy=True,
 )
-"""What the paper says; its learning rate is printed as 5 x 10^5. The budget is ours, for one seed (about 92,000 calls).
-"""
+"""Settings of the paper, which prints the learning rate as 5 x 10^5. The budget is ours, for one seed (about 92,000
+calls)."""
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "kitchens": KITCHENS, "paper": PAPER}
 
 

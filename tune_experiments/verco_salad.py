@@ -166,7 +166,7 @@ class VercoSalad(Experiment[VercoConfig]):
         return tables(results, self.caption)
 
     def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
-        """What messages add; nothing to compare where one row is trained."""
+        """Comparison of teams with and without messages; none where one row is trained."""
         return (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
 
     def deviations(self, config: VercoConfig) -> Sequence[str]:

@@ -1,1 +1,1 @@
-"""What the benchmarks share: measurements, clocks, a profiler and the timed loops."""
+"""Shared code of the benchmarks: measurements, clocks, a profiler and the timed loops."""

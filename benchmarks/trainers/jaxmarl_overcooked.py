@@ -69,7 +69,7 @@ class Chef(nn.Module):
 
 
 class Step(NamedTuple):
-    """What learning needs of a fragment; each [T, B, N] or [T, B, N, ...]."""
+    """Data of a fragment for the learner; each [T, B, N] or [T, B, N, ...]."""
 
     planes: jax.Array
     action: jax.Array

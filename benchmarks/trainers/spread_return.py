@@ -61,7 +61,7 @@ class Trial:
 
     @property
     def key(self) -> tuple[str, float, int, float]:
-        """What tells it from others."""
+        """Key that distinguishes this training from others."""
         return self.library, self.learning_rate, self.seed, self.target
 
 

@@ -24,7 +24,7 @@ WRONG_TOKENS: Mapping[str, str | None] = {"no token": None, "a wrong token": "0"
 
 
 class TrialFolder:
-    """What a trial has written so far."""
+    """Files of a trial so far."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -72,7 +72,7 @@ class Submission:
 
     @property
     def printed(self) -> str:
-        """What it has printed so far."""
+        """Text that the submission has printed so far."""
         return self._log.read_text(errors="replace")
 
     def trial(self, name: str) -> TrialFolder:

@@ -1,1 +1,1 @@
-"""What the experiments on A Cordial Sync share: FurnMove on the grid and through cameras, FurnLift, and messages."""
+"""Shared code of the experiments on A Cordial Sync: FurnMove on the grid and through cameras, FurnLift, messages."""

@@ -1,4 +1,4 @@
-"""What talk and reply weights mean: data of test episodes and the three models of A Cordial Sync (appendix A.5).
+"""Meaning of talk and reply weights: data of test episodes and the three models of A Cordial Sync (appendix A.5).
 
 One row is a joint step: each agent's talk and reply weight, whether it sees the television before it acts, and what it
 then does. The models are of the first agent, and equal up to the names of the symbols: equation 8, whether it sees the
@@ -156,7 +156,7 @@ def fitted(model: Model, data: Episodes, draws: int) -> Fit:
 
 
 def outcome_of(model: Model, data: Episodes) -> np.ndarray:
-    """What a model explains, [R] bool."""
+    """Outcome that a model explains, [R] bool."""
     if model is SEES:
         return np.asarray(data["_sees"][:, 0])
     action = data["_actions"][:, 0]
@@ -171,7 +171,7 @@ def deviations(data: Episodes) -> Iterator[Estimate]:
 
 
 def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
-    """What the models say, of those that have finite slopes. Equation 8 also says where talk changes its meaning.
+    """Estimates of the models that have finite slopes. Equation 8 also gives where talk changes its meaning.
 
     `NAME_COLUMN` is a slope, for one standard deviation. `NAME_COLUMN_odds` is by what the odds change when a weight
     rises by 0.1, given where it ranges over 0.1. `NAME_mcfadden` has no interval: both ends are its value.

@@ -38,7 +38,7 @@ def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
 
 
 def world_name(config: Config) -> str:
-    """What tables call the test: its rooms, frames where agents see these, and their number where it is not two."""
+    """Name of the test in tables: rooms, image size if agents see frames, and number of agents if it is not two."""
     world = Path(config.test_starts).stem if config.test_starts else config.room_size
     if has_inferred_masks(test_starts(config).rooms):
         world = LABEL if not config.test_starts else f"{world}-{LABEL}"
@@ -90,7 +90,7 @@ def test_starts(config: Config) -> Starts:
 
 
 def valid_starts(config: Config) -> Starts:
-    """Where validation episodes begin."""
+    """Starts of validation episodes."""
     return _starts(config, config.valid_rooms, config.valid_starts_per_room)
 
 
@@ -150,7 +150,7 @@ def _made_starts(room_size: str, num_agents: int, words: tuple[str, ...], per_ro
 
 
 def sizes(world: World) -> dict[str, Any]:
-    """What a network must know of a FurnMove world."""
+    """Network arguments that depend on a FurnMove world: numbers of agents and actions, shapes of observations."""
     seen = {key: world.observation_spec[key].shape for key in ("view", "frame") if key in world.observation_spec}
     return {"num_agents": world.num_agents, "num_actions": world.action_spec} | seen
 

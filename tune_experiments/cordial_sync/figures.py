@@ -1,4 +1,4 @@
-"""What a run on Gridworld-FurnMove leaves to look at: curves, joint policies, and an episode of each method.
+"""Figures and videos of a run on Gridworld-FurnMove: curves, joint policies, and an episode of each method.
 
 An episode is drawn in four images from above (A Cordial Sync, figures 11 and 12). Every method plays from the same
 start, chosen before anything is known of how it goes: of all test starts in order, the first whose television is the

@@ -113,7 +113,7 @@ class GridworldExperiment(Experiment[Config]):
         return [make_table(results, self.caption, paper=self.paper, says_world=True)]
 
     def deviations(self, config: Config) -> list[str]:
-        """What a configuration shrinks or changes."""
+        """Deviations of a configuration from the paper, smaller sizes among them."""
         paper = _in_rooms_of(config, self.papers(config))
         notes = [
             _rooms_of(config),
@@ -236,7 +236,7 @@ def _in_rooms_of(config: Config, paper: Config) -> Config:
 
 
 def _rooms_of(config: Config) -> str:
-    """What the rooms are, where one sentence must hold for all of them."""
+    """Sentence on which rooms are generated and which have iTHOR's floors and inferred television masks."""
     used = {
         "training": named_rooms(config.room_size, (config.train_rooms,)),
         "validation": named_rooms(config.room_size, config.valid_rooms),

@@ -178,7 +178,7 @@ def evaluate_stage(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes
 
 
 def world_name(config: LiftConfig) -> str:
-    """What tables call the test: its rooms, frames, and where the task is not the paper's."""
+    """Name of the test in tables: rooms, image size, and what differs from the paper's task."""
     rooms = LABEL if has_inferred_masks(_test_rooms(config)) else config.room_size
     if config.test_rooms not in (LAPTOP.test_rooms, PAPER.test_rooms):
         rooms += f"-{Path(config.test_rooms).stem}"

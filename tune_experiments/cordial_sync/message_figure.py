@@ -54,7 +54,7 @@ def chosen(data: Episodes) -> int:
 
 
 def passes_for_another(actions: np.ndarray) -> np.ndarray:
-    """Who passes while another agent moves or turns alone: [T, N] int -> [T, N] bool."""
+    """Whether an agent passes while another agent moves or turns alone: [T, N] int -> [T, N] bool."""
     alone = actions < PASS
     others = alone.sum(1, keepdims=True) - alone > 0
     return np.asarray((actions == PASS) & others)

@@ -1,4 +1,4 @@
-"""What agents tell each other: the weights of talk and reply while a team acts (A Cordial Sync, section 4.1, A.5).
+"""Messages between agents: the weights of talk and reply while a team acts (A Cordial Sync, section 4.1, A.5).
 
 A message is a mixture of two learned symbols; its weight is the share of the first. It has no sign of its own: which
 symbol means what differs from one training run to the next.
@@ -60,7 +60,7 @@ class TalkSpectator(Spectator):
         self._listening.__exit__(kind, error, trace)
 
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
-        """What each agent has just said in both rounds; nothing where agents do not talk."""
+        """Notes on what each agent has just said in both rounds; none if agents do not talk."""
         agents = [f"{agent}: weight of the first symbol {{:.2f}}" for agent in world.agents]
         return tuple(
             Note(name, "\n".join(text.format(value) for text, value in zip(agents, weights[index], strict=True)))

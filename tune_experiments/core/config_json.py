@@ -212,12 +212,12 @@ def _from_json(hint: Any, value: Any, where: str) -> Any:
 
 @functools.cache
 def reader_of(hint: Any, is_strict: bool = True) -> TypeAdapter[Any]:
-    """What pydantic reads and checks a value of this type with; one that is strict takes finite numbers alone."""
+    """Pydantic's adapter that reads and checks a value of this type; a strict one accepts finite numbers only."""
     return TypeAdapter(hint, config=ConfigDict(strict=is_strict, allow_inf_nan=not is_strict))
 
 
 def _sentence(hint: Any, value: Any, place: Sequence[int | str], where: str) -> str:
-    """What would be right where the value is wrong: in itself, or in an entry of a tuple or a dict."""
+    """Sentence on the right type where a value is wrong: the value itself, or an entry of a tuple or a dict."""
     for step in place:
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is tuple and isinstance(step, int) and step < len(value):

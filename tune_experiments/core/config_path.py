@@ -21,7 +21,7 @@ Config = TypeVar("Config", bound=DataclassInstance)
 
 
 def value_at(config: object, path: str) -> Any:
-    """What the configuration holds there.
+    """Value of the configuration at a dotted path.
 
     Raises:
         AttributeError: there is no such field.

@@ -33,7 +33,7 @@ def first_line(error: BaseException) -> str:
 
 
 def one_line(said: object) -> str:
-    """What an error or a text says, in one line."""
+    """Text of an error, or any other text, in one line."""
     return " ".join(str(said).split())
 
 

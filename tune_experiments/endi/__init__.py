@@ -1,1 +1,1 @@
-"""What the experiments of EnDi share on both worlds: settings, rows, evaluation, tables, videos with masks."""
+"""Shared code of EnDi's experiments on both worlds: settings, rows, evaluation, tables, videos with masks."""

@@ -76,7 +76,7 @@ def is_divided(row: str) -> bool:
 
 
 def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
-    """What trains the teams of a row that divides, beside the algorithm's loss, with the weights of a run."""
+    """Losses of a row that divides, besides the algorithm's loss, with the weights of a run."""
     losses = VARIANTS[row.removesuffix(ON_MATCHING)]
     return dataclasses.replace(
         losses,
@@ -93,7 +93,7 @@ def evaluation_of(settings: DivisionSettings, way: type[Way], world: World, poli
 
 
 def division_deviations(settings: DivisionSettings) -> list[str]:
-    """What a run's settings change, one sentence each."""
+    """Deviations of a run's settings from the paper and its release, one sentence each."""
     notes = ["masks are of entities and their noise is replayed in all passes; the release masks cells and draws anew"]
     if not settings.draws_masks:
         notes.append("tested teams take the likelier side of each mask; the paper draws")

@@ -134,7 +134,7 @@ def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray
 
 
 def _seen(world: World, index: int) -> dict[str, np.ndarray]:
-    """What the first agent of a world sees; entities have the same places in all agents' masks."""
+    """Observation of a world's first agent; entities have the same places in all agents' masks."""
     return {name: value[index, 0] for name, value in world.observe().items()}
 
 

@@ -24,7 +24,7 @@ from tune_experiments.messenger.evaluation import Way, WithRandomMoves
 from tune_experiments.messenger.trials import Row, encoder_of, plan_of, training_sentences
 
 ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.key_projection", "body.symbols"))
-"""What the release freezes after the first stage, of all agents; symbols of the goal go on."""
+"""Parameters of all agents that the release freezes after the first stage; symbols of the goal go on."""
 
 
 def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
@@ -67,7 +67,7 @@ def texts_of(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]
 
 
 def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, ...]:
-    """What trains a row's teams beside PPO."""
+    """Losses of a row's teams besides PPO's."""
     found: tuple[ExtraLoss, ...] = ()
     if is_divided(method):
         found += losses_of(_variant(method), config.division).extra_losses()

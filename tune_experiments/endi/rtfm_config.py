@@ -160,7 +160,7 @@ class EndiRtfmConfig(
 
     @property
     def last_stage(self) -> int:
-        """Where training ends."""
+        """Number of the stage in which training ends."""
         return self.stages[-1]
 
     def learner_for(self, env_steps: int) -> LearnerConfig:

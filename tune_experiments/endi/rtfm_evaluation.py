@@ -1,4 +1,4 @@
-"""What teams in RTFM are evaluated on: training assignments, unseen ones, new words, larger rooms, wrong documents.
+"""Tests of teams in RTFM: training assignments, unseen ones, new words, larger rooms, wrong documents.
 
 Section 5.3 of EnDi (Eval, Eval(new), Eval 10 x 10), with RTFM's greedy play. With shuffled documents, the rate of
 a team that reads falls.

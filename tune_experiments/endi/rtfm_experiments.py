@@ -1,4 +1,4 @@
-"""What EnDi's experiments in RTFM have in common: all but presets, captions and the paper's numbers."""
+"""Base of EnDi's experiments in RTFM: everything except presets, captions and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
 
 def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
-    """What a configuration changes, and what all of them do otherwise."""
+    """Deviations of a configuration from the paper, and those of all configurations."""
     ours, theirs = (dataclasses.replace(one, learner=one.learner_for(one.budget_env_steps)) for one in (config, paper))
     notes = of_rtfm(ours, theirs)
     for path, what in (("stages", "stages"), ("goal_channels", "channels of the goal's layers")):

@@ -1,1 +1,1 @@
-"""What an experiment is: its methods to write, plans, curricula, search space and command line."""
+"""Definition of an experiment: methods to implement, plans, curricula, search space and command line."""

@@ -1,4 +1,4 @@
-"""What runs, searches, tables and players need of an experiment: three methods, and hooks with defaults.
+"""Interface of an experiment for runs, searches, tables and players: three methods, and hooks with defaults.
 
 An experiment file subclasses `Experiment` (`launch/experiment.py`), which adds `run` and the default figures and
 videos. Everything that crosses a process boundary is a name and JSON: a worker imports the experiment's module again
@@ -129,7 +129,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def spectator(self, loaded: Any) -> Any:
-        """Who looks on while these are recorded (`play.spectator.Spectator`): pictures, and notes for people."""
+        """Spectator of recorded episodes (`play.spectator.Spectator`): images, and notes for people."""
 
     @abstractmethod
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
@@ -167,7 +167,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return self.split
 
     def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-        """What training itself leaves in results.jsonl, under split "train".
+        """Results of training itself for results.jsonl, under split "train".
 
         Args:
             method: a row of the table.
@@ -183,7 +183,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return () if self.main is None else (self.main,)
 
     def deviations(self, config: Config) -> Sequence[str]:
-        """What a configuration shrinks or changes against the paper, one sentence each."""
+        """Deviations of a configuration from the paper, smaller sizes among them, one sentence each."""
         return ()
 
     def test_world(self, config: Config, num_worlds: int) -> World:
@@ -234,11 +234,11 @@ class BaseExperiment(ABC, Generic[Config]):
         raise UserError(f"{self.name} trains no adapters; its teams are opened with load_policy")
 
     def shared(self, config: Config) -> contextlib.AbstractContextManager[None]:
-        """What trials have in common, such as an endpoint: open while they train, in the process that leads the run."""
+        """Context that trials share, such as an endpoint: open while they train, in the process that leads the run."""
         return contextlib.nullcontext()
 
     def search_space(self) -> SearchSpace | None:
-        """What `--search` varies; its domains are Ray Tune's, so Ray is imported in here and not before."""
+        """Search space of `--search`; its domains are Ray Tune's, so Ray is imported in here and not before."""
         return None
 
     # --------------------------------------------------------------------------------------------------- names

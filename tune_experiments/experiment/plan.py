@@ -1,4 +1,4 @@
-"""What one run of training, or one stage of a curriculum, is made of. This file must not know any experiment."""
+"""Plan of one training run, or of one stage of a curriculum. This file must not know any experiment."""
 
 from __future__ import annotations
 

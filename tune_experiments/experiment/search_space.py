@@ -1,4 +1,4 @@
-"""What a search varies, kept apart from any value; `search/settings.py` draws from it."""
+"""Search space of hyper-parameters, kept apart from any value; `search/settings.py` draws from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tune_experiments.core.config_path import value_at
 __all__ = ["DEFAULT_OBJECTIVE", "SearchSpace"]
 
 DEFAULT_OBJECTIVE = "valid/success"
-"""What is ranked by where an experiment shows no validation of its own."""
+"""Objective of a search where an experiment shows no validation metric of its own."""
 
 
 def _uses_all(config: object, method: str, path: str) -> bool:
@@ -21,7 +21,7 @@ def _uses_all(config: object, method: str, path: str) -> bool:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """What a search varies.
+    """Domains and objective of a search.
 
     Attributes:
         domains: dotted path -> `tune.loguniform(...)`, `tune.choice(...)` and so on; the values of those that are

@@ -1,4 +1,4 @@
-"""What stages of supervised training have in common: a team, and the `Algorithm` interface around it.
+"""Base of supervised stages: a team, and the `Algorithm` interface around it.
 
 Such a stage replaces RLlib's algorithm in its place of a curriculum. This file must not know what is learned.
 """

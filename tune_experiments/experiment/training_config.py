@@ -1,4 +1,4 @@
-"""What the configurations of experiments have in common: rows, processes, budgets, validation, checkpoints and tests.
+"""Base configurations of experiments: rows, processes, budgets, validation, checkpoints and tests.
 
     @dataclass(frozen=True, kw_only=True)
     class MyConfig(ExperimentConfig, budget_env_steps=60_000, test_episodes=200):

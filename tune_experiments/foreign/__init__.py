@@ -1,1 +1,1 @@
-"""What experiments on environments of others share: their configuration, worlds, teams and evaluation."""
+"""Shared code of experiments on environments of others: configuration, worlds, teams and evaluation."""

@@ -64,10 +64,10 @@ def language_policy(config: Config, method: str, seed: int, trial_folder: Path |
 
 
 def text_game(config: Config, world: ForeignWorld, is_blind: bool = False) -> TextGame:
-    """What the language model is told of a game.
+    """Texts of a game for the language model.
 
     Raises:
-        UserError: there is nothing to tell.
+        UserError: the world shows no texts, or does not say what its actions are called.
     """
     found = {
         key: GameText(key, spec.length, int(np.prod(spec.rows, dtype=int))) for key, spec in world.text_spec.items()
@@ -85,7 +85,7 @@ def text_game(config: Config, world: ForeignWorld, is_blind: bool = False) -> Te
 
 @functools.lru_cache(maxsize=2)
 def corpus(config: Config) -> tuple[Pair, ...]:
-    """What the small model reads: texts of random play, each with its words in several orders behind it."""
+    """Corpus of the small model: texts of random play, each followed by its words in several orders."""
     language = config.language
     world = make_world(config, language.corpus_worlds, _FIRST_WORLD, method=LANGUAGE_ROWS[0])
     game, draws = text_game(config, world), np.random.default_rng(_SEED)

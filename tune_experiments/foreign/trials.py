@@ -81,7 +81,7 @@ def random_team(config: Config) -> TeamPolicy:
 
 
 def parts_of(world: World) -> list[Part]:
-    """What of a world's observations a network reads; arrays [H, W, C] of 3 x 3 cells and more are images."""
+    """Parts of a world's observations that a network reads; arrays [H, W, C] of 3 x 3 cells and more are images."""
     arrays = [
         Part(key, one.shape, _scale(one), len(one.shape) == 3 and min(one.shape[:2]) >= 3)
         for key, one in world.observation_spec.items()

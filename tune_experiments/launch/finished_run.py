@@ -1,4 +1,4 @@
-"""What a run has left (its results, tables, files and trained teams), and callbacks that hear of it.
+"""A finished run (its results, tables, files and trained teams), and callbacks that a run calls.
 
 A callback is a user's own code, called in the process that leads the run while its trials train elsewhere.
 

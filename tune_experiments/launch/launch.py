@@ -142,7 +142,7 @@ class _Session(Generic[Config]):
 
     @property
     def out(self) -> str:
-        """Where the results go, in the user's words."""
+        """Folder or URI of the results, as the user named it."""
         return self.sync.uri if self.sync is not None else str(self.folder.path)
 
     def train_and_evaluate(self) -> Run[Config]:

@@ -43,7 +43,7 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """What a saved file holds.
+    """Contents of a saved file.
 
     Attributes:
         experiment: name of a script of this package.
@@ -128,7 +128,7 @@ def refuse_foreign(path: Path) -> None:
 
 
 def read_saved(path: Path) -> SavedRun:
-    """What `save` has written.
+    """Read the file that `save` has written.
 
     Raises:
         UserError: no such file, or a damaged one.

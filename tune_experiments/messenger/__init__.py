@@ -1,1 +1,1 @@
-"""What experiments on MESSENGER share: settings, rows, evaluation, tables and pictures."""
+"""Shared code of experiments on MESSENGER: settings, rows, evaluation, tables and figures."""

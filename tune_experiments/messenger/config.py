@@ -78,7 +78,7 @@ class MessengerRunConfig(
     valid_episodes=500,
     test_episodes=1000,
 ):
-    """What all experiments in MESSENGER have in common."""
+    """Settings that all experiments in MESSENGER share."""
 
     num_agents: ClassVar[int] = 1
 
@@ -144,7 +144,7 @@ class MessengerRunConfig(
 
     @property
     def last_stage(self) -> int:
-        """Where training ends."""
+        """Number of the stage in which training ends."""
         return self.stages[-1]
 
 

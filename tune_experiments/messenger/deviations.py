@@ -1,4 +1,4 @@
-"""What a run on MESSENGER changes against the paper and its release, one sentence each."""
+"""Deviations of a run on MESSENGER from the paper and its release, one sentence each."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
 
 
 def movement_deviations(config: MessengerConfig) -> list[str]:
-    """What rows whose queries hold movements have that the paper has not."""
+    """Deviations of rows whose queries hold movements."""
     notes, weight = [], config.movement_grounding_coef
     for row in (row for row in config.methods if row.startswith(MOVING)):
         notes.append(f"row {row}: a sprite's query says whether it comes nearer or goes away; the paper's does not")

@@ -1,4 +1,4 @@
-"""What is tested: training games, new games in new sentences, and whether the manual is read, beside random play.
+"""Tests on MESSENGER: training games, new games in new sentences, and permuted roles, beside random play.
 
 As published, an evaluated team plays its most likely actions with 5 % random ones among them, and episodes have the
 time limits of training. With permuted roles the manual describes another game with the same three entities: a policy

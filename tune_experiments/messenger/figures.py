@@ -1,4 +1,4 @@
-"""What a run on MESSENGER leaves to look at: curves, and attention, and an episode of each row with its manual.
+"""Figures and videos of a run on MESSENGER: curves, attention, and an episode of each row with its manual.
 
 Attention shows whether sprites find the sentences about them (EMMA, section 4): means by the sprite that looks and the
 entity that a sentence is about, over the starts of many episodes, in training games and in new games. A square that is
@@ -119,7 +119,7 @@ def _frames(policy: LoadedPolicy, seed: int, index: int) -> list[np.ndarray]:
 
 
 def watch_reading(policy: LoadedPolicy, seed: int, index: int) -> list[tuple[Scene, str]]:
-    """What is shown in world `index` before each choice with what was attended to then, and after the last one.
+    """Scenes of world `index` before each choice, with the attention of that choice, and after the last one.
 
     Returns:
         moments, and a caption for each.

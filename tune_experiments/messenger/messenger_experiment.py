@@ -1,4 +1,4 @@
-"""What all experiments in MESSENGER have in common: worlds, how actions are chosen, and what a run shows."""
+"""Base of all experiments in MESSENGER: worlds, how actions are chosen, and what a run shows."""
 
 from __future__ import annotations
 

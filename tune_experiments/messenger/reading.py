@@ -1,4 +1,4 @@
-"""Whose sentence a sprite reads: failures of reading, apart from those of control.
+"""Share of moments in which a sprite reads its own sentence: failures of reading, apart from those of control.
 
 While a team plays a single agent's test, a metric for each entity says in which share of the moments of an episode its
 sprite attends most to its own sentence, that about its symbol in its role; a manual calls decoys enemies. A sprite

@@ -35,13 +35,13 @@ from tune_experiments.messenger.config import (
 from tune_experiments.messenger.evaluation import evaluate, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
-"""What the release freezes after the first stage. Learned word vectors go on: later stages have words of their own; so
-do the vectors of movements, since nothing moves in the first stage."""
+"""Parameters that the release freezes after the first stage. Learned word vectors go on: later stages have words of
+their own; so do the vectors of movements, since nothing moves in the first stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What one row of the table has of its own.
+    """Settings of one row of the table.
 
     Attributes:
         build_policy: the team with its initial weights, the same in all stages.
@@ -135,6 +135,6 @@ def training_sentences(config: MessengerRunConfig) -> list[str]:
 
 
 def encoder_of(config: MessengerRunConfig) -> SentenceEncoder:
-    """What reads the sentences of a run."""
+    """Encoder of the sentences of a run."""
     corpus, _ = corpus_of_run(config)
     return text_encoder(config.encoder, corpus.sentences, training_sentences(config))

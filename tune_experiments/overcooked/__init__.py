@@ -1,1 +1,1 @@
-"""What the experiments in Overcooked share: settings, rows, evaluation, tables and pictures."""
+"""Shared code of the experiments in Overcooked: settings, rows, evaluation, tables and figures."""

@@ -56,7 +56,7 @@ class ColeSettings:
 
 @dataclass(frozen=True)
 class Generation:
-    """What was found at the end of a generation, of its members from old to new and the learner, which is the last.
+    """Results at the end of a generation, for its members from old to new and the learner, which is the last.
 
     Attributes:
         env_steps: of training so far.
@@ -157,7 +157,7 @@ class Cole:
         return math.ceil(self._plan.budget_env_steps * (len(self.generations) + 1) / self._settings.generations)
 
     def _build(self) -> Algorithm:
-        """Who trains in this generation: the first ones are self-play alone."""
+        """Build the algorithm of this generation; the first generations are self-play alone."""
         members = [] if self._is_early else list(self._members.values())
         weights = partner_weights(self._payoffs).tolist() if members else []
         make_world = self._make_worlds(members, weights, self._began)

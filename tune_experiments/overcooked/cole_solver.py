@@ -40,7 +40,7 @@ def page_rank(payoffs: Array) -> Array:
 
 
 def value_of(payoffs: Array) -> float:
-    """What a coalition is worth: its payoffs, weighted by how little central the partner is.
+    """Value of a coalition: mean payoff of its members, where less central partners weigh more.
 
     Args:
         payoffs: [n, n], of the coalition alone.

@@ -142,5 +142,5 @@ def make_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int =
 
 
 def arguments_of(config: OvercookedConfig) -> dict[str, Any]:
-    """What a run says of all its kitchens."""
+    """Arguments that all kitchens of a run share."""
     return {"layout": config.task, "max_episode_steps": config.max_episode_steps}

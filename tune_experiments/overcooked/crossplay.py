@@ -42,7 +42,7 @@ Meet = Callable[[LoadedPolicy, LoadedPolicy, int], Episodes]
 
 @dataclass(frozen=True)
 class Matrix:
-    """What pairs of teams achieve.
+    """Results of all pairs of teams.
 
     Attributes:
         layout: the kitchen.

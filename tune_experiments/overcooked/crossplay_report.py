@@ -42,7 +42,7 @@ def write_report(matrix: Matrix, out: Path) -> Iterator[Path]:
 
 
 def in_markdown(matrix: Matrix) -> str:
-    """What each team achieves by itself and with the others, then every pair."""
+    """Report in Markdown: each team by itself and with the others, then every pair."""
     lines = [f"### {CAPTION}: {matrix.layout}", "", *_summary(matrix)]
     for metric in METRICS:
         lines += ["", f"{metric} of each pair, rows are chef 0's teams, columns chef 1's", ""]

@@ -1,4 +1,4 @@
-"""What is tested: whole episodes, actions sampled, nothing but served soups paid, beside random play.
+"""Tests in Overcooked: whole episodes, actions sampled, nothing but served soups paid, beside random play.
 
 `reward` is what papers report: 20 a soup, in an episode of 400 env steps. This file must not know how a team learned.
 """

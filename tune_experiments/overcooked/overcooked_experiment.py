@@ -1,4 +1,4 @@
-"""What the experiments in one kitchen have in common: its worlds, tables, curves and videos."""
+"""Base of the experiments in one kitchen: worlds, tables, curves and videos."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _levels(trial: Path, layout: str) -> Iterator[Partner]:
 
 
 def rewards_at(trial: Path, env_steps: list[int]) -> dict[int, float]:
-    """What validation found at, or last before, each of some moments; 0 where there was none yet."""
+    """Validation reward at, or last before, each of some numbers of env steps; 0 where there was none yet."""
     rows = [(row["env_steps"], row[_REWARD]) for row in read_metrics(trial / METRICS_FILE) if _REWARD in row]
     return {moment: ([0.0] + [value for steps, value in rows if steps <= moment])[-1] for moment in env_steps}
 

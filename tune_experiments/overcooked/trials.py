@@ -46,7 +46,7 @@ def objective_of(config: OvercookedConfig) -> Objective:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What one row of a table has of its own.
+    """Settings of one row of a table.
 
     Attributes:
         is_shaped: whether it is paid for shaped points in training.

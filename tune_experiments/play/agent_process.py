@@ -31,7 +31,7 @@ PARTNER_GONE = 3
 
 @dataclass(frozen=True)
 class Role:
-    """Who a process is, in one episode.
+    """Arguments of an agent's process for one episode.
 
     Attributes:
         checkpoint: the weights.
@@ -53,7 +53,7 @@ class Role:
 
 @dataclass(frozen=True)
 class MessageStats:
-    """What an agent sent: messages times hearers, and their bytes."""
+    """Messages that an agent sent, each counted once for each hearer, and their bytes."""
 
     messages: int = 0
     bytes: int = 0

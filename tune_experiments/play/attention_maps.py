@@ -1,4 +1,4 @@
-"""What agents read, and where they look in it, in words: from a world's texts and a network's extras alone.
+"""Texts that agents read, and attention maps in words: from a world's texts and a network's extras alone.
 
 Texts are found by the world's `text_spec` (rows of a token table) and `text_tables` (ids of constant texts), and put
 into words by its `vocabulary`. A map `attention/NAME` is [..., R, C] or [..., C] for one agent: C are the words of a
@@ -26,7 +26,7 @@ _LONGEST = 600
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Where an agent looks.
+    """Attention of an agent.
 
     Attributes:
         name: the map's, without its prefix.
@@ -42,7 +42,7 @@ class AttentionMap:
 
 
 def texts_of(world: Any, obs: Arrays, agent: int) -> dict[str, str]:
-    """What an agent reads: observation key -> text; several texts under one key stand on lines of their own."""
+    """Texts that an agent reads: observation key -> text; several texts under one key stand on lines of their own."""
     found = {key: [" ".join(text) for text in texts] for key, texts in _words_of(world, obs, agent).items()}
     return {key: "\n".join(filter(None, lines)) for key, lines in found.items() if any(lines)}
 
@@ -105,7 +105,7 @@ def _words_of(world: Any, obs: Arrays, agent: int) -> dict[str, list[list[str]]]
 
 
 def _column_names(world: Any, texts: Mapping[str, list[list[str]]], name: str, columns: int) -> tuple[str, ...]:
-    """What a map's columns are: the texts under its own key, the words of the one text that has so many, or numbers."""
+    """Names of a map's columns: the texts under its own key, the words of the one text that has so many, or numbers."""
     if name in texts and len(texts[name]) == columns:
         return tuple(" ".join(text) for text in texts[name])
     for key, found in texts.items():
@@ -143,7 +143,7 @@ def _entity_name(world: Any, obs: Arrays, agent: int, entity: int, entities: int
 
 
 def _entity_names(world: Any, obs: Arrays, agent: int) -> Sequence[str]:
-    """What a world calls the entities that an agent sees, in the order of its observation."""
+    """Names of the entities that an agent sees, in the order of its observation."""
     names = getattr(world, "entity_names", None)
     return () if names is None else names({key: value[agent] for key, value in obs.items()})
 

@@ -102,7 +102,7 @@ def _header(
 
 
 def _index(chunks: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Where each chunk begins, counted from the name of the list that holds them."""
+    """Index of the chunks: the offset of each, counted from the name of the list that holds them."""
     entries, place = [], 4
     for name, data in chunks:
         entries.append(name + struct.pack("<III", _IS_KEY_FRAME, place, len(data)))

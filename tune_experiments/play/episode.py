@@ -33,7 +33,7 @@ _WIDEST_JOINT = 24
 
 @dataclass(frozen=True)
 class AgentStep:
-    """What one agent did at a step.
+    """Record of one agent at one step.
 
     Attributes:
         action: name of its action; "" for one that carries on with what it began.
@@ -169,7 +169,7 @@ class EpisodeRecorder:
         return names[number] if number < len(names) else str(number)
 
     def _message(self, output: TeamOutput, agent: int) -> str:
-        """What an agent of a team that writes has written."""
+        """Message of an agent at this step; empty for a team that does not write."""
         network: Any = self._loaded.policy.network
         if MESSAGES not in output.extras or not hasattr(network, "message_text"):
             return ""

@@ -228,7 +228,7 @@ def pretrained_names() -> list[str]:
 
 
 def in_package(path: Path) -> Path:
-    """Where a team of the package lies, for `pretrained/NAME` where the present folder has no such path.
+    """Path of a team of the package, for `pretrained/NAME` where the current folder has no such path.
 
     Raises:
         UserError: the package has no such team.

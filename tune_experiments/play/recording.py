@@ -19,7 +19,7 @@ from tune_experiments.play.loading import LoadedPolicy
 _CANDIDATES = 16
 SEED = 226
 _SOLVED = {"success", "win_rate"}
-"""What worlds call a solved episode."""
+"""Metrics by which worlds say that an episode is solved."""
 
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -63,7 +63,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
 
 
 def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
-    """What an agent tells each other one in a step."""
+    """Sentence on the messages that an agent sends each other agent in a step."""
     first = to_device({key: value[:, 0] for key, value in obs.items()}, policy.device)
     with torch.inference_mode():
         sizes = message_sizes(policy.policy, first, torch.ones(1, dtype=torch.bool, device=policy.device))

@@ -1,4 +1,4 @@
-"""Who looks on while a team plays: what a page shows of a moment beside what every team shows.
+"""Spectators of a playing team: images and notes of a moment that a page shows beside what every team has.
 
 An experiment that has more to show, such as rings around entities or the weights of spoken symbols, returns a spectator
 of its own from `Experiment.spectator`.
@@ -59,13 +59,13 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         return self.picture(world, index)
 
     def picture_for(self, world: Any, index: int, agent: int) -> Array | None:
-        """What a person sees who plays one of the agents; by default all of it."""
+        """Image for a person who plays one of the agents; by default it shows everything."""
         return self.last_picture(world, index)
 
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
-        """What else is known of world `index` now."""
+        """Notes on the present moment of world `index`."""
         return ()
 
     def last_notes(self, world: Any, index: int) -> tuple[Note, ...]:
-        """What else is known at the end."""
+        """Notes on the end of the episode."""
         return ()

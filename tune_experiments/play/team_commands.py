@@ -1,4 +1,4 @@
-"""What `python -m tune_experiments COMMAND PATH` does with a trained team: its flags, and who reads them.
+"""Commands on a trained team, `python -m tune_experiments COMMAND PATH`: their flags, and the code that reads them.
 
 `render WORLD --policies NAME NAME` writes a match of scripted policies as a video, without a team. A world offers
 matches by a method `match_frames(policies, seed)` that yields frames. `play --human` serves a game in the browser until
@@ -209,7 +209,7 @@ def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Ite
 
 
 def _beside(checkpoint: Path) -> Path:
-    """Where what is made of a team goes: its trial's folder, or for a team of the package the present one."""
+    """Folder of files made from a team: its trial's folder, or for a team of the package the current one."""
     return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
 
 

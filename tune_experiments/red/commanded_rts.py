@@ -106,7 +106,7 @@ class CommandedRts(MiniRts):
         return self._as_read(super()._observe(rows), rows)
 
     def _as_read(self, seen: Arrays, rows: Array) -> Arrays:
-        """What the network reads of some worlds, from the game's own observations of them."""
+        """Observations of some worlds as the network reads them, from the game's own observations."""
         given, at = self.state["instructions"][rows], self.state["instructed_at"][rows]
         since = self.state["episode_length"][rows][:, None, None] - at
         return read_by_network(seen) | {ROWS: given.copy(), AGES: np.clip(since // _AGE, 0, _OLDEST).astype(np.uint8)}

@@ -34,7 +34,7 @@ from rl_envs.minirts.symbols import (
 COMMANDERS = ("oracle", "fair", "none", "random", "adversarial")
 SILENCE = ""
 Moment = Mapping[str, Array]
-"""What an agent observes now, name -> [...], keys of the world."""
+"""Present observation of an agent, name -> [...], with the keys of the world."""
 _OPENING, _FEW_OBJECTS, _FEW_PEASANTS, _ENOUGH = 2, 7, 6, 5
 MINE, MINE_ALL, SCOUT = PHRASES[1], PHRASES[2], "send one peasant to scout"
 ASKING = {kind: phrase for phrase, kind in MADE.items()}
@@ -51,7 +51,7 @@ _TRAINED_IN = {BARRACK: SPEARMAN, BLACKSMITH: SWORDMAN, STABLE: CAVALRY, WORKSHO
 def say(
     commander: str, seen: Moment, decision: int, enemies: Sequence[int], agent: int, uniforms: Array, share: float
 ) -> str:
-    """What a commander says to an agent.
+    """Command that a commander gives to an agent.
 
     Args:
         commander: one of COMMANDERS.

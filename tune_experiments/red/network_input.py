@@ -1,4 +1,4 @@
-"""What RED's network must know of MiniRTS, and the observation that it gets.
+"""Description of MiniRTS for RED's network, and the observation that the network gets.
 
 The 42 planes of the map are not kept: the network draws them from the lists and from one number a cell, its sight and
 its terrain. A test compares its planes with the world's. Words and choices are those of `rl_envs/minirts`.
@@ -84,7 +84,7 @@ def ground_of(planes: Array) -> Array:
 
 
 def read_by_network(seen: Arrays) -> Arrays:
-    """What the network reads of the world's observations, name -> [B, N, ...]; instructions come beside it."""
+    """Part of the world's observations that the network reads, name -> [B, N, ...]; instructions come beside it."""
     return {name: seen[name] for name in KEYS} | {GROUND: ground_of(seen["map"])}
 
 

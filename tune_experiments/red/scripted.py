@@ -57,7 +57,7 @@ def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -
 
 
 def commands_of(phrase: str, view: Arrays) -> Array:
-    """What an agent's units do, [50, 7] int32 as `commands_for` gives it.
+    """Commands of an agent's units, [50, 7] int32 as `commands_for` gives them.
 
     Args:
         phrase: its command, one of `PHRASES`, or "".

@@ -1,4 +1,4 @@
-"""Where two configurations differ, in words: how an experiment tells what it changes against its paper.
+"""Differences of two configurations in words, with which an experiment states its deviations from its paper.
 
 This file must not know about any experiment.
 """

@@ -48,18 +48,18 @@ class MainComparison:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What both sides are called; by worlds, too, where these tell them apart."""
+        """Names of both sides; with their worlds, too, where these differ."""
         if not self.against_world:
             return self.method, self.against
         return f"{self.method} in {self.world}", f"{self.against} in {self.against_world}"
 
     def announcement(self) -> str:
-        """What is said before the run."""
+        """Sentence that is printed before the run."""
         where = f" in {self.world}" if self.world and not self.against_world else ""
         return f"main comparison: {self.names[0]} against {self.names[1]} on {self.metric}{where}"
 
     def verdict(self, results: Sequence[Result]) -> str:
-        """What came of it, with Welch's interval: A above B, not separated, or B above A."""
+        """Verdict of the comparison, with Welch's interval: A above B, not separated, or B above A."""
         first = self._lines(results, self.method, self.world)
         second = self._lines(results, self.against, self.against_world or self.world)
         opening = f"Named {self.named}, {self.announcement()}"
@@ -90,7 +90,7 @@ class MainComparison:
 
 
 def announcements(comparisons: Sequence[MainComparison], methods: Collection[str]) -> list[str]:
-    """What a run says before it trains `methods`: its comparisons, or which rows it lacks where it can make none."""
+    """Announcements before a run trains `methods`: its comparisons, or the rows that it lacks for any comparison."""
     sides = {one: dict.fromkeys((one.method, one.against)) for one in comparisons}
     found = [one.announcement() for one, both in sides.items() if both.keys() <= set(methods)]
     if found or not comparisons:

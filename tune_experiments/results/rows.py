@@ -79,7 +79,7 @@ class Result:
 
     @property
     def trial(self) -> tuple[str, str, str, str, str, int | None]:
-        """What was evaluated: everything that identifies the line but its metric."""
+        """Key of the evaluated trial: all that identifies the line, except its metric."""
         return self.experiment, self.table, self.method, self.world, self.split, self.seed
 
 
@@ -134,7 +134,7 @@ def write(path: Path, results: Sequence[Result]) -> None:
 
 
 def _not_finite(result: Result) -> str | None:
-    """What is wrong with its numbers; None if they are finite."""
+    """Sentence on the first number that is not finite; None if all are finite."""
     for name in ("value", "ci_low", "ci_high"):
         number = getattr(result, name)
         if number is not None and not math.isfinite(number):

@@ -179,7 +179,7 @@ def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
 
 
 def _only_world(results: Sequence[Result]) -> str:
-    """Where the numbers come from, if that is one world, which no label names."""
+    """Sentence with the world of the numbers, if there is only one, which no label names."""
     worlds = {result.world for result in results}
     return f"Measured in {worlds.pop()}. " if len(worlds) == 1 else ""
 
@@ -229,7 +229,7 @@ def _lists_seeds(lines: Sequence[Result]) -> bool:
 
 
 def _kind(lines: Sequence[Result], rules: str) -> str:
-    """What the intervals of a row are over, and by which rule; `rules` are those over episodes."""
+    """Kind of the intervals of a row: what they are over, and by which rule; `rules` are those over episodes."""
     seeds = {line.seed for line in lines if line.seed is not None}
     episodes = max((line.n_episodes or 0 for line in lines), default=0)
     if len(seeds) > 1:

@@ -1,4 +1,4 @@
-"""What one trial measured while it trained: `metrics.jsonl` is the truth, the TensorBoard events are derived from it.
+"""Log of one trial in training: `metrics.jsonl` is the truth, the TensorBoard events are derived from it.
 
     folder/metrics.jsonl           one line per training iteration: env_steps, wall_time and flat scalar names
     folder/texts/<tag>.md          texts

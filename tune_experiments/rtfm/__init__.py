@@ -1,1 +1,1 @@
-"""What the experiments on Read to Fight Monsters share: `reading_experiments.py` makes each of them."""
+"""Shared code of the experiments on Read to Fight Monsters: `reading_experiments.py` makes each of them."""

@@ -1,4 +1,4 @@
-"""Where a network attends in the document while it plays: one row for the goal, one for each layer over the grid.
+"""Attention of a network to the document while it plays: one row for the goal, one for each layer over the grid.
 
 RTFM, figure 5. The mention-matching reader has a row for each thing in the room in place of layers. Of the episodes
 that begin at one seed the one is shown that `record_episode` would show.
@@ -27,7 +27,7 @@ _NARROWEST = 9.0
 
 @dataclass(frozen=True)
 class Mention:
-    """Where a mention-matching reader finds a thing in the document.
+    """Attention of a mention-matching reader to the document, for one thing.
 
     Attributes:
         thing: its name, or `goal`.
@@ -44,7 +44,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Moment:
-    """What is shown and computed before one choice, or after the last.
+    """One moment of an episode: what is shown and computed before one choice, or after the last.
 
     Attributes:
         picture: of the world, [H, W, 3] uint8.
@@ -94,7 +94,7 @@ def _moments(policy: LoadedPolicy, world: Arena, seed: int, index: int) -> Itera
 
 
 def _seen(world: Arena, index: int) -> Moment:
-    """What there is to see and to read in a world."""
+    """Present moment of a world, with its image and texts and without attention."""
     state = {name: value[index] for name, value in world.state.items()}
     texts = {key: world.lexicon.decode(world.texts[key].look_up(state[key])) for key in ("document", "goal")}
     items, monsters = state["item_names"][state["item_cells"] > 0], state["monster_names"][state["monster_alive"]]

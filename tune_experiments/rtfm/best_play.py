@@ -22,7 +22,7 @@ _ITEMS = 3
 _SEED = 85
 _ENOUGH = 1e-5
 Bag = tuple[int, tuple[bool, ...]]
-"""What is held (-1: nothing), and which items still lie on the floor."""
+"""Item that is held (-1: none), and for each item whether it still lies on the floor."""
 
 
 @dataclass(frozen=True)

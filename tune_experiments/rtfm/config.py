@@ -183,7 +183,7 @@ class RunConfig(
     budget_env_steps=2_000_000,
     checkpoint_every_env_steps=100_000,
 ):
-    """What RTFM and rock-paper-scissors have in common."""
+    """Settings that RTFM and rock-paper-scissors share."""
 
     task: Task = RtfmTask()
     """The game that is played, and its room."""
@@ -223,7 +223,7 @@ class RtfmConfig(RunConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class MatchingRunConfig(RunConfig):
-    """What runs with rows of the mention-matching reader have in common."""
+    """Settings of runs with rows of the mention-matching reader."""
 
     matching: MatchingSettings = field(default_factory=MatchingSettings)
     """Widths of the mention-matching reader, its learner and its budget; with several stages, the budget of the

@@ -1,4 +1,4 @@
-"""What a run on RTFM leaves to look at: curves, attention (RTFM, figure 5), and an episode of each method.
+"""Figures and videos of a run on RTFM: curves, attention (RTFM, figure 5), and an episode of each method.
 
 Frames show the world's own picture and beside it what is attended to: each word of the document has a line, and each
 thing that attends a column of squares, the darker, the more attention. Shades are square roots of weights, so that

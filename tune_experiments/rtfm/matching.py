@@ -66,7 +66,7 @@ def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPol
 
 
 def matching_sizes(task: Task) -> MatchingSizes:
-    """What the network must know of a task's worlds: agents but the viewer, monsters and items are nodes."""
+    """Sizes of a task's worlds for the network: agents but the viewer, monsters and items are nodes."""
     world, shared = make_world(task), sizes(task)
     assert isinstance(world, Arena)
     kinds = world.tables["name_kinds"].astype(np.int64)

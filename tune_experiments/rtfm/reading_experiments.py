@@ -1,4 +1,4 @@
-"""What the experiments on RTFM and rock-paper-scissors have in common: all but presets, captions and plans."""
+"""Base of the experiments on RTFM and rock-paper-scissors: everything except presets, captions and plans."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ReadingExperiment(Experiment[Run]):
         return make_world(config.task, num_worlds, split=TEST)
 
     def split_of(self, world: str) -> str:
-        """What a column was measured on; of references, the experiment's."""
+        """Split on which a column was measured; for references, the experiment's."""
         return split_of(world) or self.split
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
@@ -124,7 +124,7 @@ class ReadingInStages(ReadingExperiment[CurriculumConfig]):
 
 
 def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
-    """What a configuration changes, and what all of them do otherwise."""
+    """Deviations of a configuration from the paper, and those of all configurations."""
     notes = ["training and unseen assignments are split by our own key: the released split changes with every start"]
     if (rate := config.learner.learning_rate) != RATE_OF_TEXT:
         released = paper.learner.learning_rate

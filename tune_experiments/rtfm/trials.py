@@ -42,7 +42,7 @@ def build_policy(config: RunConfig, method: MethodName, seed: int) -> TeamPolicy
 
 
 def sizes(task: Task) -> ReadingSizes:
-    """What a reading network must know of a task's worlds."""
+    """Sizes of a task's worlds for a reading network."""
     world = make_world(task)
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     return ReadingSizes(world.num_agents, world.text_spec["document"].vocabulary, names)

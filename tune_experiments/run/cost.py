@@ -1,4 +1,4 @@
-"""What training will cost: env steps, and the time that they take on this machine."""
+"""Cost of training before it starts: env steps, and the time that they take on this machine."""
 
 from __future__ import annotations
 

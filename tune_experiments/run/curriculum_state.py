@@ -1,4 +1,4 @@
-"""Where a trial stands in its stages: what every checkpoint of it says, and what its log and its live line show.
+"""Curriculum state of a trial: what each checkpoint stores of its stages, and what its log and its live line show.
 
 All of it follows from what was trained, never from a clock or a file, so a trial that is killed anywhere and continued
 takes the same turns. A plain plan is a curriculum of one stage that shows none of this.
@@ -82,7 +82,7 @@ class CurriculumState:
 
     @property
     def stage(self) -> Stage:
-        """Where it stands."""
+        """Present stage."""
         return self.stages[len(self.ended)]
 
     @property
@@ -124,7 +124,7 @@ class CurriculumState:
         return self.stage_is_over and (self.is_stopped or self.is_in_last_stage)
 
     def total(self, progress: Progress | None = None) -> Progress:
-        """What all stages have done together, with `progress` in the present one."""
+        """Progress of all stages together, with `progress` in the present one."""
         parts = [*(end.progress for end in self.ended), progress or self.progress]
         return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
 
@@ -183,7 +183,7 @@ class CurriculumState:
     # ---- what checkpoints say ----------------------------------------------------------------------------------------
 
     def state(self, progress: Progress) -> dict[str, Any]:
-        """What a checkpoint at `progress` in the present stage says, as JSON."""
+        """State that a checkpoint at `progress` in the present stage stores, as JSON."""
         state: dict[str, Any] = {"progress": vars(self.total(progress)), "validated_at": self.validated_at}
         if self.choice is not None:
             state["choice"] = vars(self.choice)
@@ -250,7 +250,7 @@ class CurriculumState:
 
 
 def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
-    """Where the team of a checkpoint stands.
+    """Curriculum state of a checkpoint.
 
     Args:
         declared: what its experiment plans.

@@ -1,4 +1,4 @@
-"""What a trial spent its time on, what holds it up, and how many runners, worlds and learners to try instead.
+"""Diagnosis of a trial: its time, its bottleneck, and how many runners, worlds and learners to try instead.
 
 Everything is read from the trial's log: how fast one runner plays, which share of the time the learner learned, how
 fast the trial was. Where playing and learning take turns (PPO) their times add up; where they go on side by side
@@ -29,7 +29,7 @@ _WORTH_IT = 1.15
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Where the time of a trial went.
+    """Breakdown of a trial's time.
 
     Attributes:
         speed: env steps a second.
@@ -136,12 +136,12 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
 
 
 def _where(workers: Workers) -> str:
-    """What the processes need, which may be more than the trial had."""
+    """Phrase with the CPUs that the processes need, which may be more than the trial had."""
     return f"on a machine with {workers.cpus} CPUs"
 
 
 def report(found: Diagnosis, workers: Workers) -> list[str]:
-    """What to tell: where the time goes, what holds the trial up, what to try."""
+    """Lines of the report: where the time goes, what the bottleneck is, what to try."""
     shape = f"{workers.runners} runners x {workers.worlds_per_runner} worlds, {workers.learners} learners"
     shape += f" x {workers.aggregators} aggregators" if workers.aggregators else ""
     how = "in turns" if found.takes_turns else "side by side"

@@ -39,7 +39,7 @@ TEST_RESULTS_FILE = "test_results.json"
 _FIGURE_DATA, _OLD_FIGURE_DATA = "_figures.npz", "_pictures.npz"
 """How files with data for figures end, now and in runs of earlier versions."""
 _METRICS = {"length": "episode_length"}
-"""What worlds call a metric -> what results call it."""
+"""Name of a metric in worlds -> its name in results."""
 
 Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
 
@@ -69,7 +69,7 @@ def evaluations_of(
 
 
 def after_stage(name: str) -> str:
-    """What the names of worlds end with that the team of a stage was tested in."""
+    """Suffix of the names of worlds in which the team of a stage was tested."""
     return f" after {name}"
 
 

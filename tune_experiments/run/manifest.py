@@ -1,4 +1,4 @@
-"""Where numbers come from: versions, git, command, hardware and seeds of one session of a run.
+"""Origin of the numbers of one session of a run: versions, git, command, hardware and seeds.
 
 This file must not know what is run, and asks no library that would start a GPU or a cluster.
 """

@@ -43,7 +43,7 @@ NO_GPUS = Gpus()
 
 
 def gpus_of_trial(workers: Workers, has_gpus: float, trials: int) -> Gpus:
-    """What each process of a trial has.
+    """GPUs of each process of a trial.
 
     Args:
         workers: processes of the trial.
@@ -107,7 +107,7 @@ def least_gpus(workers: Workers, has_gpus: float) -> float:
 
 
 def device_or_refusal(choice: DeviceChoice) -> torch.device:
-    """Where networks of this process run.
+    """Device of the networks of this process.
 
     Raises:
         UserError: a GPU is demanded and there is none.

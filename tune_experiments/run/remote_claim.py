@@ -31,7 +31,7 @@ CLAIM_FILE = ".concord.claim.json"
 BEAT_SECONDS = 15.0
 PATIENCE_SECONDS = 4 * BEAT_SECONDS
 SETTLES_AFTER_SECONDS = 1.0
-"""What a store may take to show one of two runs that begin at once the claim of the other."""
+"""Seconds that a store may need to show one of two runs that begin at once the claim of the other."""
 
 
 class Claim:

@@ -31,7 +31,7 @@ class HiddenFile:
         self._uri, self._keys = f"{uri}/{name}", set(keys)
 
     def read(self) -> dict[str, Any] | None:
-        """What it holds; None if it is not there.
+        """Contents of the file; None if it does not exist.
 
         Raises:
             OSError: the store does not answer.

@@ -301,7 +301,7 @@ class RemoteSync:
         return {name: stamp for name, stamp in found.items() if not _is_hidden(name)}
 
     def _infos(self, recursive: bool) -> list[Any]:
-        """What the store says of its files and folders."""
+        """File information of the store on its files and folders, as pyarrow gives it."""
         from pyarrow import fs
 
         selector = fs.FileSelector(self._root, allow_not_found=True, recursive=recursive)
@@ -326,7 +326,7 @@ def _stamps(folder: Path) -> dict[str, Stamp]:
 
 
 def _error_of(error: Exception) -> type[UserError]:
-    """What to raise for an error of a store: what is missing, or is no address, stays so when a trial starts again."""
+    """Class to raise for an error of a store: what is missing, or is no address, stays so when a trial starts again."""
     is_away = isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
     return StoreUnavailableError if is_away else UserError
 

@@ -1,4 +1,4 @@
-"""Where a trial's rows go beside its log: to Tune now and then, to Weights & Biases, and with its copy to a store.
+"""Reports of a trial's rows beside its log: to Tune now and then, to Weights & Biases, and with its copy to a store.
 
 A trial reports to Tune rarer and rarer. Of each report, Tune keeps a reference and the row as long as the trial's
 process lives: some 4 to 20 kB of the driver's memory, gigabytes in a long run, for a live line that people look at. So

@@ -52,16 +52,16 @@ def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curricu
 
 
 class SearchScheduler(Protocol):
-    """What is to be trained, in an order that may depend on what has been."""
+    """Scheduler of training requests, in an order that may depend on the results of earlier ones."""
 
     def next_request(self) -> Request | None:
-        """What to train now; None if there is nothing, or nothing before something else has ended."""
+        """Next request to train; None if there is none, or none before another one has ended."""
 
     def ended(self, request: Request, failed: bool) -> None:
         """Hear that a request has ended, or failed for good."""
 
     def remarks(self) -> list[str]:
-        """What was decided, in Markdown."""
+        """Decisions of the scheduler, in Markdown."""
 
 
 def as_searcher(scheduler: SearchScheduler) -> Any:

@@ -45,7 +45,7 @@ CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concor
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that were named before it trained."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
-"""What config.json and each checkpoint say of the program."""
+"""Versions of the program that config.json and each checkpoint name."""
 
 
 @dataclass
@@ -93,17 +93,17 @@ class RunFolder:
 
     @property
     def results(self) -> Path:
-        """Where the numbers go."""
+        """Path of results.jsonl."""
         return self.path / RESULTS_FILE
 
     @property
     def plots(self) -> Path:
-        """Where the pictures go."""
+        """Folder of the figures."""
         return self.path / "plots"
 
     @property
     def videos(self) -> Path:
-        """Where the episodes go."""
+        """Folder of the videos."""
         return self.path / "videos"
 
     def trial(self, name: str) -> Path:
@@ -123,7 +123,7 @@ class RunFolder:
         self._lock.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to another process: all but the lock, which stays here."""
+        """State that is sent to another process: all but the lock, which stays here."""
         return vars(self) | {"_lock": ExitStack()}
 
     def __enter__(self) -> RunFolder:
@@ -223,7 +223,7 @@ def with_announcement_times(
 
 
 def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
-    """What each session of a run wrote into its manifest.json, the oldest first.
+    """Sessions of a run, as each wrote itself into manifest.json, the oldest first.
 
     Args:
         out: the run folder.

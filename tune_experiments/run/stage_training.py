@@ -65,7 +65,7 @@ class StageTraining:
         return self._until is not None and self._curriculum.total().env_steps >= self._until
 
     def _held(self, algorithm: Algorithm) -> Tensors | None:
-        """What a checkpoint holds, where validation or a checkpoint is due.
+        """Tensors of a checkpoint, where validation or a checkpoint is due; None elsewhere.
 
         IMPALA learns on meanwhile. The row, the validation and the checkpoint are all of this moment.
         """
@@ -129,7 +129,7 @@ class StageTraining:
 
 
 def _notice_of(row: dict[str, float | None]) -> dict[str, str]:
-    """What the run says of games of others that could not continue where they stood; nothing otherwise."""
+    """Notice on games of others that could not continue where they stopped; empty if there are none."""
     restarted = row.get(RESTARTED)
     if not restarted:
         return {}

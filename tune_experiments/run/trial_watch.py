@@ -86,7 +86,7 @@ class TrialWatch:
 
 
 class _Trial:
-    """What has been reported of one trial. One that is started again may write a row for a second time."""
+    """Reports on one trial so far. A trial that is started again may write a row for a second time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

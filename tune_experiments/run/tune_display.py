@@ -87,5 +87,5 @@ def display(progress: Progress, watch: TrialWatch | None = None) -> Callback:
 
 
 def stop_on_failure(watch: TrialWatch) -> Stopper:
-    """What ends a session whose callbacks fail."""
+    """Stopper of a session whose callbacks fail."""
     return _StopOnFailure(watch)

@@ -30,7 +30,7 @@ _RESTARTS = 3
 
 
 def placement_bundles(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
-    """What is reserved for a trial: its own process first, then runners, then learners."""
+    """Resources to reserve for a trial: its own process first, then runners, then learners."""
     # RLlib wants aggregators on the node of their learner.
     learner = {"CPU": 1.0 + workers.aggregators, "GPU": gpus.learner}
     own = {"CPU": 1.0 + (0 if workers.learners else workers.aggregators), "GPU": gpus.own}
@@ -150,7 +150,7 @@ def _trainable(has_gpus: float, concurrent: int) -> Any:
 
 
 def _run_config(out: Path, progress: Progress, watch: TrialWatch | None) -> Any:
-    """Where Tune keeps its books, whom it tells what, and how often it starts a trial again."""
+    """Tune's run configuration: its storage, its callbacks, and how often it starts a trial again."""
     from ray import tune
 
     from tune_experiments.run.tune_display import display, stop_on_failure

@@ -18,7 +18,7 @@ Amounts = Mapping[str, float]
 
 @dataclass(frozen=True)
 class ClusterCapacity:
-    """What a cluster has.
+    """Resources of a cluster.
 
     Attributes:
         total, free: amounts.
@@ -84,7 +84,7 @@ def _counted(amount: float, name: str) -> str:
 
 
 def cluster_capacity() -> ClusterCapacity:
-    """What the cluster that this process has joined holds and has free."""
+    """Resources of the cluster that this process has joined, in total and free."""
     import ray
     from ray.util import placement_group_table
 

@@ -22,7 +22,7 @@ Tensors = dict[str, dict[str, Any]]
 
 
 def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
-    """What the present stage begins with; the report is written to its folder.
+    """Transfer weights and optimiser state to the present stage; the report is written to its folder.
 
     Args:
         curriculum: at the beginning of a stage.

@@ -20,7 +20,7 @@ _LARGEST = 100_000
 
 
 def paragraphs_of(config: PlannerConfig) -> list[str]:
-    """What the paper says.
+    """Paragraphs of the paper that `--manual` names.
 
     Raises:
         UserError: it cannot be read, or holds no prose.

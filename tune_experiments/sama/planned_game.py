@@ -1,4 +1,4 @@
-"""What the planner must know of a game: its domain, its name, what its map is, and its source to look up words in."""
+"""Description of a game for the planner: its domain, its name, what its map is, and its source to look up words in."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class PlannerConfig(ExperimentConfig):
     reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] = MOST_REFLECTIONS
     """Largest number of further tries after a failed round, from 0 to 3, each after a reflection."""
     after_failure: Literal["reflect", "retry"] = field(default="reflect", metadata={"came_later": True})
-    """What happens before such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
+    """Preparation of such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
     planner with another seed and an empty memory plans again."""
     random_share: UnitInterval = 0.0
     """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
@@ -65,8 +65,8 @@ class PlannerConfig(ExperimentConfig):
     shots: NonNegativeInt = 1
     """Number of worked examples in a prompt, at least 0."""
     reward_source: RewardSource = "builtin"
-    """Who writes the tests of sub-goals: builtin, hand-written; predicate or code, written by the planner's model in
-    the language of predicates or in Python."""
+    """Source of the tests of sub-goals: builtin, hand-written; predicate or code, written by the planner's model in the
+    language of predicates or in Python."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners that need one."""
     record: str = field(default="", metadata={"came_later": True})

@@ -1,4 +1,4 @@
-"""What the planner of a test leaves: how much it was asked, who answered, and its transcript."""
+"""Records of the planner in a test: number of questions, share that rules answered, and transcript."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def transcript_of(loop: PlanningLoop) -> str:
 
 
 def write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
-    """What tests have left in the trials' folders, as Markdown."""
+    """Write the transcripts that tests have left in the trials' folders, as Markdown."""
     for method, seeds in trials.items():
         for seed, folder in sorted(seeds.items()):
             for world, path in figure_data_files(folder).items():

@@ -1,4 +1,4 @@
-"""Where the rounds of B worlds began, so that one that failed is played again from there."""
+"""Snapshots of B worlds at the start of their rounds, so that one that failed is played again from there."""
 
 from __future__ import annotations
 

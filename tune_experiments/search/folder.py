@@ -1,4 +1,4 @@
-"""What a search leaves in its folder, beside trials that are like any other's but for the test.
+"""Files of a search in its folder, beside trials that are like any other's but for the test.
 
     DIR/search.json    what was drawn, so that the folder continues this search and no other
     DIR/search.jsonl   one line a method and setting: rank, objective, values, the flags that make it a full run
@@ -163,7 +163,7 @@ def write_ranking(
 
 
 def command(script: str, ranked: Ranked) -> str:
-    """What to type for a setting's full run."""
+    """Command line of a setting's full run."""
     return shlex.join(["python", *script.split(), *ranked.flags])
 
 

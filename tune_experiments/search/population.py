@@ -238,7 +238,7 @@ class Population:
         return read_json(self._file) if self._file.exists() else {}
 
     def _written(self) -> list[dict[str, Any]]:
-        """What the file says of this population; it is checked, because the folder may come from another user."""
+        """Stored generations of this population; they are checked, because the folder may come from another user."""
         written = self._document().get(self._name, [])
         where, members = f"{self._file}: a generation", range(len(self._configs))
         if not isinstance(written, list) or len(written) >= GENERATIONS:

@@ -82,7 +82,7 @@ def draw_search(experiment: BaseExperiment[Config], config: Config, options: Run
 
 
 def _validated_by(experiment: BaseExperiment) -> str:
-    """What a search without a space of the experiment's own ranks by: the first validation of its live line."""
+    """Objective where the experiment has no search space of its own: the first validation metric of its live line."""
     return next((key for key in experiment.columns.values() if key.startswith("valid/")), DEFAULT_OBJECTIVE)
 
 
@@ -109,7 +109,7 @@ def _settings(space: SearchSpace, config: Config, method: str, options: RunOptio
 def scheduler_of(
     experiment: BaseExperiment, search: Search, options: RunOptions, folder: RunFolder
 ) -> SearchSchedulers | None:
-    """Who decides what is trained; None if all settings are trained to their end."""
+    """Schedulers that decide what is trained; None if all settings are trained to their end."""
     if search.by in ("random", "grid"):
         return None
 

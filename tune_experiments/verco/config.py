@@ -47,7 +47,7 @@ class WarmStartSettings:
 
 @dataclass(frozen=True)
 class CorpusSettings(WarmStartSettings):
-    """What the small model reads: messages of the teacher, and legal or expert actions, in generated kitchens."""
+    """Corpus of the small model: messages of the teacher, and legal or expert actions, in generated kitchens."""
 
     kitchens: PositiveInt = 36
     """Number of generated kitchens that are played in, none of which is tested."""
@@ -140,8 +140,8 @@ class VercoConfig(
     warm_start: WarmStartSettings = WarmStartSettings(worlds=16, env_steps=80)
     """Size and errors of the play that the teacher writes about in each round."""
     warm_start_by: Literal["cooks", "policy"] = "cooks"
-    """Who plays in the warm start: cooks, scripted cooks with random errors; policy, the team itself before it learns
-    to act."""
+    """Players of the warm start: cooks, scripted cooks with random errors; policy, the team itself before it learns to
+    act."""
     rounds: PositiveInt = 2
     """Number of rounds of the warm start before the team learns to act."""
     distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(num_epochs=3))
@@ -201,7 +201,7 @@ class VercoConfig(
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What this run changes in the task's worlds."""
+        """Arguments of the task's worlds that this run changes."""
         return {"max_episode_steps": self.max_episode_steps} if self.max_episode_steps else {}
 
     @property

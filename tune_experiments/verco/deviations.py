@@ -1,4 +1,4 @@
-"""What a run changes against the published agents, one sentence each."""
+"""Deviations of a run from the published agents, one sentence each."""
 
 from __future__ import annotations
 

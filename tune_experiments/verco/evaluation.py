@@ -1,4 +1,4 @@
-"""What is tested: whole episodes with sampled actions, beside random play and scripted cooks, deaf and hearing.
+"""Tests of Verco: whole episodes with sampled actions, beside random play and scripted cooks, deaf and hearing.
 
 A team that writes is tested three times more, with the same weights: in silence, with messages from another kitchen,
 and with the scripted teacher's. This file must not know how a team learned.

@@ -30,7 +30,7 @@ _WAIT = "wait"
 _PROBES, _PROBE_WORLDS, _PROBE_SEED = 400, 8, 900
 """Tested prompts whose distance is measured, the worlds in which they are met, and the seed of both."""
 _HEARS = {"scripted cooks": 0.0, "half random": 0.5, "random": 1.0}
-"""Who plays when tested prompts are met, with the share of random decisions."""
+"""Players with which tested prompts are met -> share of random decisions."""
 
 
 class Answers:

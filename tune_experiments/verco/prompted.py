@@ -96,7 +96,7 @@ def endpoint_teacher(config: VercoConfig, trial_folder: Path | None) -> Endpoint
 
 @functools.lru_cache(2)
 def client(settings: ChatSettings, concurrency: int) -> ChatClient:
-    """Who carries questions to the endpoint; one in a process, for there is one record.
+    """Client that sends questions to the endpoint; one in a process, for there is one record.
 
     Raises:
         UserError: the endpoint or the record cannot be used.
@@ -108,7 +108,7 @@ def client(settings: ChatSettings, concurrency: int) -> ChatClient:
 
 
 def usage(settings: ChatSettings) -> dict[str, float]:
-    """What the exchanges of a trial came to, name -> number; empty where no model was asked."""
+    """Totals of the exchanges of a trial, name -> number; empty where no model was asked."""
     record = Path(settings.record)
     return usage_of(record).numbers(settings.prices) if record.is_file() else {}
 

@@ -137,7 +137,7 @@ def _paragraph(moment: Moment) -> list[str]:
 
 
 def _messages_of(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
-    """What was written at the last step; nothing by teams that do not write."""
+    """Messages of the last step; empty for teams that do not write."""
     if policy.last_output is None or not writes(policy.policy):
         return ()
     writer, rows = writer_of(policy.policy), policy.last_output.extras[MESSAGES][index, 0].cpu().numpy()

@@ -1,4 +1,4 @@
-"""What teams read before they act: the small model's corpus, and messages of a teacher for the message adapter.
+"""Texts that teams read before they act: the small model's corpus, and a teacher's messages for the message adapter.
 
 The corpus comes from play of scripted cooks that often err in generated kitchens, never in a tested one. The warm
 start is about play in the run's own kitchen, by such cooks or by the team before it learns to act (Verco, section 4.2).
@@ -34,7 +34,7 @@ _CORPUS_SEED = 0
 
 @functools.lru_cache(4)
 def _read(settings: CorpusSettings, held_out: float) -> tuple[Corpus, ...]:
-    """What is said and done in each generated kitchen, the same in every process.
+    """Corpus of each generated kitchen: what is said and done there, the same in every process.
 
     Args:
         settings: of the play.

@@ -21,7 +21,7 @@ _NOTES = {
     "api": "api gives the answers of the endpoint or of the record; in docs/results/verco_api_record scripted cooks "
     "answered, and no model.",
 }
-"""What a table says below if it has the row."""
+"""Row -> sentence below the tables that have this row."""
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:

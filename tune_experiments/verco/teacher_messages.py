@@ -62,6 +62,6 @@ def make_taught_world(
 
 
 def writer_of(policy: TeamPolicy) -> Writer:
-    """Who writes the messages of a language team."""
+    """Writer of the messages of a language team."""
     assert isinstance(policy.network, LanguageNetwork)
     return policy.network.writer

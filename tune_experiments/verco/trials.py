@@ -30,7 +30,7 @@ Build = Callable[[VercoConfig, int, Path | None], TeamPolicy]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What one row of a table has of its own.
+    """Settings of one row of a table.
 
     Attributes:
         build_policy: `(config, seed, trial_folder)`, the team with its initial weights.

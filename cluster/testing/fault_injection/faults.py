@@ -44,7 +44,7 @@ _SEEN = {
     "world_hangs": f"where it hangs, in the runner's log, after {FRAGMENT_SECONDS} s (else 540); its process ends",
     "nan_gradient": "learner/skipped_update 1 in the log and in TensorBoard",
 }
-"""What the user sees of each built-in fault."""
+"""Built-in fault -> symptom that the user sees."""
 
 
 class Job:

@@ -10,7 +10,7 @@ __all__ = ["Finding", "as_table"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one fault cost.
+    """Cost of one fault.
 
     Attributes:
         fault: what was broken.

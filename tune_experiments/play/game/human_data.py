@@ -26,7 +26,7 @@ from tune_experiments.play.loading import LoadedPolicy
 
 @dataclass(frozen=True)
 class HumanEpisode:
-    """What was kept.
+    """Stored episode of a person with a team.
 
     Attributes:
         about: as in the JSON file.
@@ -44,7 +44,7 @@ class HumanEpisode:
 
 
 def about(loaded: LoadedPolicy, agent: int, seed: int, messages: Sequence[str], metrics: dict[str, float]) -> Any:
-    """What the JSON file says.
+    """Contents of the JSON file.
 
     Args:
         loaded: the team.

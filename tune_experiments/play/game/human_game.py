@@ -146,7 +146,7 @@ class HumanGame:
                 self._finish({})
 
     def view(self) -> dict[str, Any]:
-        """What a page shows now: plain JSON."""
+        """Present contents of the page: plain JSON."""
         agents, legal = self._world.agents, self._legal()
         rows = zip(self._names, self._keys, legal, strict=True)
         step = self._recorder.episode.steps[-1] if self._actions else None
@@ -229,7 +229,7 @@ class HumanGame:
             self._received = messages if messages.shape[-1] else None
 
     def _heard(self) -> dict[str, str]:
-        """What the other agents say at this moment."""
+        """Present messages of the other agents, name of the agent -> text."""
         if self._received is None or self._ended is not None:
             return {}
         text, agents = self._loaded.policy.network.message_text, self._world.agents  # type: ignore[attr-defined]

@@ -46,7 +46,7 @@ class GameServer:
 
     @property
     def address(self) -> str:
-        """What a person opens."""
+        """URL that a person opens."""
         return f"http://127.0.0.1:{self.port}/{self.token}/"
 
     async def start(self, port: int = 0) -> None:
@@ -145,7 +145,7 @@ async def _send(socket: web.WebSocketResponse, message: Any) -> None:
 
 
 def _act_of(text: str) -> Callable[[HumanGame], None]:
-    """What a player asks for.
+    """Call on the game that carries out a player's request.
 
     Raises:
         RefusedError: nothing that can be understood.

@@ -89,7 +89,7 @@ def _draw(panel: Any, comparison: Comparison) -> None:
 
 
 def _caption(means: Sequence[Interval]) -> str:
-    """What the marks are, and what the intervals that are drawn are over."""
+    """Legend of the marks, and of the drawn intervals: over seeds, or over the episodes of one seed."""
     over_seeds = [one.kind == STUDENT for one in means if one.low is not None]
     lines = ["line: t over seeds"] * any(over_seeds) + ["dotted: over episodes of one seed"] * (not all(over_seeds))
     return "\n".join(["mean (filled), IQM (hollow), seeds (strokes)", ", ".join(lines)]).strip()

@@ -92,7 +92,7 @@ def draw_learning_curves(
 
 
 def _partner(key: str) -> str | None:
-    """Where a metric of training is found for validation."""
+    """Key of the validation metric that belongs to a training metric; None for a metric of validation."""
     group, _, name = key.rpartition("/")
     return None if group == "valid" else f"valid/{name}"
 

@@ -1,4 +1,4 @@
-"""What all plots share: colours, and figures that belong to no window system and no global state."""
+"""Shared code of all plots: colours, and figures that belong to no window system and no global state."""
 
 from __future__ import annotations
 

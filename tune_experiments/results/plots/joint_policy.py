@@ -63,7 +63,7 @@ def draw_joint_policy(
 
 
 class _Page:
-    """Where everything lies, in inches from the lower left; fractions of the page are what Matplotlib wants."""
+    """Layout of the page in inches from the lower left; methods return fractions of it, as Matplotlib wants."""
 
     def __init__(self, count: int, action_names: Sequence[str], has_remark: bool) -> None:
         self.count = count

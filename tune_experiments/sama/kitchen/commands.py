@@ -37,7 +37,7 @@ def command_texts(layout: str) -> tuple[str, ...]:
 
 
 def manual_sentences(manual: str) -> tuple[str, ...]:
-    """What the policy reads about the game: the lines of the manual."""
+    """Sentences about the game that the policy reads: the lines of the manual."""
     return tuple(line.strip() for line in manual.splitlines() if line.strip())
 
 

@@ -39,7 +39,7 @@ _SCENES_KEPT = 4096
 _MOST_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
 _LYING = ("onion", "onion", "dish")
-"""What is drawn for diverse states: the more often it stands here, the likelier it is."""
+"""Things to draw for counters of diverse states; a thing that stands here twice is twice as likely."""
 
 
 class KitchenDomain:

@@ -31,7 +31,7 @@ class PlannerSpectator(Spectator):
         return tuple(Note(title, body) for title, body in entries)
 
     def last_notes(self, world: CommandedKitchen, index: int) -> tuple[Note, ...]:
-        """What was written after the last step."""
+        """New entries of the transcript after the last step."""
         return self.notes(world, index)
 
 
@@ -86,7 +86,7 @@ class _Cook:
         return self._recorder.end(metrics)
 
     def _pay(self, world: CommandedKitchen) -> None:
-        """What the last step paid; a step whose round was undone afterwards pays nothing."""
+        """Record the reward of the last step; a step whose round was undone afterwards pays nothing."""
         assert self._recorder is not None
         now = world.state["episode_return"][0].tolist()
         self._recorder.reward([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])

@@ -1,4 +1,4 @@
-"""Who carries sub-goals out: the learned policy, or a script that walks the shortest way to each.
+"""Executors of sub-goals: the learned policy, or a script that walks the shortest way to each.
 
 Both play in the same kitchens, with the same actions, and draw from the kitchens' own chance, so that a round that is
 tried again repeats. This file must not know who named the sub-goals.

@@ -1,4 +1,4 @@
-"""What a run leaves to look at: curves, a video of an episode of each method, and the planner's transcripts."""
+"""Figures and videos of a run: curves, an episode of each method, and the planner's transcripts."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def met_pairs(
 
 
 def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
-    """What rounds begin in: met states as often as need be to make about half."""
+    """Pairs in which rounds begin: met states are repeated as often as need be to make about half."""
     return [*made, *list(met) * max(1, round(len(made) / len(met)))]
 
 

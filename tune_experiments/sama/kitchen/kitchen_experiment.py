@@ -1,4 +1,4 @@
-"""What SAMA's experiments in Overcooked have in common: all but presets, captions, evaluation and columns."""
+"""Base of SAMA's experiments in Overcooked: everything except presets, captions, evaluation and columns."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
 
 
 def planner_in_words(config: SamaConfig) -> str:
-    """Who plans in a run."""
+    """Description of the planner of a run."""
     if config.planner not in RULES:
         how = "recorded answers of" * (config.planner == "replay")
         return f"{how} the language model {config.model.name}, the paper names GPT-3.5 and GPT-4".strip()

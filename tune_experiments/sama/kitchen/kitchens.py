@@ -32,7 +32,7 @@ FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
 episode's queries that it has answered."""
 _COUNTS = ("queries", "fallen_back")
 _DRAWN = ("agent_cells", "headings", "held", "contents")
-"""What a drawn state fixes; its clock does not matter to a round."""
+"""Arrays of the world that a drawn state sets; its clock does not matter to a round."""
 
 
 class SymbolKitchen(Overcooked):

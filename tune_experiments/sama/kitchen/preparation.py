@@ -1,4 +1,4 @@
-"""What is made before training: states with sub-goals planned for them, and the tests that say when one is reached.
+"""Preparation of training: states with sub-goals planned for them, and tests that tell when one is reached.
 
 SAMA, sections 3.1 to 3.3. It happens once, in the process that leads a trial; the worlds get pairs and tests.
 """
@@ -31,7 +31,7 @@ _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What policies learn from.
+    """Data from which policies learn.
 
     Attributes:
         pairs: states with the chefs' commands.

@@ -26,7 +26,7 @@ FAR = 10_000
 
 
 class Reachability:
-    """What the geometry of a kitchen means to its chefs.
+    """Places of a kitchen, and the shortest ways of its chefs to them.
 
     Attributes:
         kitchen: the world's tables.
@@ -162,7 +162,7 @@ class Scene:
         return self.pots[self.ways.pots.index(place)]
 
     def as_json(self, agent: int) -> dict[str, Any]:
-        """What a model-written reward function sees; `me` is the chef it is for."""
+        """Scene as a model-written reward function sees it; `me` is the chef it is for."""
 
         def at(cell: int) -> list[int]:
             return list(self.ways.kitchen.place(cell))

@@ -145,7 +145,7 @@ def _free(scene: Scene, place: str) -> tuple[int, ...]:
 
 
 def _with_thing(scene: Scene, one: Subgoal) -> tuple[int, ...]:
-    """Where one gets a thing: a store, or counters of the place on which it lies."""
+    """Cells at which one gets a thing: a store, or counters of the place on which it lies."""
     cells = scene.ways.cells[one.origin]
     if one.origin in (ONION_STORE, DISH_STORE):
         return cells

@@ -81,7 +81,7 @@ def _without_doubles(lines: Iterable[Result]) -> list[Result]:
 
 
 def _planned_by(lines: Sequence[Result]) -> str:
-    """Who planned in the tests, and how much was asked; nothing where no row has a planner."""
+    """Sentence on the planner of the tests and its number of questions; empty where no row has a planner."""
     asked, by_rule = ([line.value for line in lines if line.metric == name] for name in _OF_TESTS)
     if not by_rule:
         return ""

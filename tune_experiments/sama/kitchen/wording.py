@@ -54,7 +54,7 @@ def situation(scene: Scene) -> str:
 
 
 def statuses(scene: Scene) -> tuple[str, ...]:
-    """Where each chef is and what it holds."""
+    """Sentence on each chef: its place, and what it holds."""
     return tuple(
         f"Chef {number} holds {WITH_ARTICLE[scene.state['held'][number]]} in the {scene.ways.room_name(cell)} "
         "at row {}, column {}".format(*scene.ways.kitchen.place(cell))

@@ -41,8 +41,8 @@ class RtsConfig(PlannerConfig):
     random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (a language model alone); rewards,
     tests of sub-goals by predicate and by code."""
     sight: Sight = field(default="fair", metadata={"renamed_values": {"told": "types"}})
-    """What the planner sees: fair, what the team sees or remembers; full, everything; types, as fair, and the types
-    that the enemy trains."""
+    """Information that the planner gets: fair, what the team sees or remembers; full, everything; types, as fair, and
+    the types that the enemy trains."""
     opponents: tuple[str, ...] = ()
     """Names of the opponents, of which each game draws one; by default medium_two against two agents and medium_three
     against three."""

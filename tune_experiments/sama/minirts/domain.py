@@ -174,7 +174,7 @@ class RtsDomain:
         return _RULES.find_fault(subgoals, self._prices(state, subgoals), self.agents, order)
 
     def _prices(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
-        """What each sub-goal costs each agent."""
+        """Cost of each sub-goal for each agent."""
         scene, kinds = self._scene(state), [OF_TEXT[text] for text in subgoals]
         return [[cost(scene, agent, one) for one in kinds] for agent in range(len(self.agents))]
 

@@ -1,4 +1,4 @@
-"""What a run leaves to look at: a video of a game under the planner, and records of games for the page.
+"""Records of a run: a video of a game under the planner, and games for the page.
 
 The commands of all agents stand above the map, with the round and its goal. Rounds that are undone are seen, too.
 """

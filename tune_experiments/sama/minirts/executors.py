@@ -1,4 +1,4 @@
-"""Who carries commands out: fixed rules, or a team that RED has trained.
+"""Executors of commands: fixed rules, or a team that RED has trained.
 
 Both play in the same games; draws come from the games' own chance, so that a round that is tried again repeats. This
 file must not know who named the sub-goals.

@@ -71,7 +71,7 @@ class PlannedRts(CommandedRts):
             self.observation_spec = {}
 
     def states(self, worlds: Sequence[int]) -> list[str]:
-        """What the planner sees of these worlds, as text."""
+        """Text of each of these worlds, as the planner sees it."""
         rows = np.asarray(worlds, int)
         seen = self._seen_by_planner(rows)
         found = []

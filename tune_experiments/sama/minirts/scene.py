@@ -1,4 +1,4 @@
-"""What the planner's rules know of one moment of MiniRTS: the world's sentences, parsed and counted.
+"""Facts for the planner's rules on one moment of MiniRTS: the world's sentences, parsed and counted.
 
 The state's text is `rl_envs/minirts/text.py`'s, with one line more: the number of the decision and the running average
 of enemies seen, which the world observes and its sentences leave out. This file must not choose anything.
@@ -47,7 +47,7 @@ def last_line(decision: int, average: Array | Sequence[float]) -> str:
 
 @dataclass
 class Hand:
-    """What one agent commands.
+    """Units and buildings that one agent commands.
 
     Attributes:
         own: type -> number of objects.

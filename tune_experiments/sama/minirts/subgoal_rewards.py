@@ -1,4 +1,4 @@
-"""Who says that a sub-goal is reached: built-in predicates, or what the planner's model writes (SAMA, section 3.3).
+"""Tests of sub-goals: built-in predicates, or what the planner's model writes (SAMA, section 3.3).
 
 What a model writes is tried on rounds of play before it is used: games in which scripted agents get drawn phrases.
 """

@@ -101,7 +101,7 @@ OF_TEXT = {one.text: one for one in SUBGOALS}
 
 
 def cost(scene: Scene, agent: int, one: Subgoal) -> int:
-    """What a sub-goal costs an agent now, less for the agent that is better placed; `FAR` if it cannot begin."""
+    """Cost of a sub-goal for an agent now, less for the agent that is better placed; `FAR` if it cannot begin."""
     hand = scene.hands[agent]
     if one.made != NO_TYPE:
         return _price_of_making(scene, hand, one.made)

@@ -16,7 +16,7 @@ COUNTING = (
     "round is undone, too. Planners see what the team sees (fair sight) unless a row says otherwise."
 )
 ERRING = "weak rules"
-"""What tests of rules that err on purpose begin with, whoever plans otherwise."""
+"""Prefix of the names of tests with rules that err on purpose, whatever the planner of the run is."""
 EXECUTORS = {
     "scripted": "Executor: a script of fixed rules, written by hand; nothing was trained.",
     "learned": "Executor: one team that RED has trained, the same for all seeds, which are those of the games.",
@@ -48,7 +48,7 @@ def _table(results: Sequence[Result], method: str) -> PaperTable:
 
 
 def _planned_by(lines: Sequence[Result]) -> str:
-    """Who planned, and how much was asked; nothing where no test has a planner."""
+    """Sentence on the planner and its number of questions; empty where no test has a planner."""
     asked = [line.value for line in lines if line.metric == QUESTIONS]
     by_rule = [line.value for line in lines if line.metric == BY_RULE and not line.world.startswith(ERRING)]
     if not asked:

@@ -129,7 +129,7 @@ def plain_test(config: RtsConfig) -> str:
 
 
 def planner_name(config: RtsConfig) -> str:
-    """Who plans, in a word or two."""
+    """Name of the planner, in a word or two."""
     return {"offline": "rules", "noisy": f"{config.noise} rules"}.get(config.planner, config.model.name)
 
 

@@ -18,12 +18,12 @@ OBJECTS = (
 
 
 def agent_name(number: int) -> str:
-    """What the planner calls an agent, counted from 0."""
+    """Name of an agent for the planner; `number` counts from 0."""
     return f"Agent {number + 1}"
 
 
 def describe_team(num_agents: int) -> str:
-    """Who plays."""
+    """Sentence that names the agents of the team."""
     names = [agent_name(number) for number in range(num_agents)]
     return f"Team: {', '.join(names[:-1])} and {names[-1]}." if num_agents > 1 else f"Team: {names[0]} alone."
 
@@ -42,7 +42,7 @@ def situation(scene: Scene) -> str:
 
 
 def statuses(scene: Scene) -> tuple[str, ...]:
-    """What each agent commands."""
+    """Sentence on each agent: the units and buildings that it commands."""
     return tuple(
         f"{agent_name(number)} commands {counted(hand.own)} ({hand.idle_peasants} peasants idle, {hand.fighters} "
         f"fighters, {hand.idle_factories.total()} buildings free)"
