@@ -200,11 +200,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Learners:
-    """Who makes an update together.
+    """Group of learners that make each update together.
 
     Attributes:
         rank: of this learner, from 0.
-        size: how many there are.
+        size: number of learners.
         sum: a tensor -> the sum of all learners' tensors of this shape. All must ask in the same order.
     """
 
@@ -213,7 +213,7 @@ class Learners:
     sum: OverLearners = alone
 
     def rows(self, number: int, device: torch.device | str = "cpu") -> Rows:
-        """Where this learner's rows lie, if each learner says how many it holds."""
+        """Rows of this learner in the joint batch; each learner calls this with the number of rows that it holds."""
         if self.size == 1:
             return Rows(0, number, number)
         held = torch.zeros(self.size, dtype=torch.int64, device=device)

@@ -1,4 +1,4 @@
-"""What several configurations share: a range of numbers, and how one dataclass hands its constants to another."""
+"""Parts that several configurations share: a range of numbers, and a copy of constants between dataclasses."""
 
 from __future__ import annotations
 

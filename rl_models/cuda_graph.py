@@ -52,7 +52,7 @@ WAITS = frozenset(
 )
 """Operations after which the host knows something of the device. Indexing by a mask is one, too."""
 INDEXING = frozenset({"index", "index_put", "index_put_", "_index_put_impl_"})
-"""What `x[index]` becomes."""
+"""Names of the operations that `x[index]` becomes."""
 _COPIES = frozenset({"_to_copy", "copy_"})
 _AFTER_HIDDEN_COPY = "lift_fresh"
 """torch copies Python's numbers to a device unseen; this operation follows."""
@@ -85,7 +85,7 @@ def can_capture(device: torch.device) -> bool:
 
 @functools.cache
 def _stream(device: torch.device) -> torch.cuda.Stream:
-    """Where all captures of this process are made: cuBLAS keeps memory for every stream that it has met."""
+    """Stream on which this process makes all captures: cuBLAS keeps memory for every stream that it has met."""
     return torch.cuda.Stream(device)
 
 
@@ -114,13 +114,13 @@ class Capture:
 
 @dataclass
 class _Known:
-    """What is known of a function with inputs of some shapes.
+    """State of a function with inputs of one set of shapes: watched or not, and its capture.
 
     Attributes:
         was_watched: whether a call was found not to wait.
         capture: None until it is captured.
-        inputs: where a capture reads its inputs.
-        gradients: where a capture writes them, in the order of the weights.
+        inputs: tensors from which a capture reads its inputs.
+        gradients: tensors into which a capture writes gradients, in the order of the weights.
     """
 
     was_watched: bool = False
@@ -165,7 +165,7 @@ class _Schedules:
                 place.fill_(schedule.at(progress))
 
     def decided(self, progress: Progress | None) -> Hashable:
-        """What the function decides by schedules, or by counts of its own, now."""
+        """Present values of the schedules, and of the counts of training, by which the function decides."""
         if progress is None:
             return ()
         counts = tuple(vars(progress).values()) if self._reads_counts else ()
@@ -205,7 +205,7 @@ class Graphed:
         """Find out where the module's weights and buffers are now; callers do so once a fragment or an update.
 
         Args:
-            device: where the module is.
+            device: device of the module.
         """
         self._device = device
         if can_capture(device):
@@ -220,7 +220,7 @@ class Graphed:
             function: always the same one, name -> tensor to name -> tensor or number: a function of its inputs, of
                 weights and of schedules alone, which keeps nothing of what it computes.
             inputs: name -> tensor, all on the weights' device.
-            progress: what schedules are read at, if the function reads any.
+            progress: training done so far, at which schedules are read, if the function reads any.
         """
         if self.never or not can_capture(self._device):
             return function(inputs)
@@ -238,7 +238,7 @@ class Graphed:
         return self._replayed(known, inputs)
 
     def _key(self, inputs: Inputs, progress: Progress | None) -> Hashable:
-        """What must be equal for a capture to hold."""
+        """Key of a capture: it may be replayed only while all of this is equal."""
         shapes = tuple((name, value.shape, value.dtype) for name, value in inputs.items())
         precision = getattr(self._module, "precision", None)
         return shapes, self._schedules.decided(progress), precision, self._state

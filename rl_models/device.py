@@ -1,4 +1,4 @@
-"""Where networks run, and what costs little on the CPU and much on an accelerator: copies and numbers for the host.
+"""Devices of networks, and copies to and from an accelerator, which are slow there and cost little on the CPU.
 
 An accelerator waits for each copy from the host, however small. So the arrays of a batch, or of a step, are laid side
 by side in pinned memory and go over together. On the CPU nothing is copied.
@@ -26,7 +26,7 @@ _CPU = torch.device("cpu")
 
 
 class _Process:
-    """What this process was told, and knows, about GPUs."""
+    """Whether this process refuses a GPU, and whether it has found one."""
 
     refuses_gpu = False
     has_found_gpu = False
@@ -55,7 +55,7 @@ def accelerator() -> torch.device | None:
 
 
 def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
-    """Where networks of this process run.
+    """Device that networks of this process use.
 
     Raises:
         ValueError: `cuda`, and there is no GPU.
@@ -93,7 +93,7 @@ def building_for(device: torch.device) -> Iterator[None]:
 
 
 def building_device() -> torch.device:
-    """Where a module that is being built is going to run; the CPU outside `building_for`."""
+    """Device for which a module is being built; the CPU outside `building_for`."""
     return _BUILDING_FOR.get()
 
 
@@ -109,7 +109,7 @@ def copy_on(device: torch.device, module: _Module) -> _Module:
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """Where a module lives; the CPU for one without parameters."""
+    """Device of a module's parameters; the CPU for a module without parameters."""
     return next((parameter.device for parameter in module.parameters()), _CPU)
 
 
@@ -125,7 +125,7 @@ def to_device(arrays: Mapping[str, Array], device: torch.device | str) -> dict[s
 
     Args:
         arrays: name -> [...] of any type that torch has.
-        device: where the tensors are to be. On the CPU they share the arrays' memory; elsewhere they are views of one
+        device: device of the tensors. On the CPU they share the arrays' memory; elsewhere they are views of one
             buffer of bytes, which arrives in one copy that the host does not wait for.
     """
     device = torch.device(device)

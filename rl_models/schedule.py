@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from torch import Tensor
 
 Decision: TypeAlias = Literal["value", "is_zero"]
-"""What of a schedule's value decides something."""
+"""Property of a schedule's value that decides something: the value itself, or whether it is 0."""
 Unit = Literal["env_steps", "episodes"]
 
 
@@ -99,7 +99,7 @@ class Schedule:
 
 
 class ScheduleObserver(Protocol):
-    """Who is told that schedules are read."""
+    """Interface of an object that is notified when schedules are read."""
 
     def decides(self, kind: Decision, schedule: Schedule) -> None:
         """A number of this schedule decides something."""

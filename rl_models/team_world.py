@@ -1,4 +1,4 @@
-"""What learning needs of a world, as protocols: `rl_envs.World` has this interface, and is never imported here.
+"""Interface of a world for learning, as protocols: `rl_envs.World` has it, and is never imported here.
 
 A collector plays any object with these methods, so a world from another package needs no base class of ours.
 """

@@ -1,4 +1,4 @@
-"""What a network over a cell map with lists of units must be told about a game; the game's own words are arguments.
+"""Specification of a game for a network over a cell map with lists of units; the game's own words are arguments.
 
 A game shows one list of units that can be commanded and further lists of what else there is, each unit with a kind, a
 place and a health, and a map of cells. A collective action selects some of the commanded units and gives all of them

@@ -1,1 +1,1 @@
-"""What all worlds share: the contract, chance, specs and token tables."""
+"""Core that all worlds share: the contract, chance, specs and token tables."""

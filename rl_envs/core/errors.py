@@ -1,4 +1,4 @@
-"""What a caller can tell apart from a fault of this package."""
+"""Errors that are not a fault of this package, so that a caller can tell them apart."""
 
 from __future__ import annotations
 

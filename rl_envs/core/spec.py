@@ -33,11 +33,11 @@ def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
 
     Args:
         name: name of the array, for the error sentence.
-        value: any shape, numbers or bools.
+        value: [...] of any shape, numbers or bools.
         dtype: the new type, which must hold each number exactly.
 
     Returns:
-        same shape, of that type.
+        [...] of the same shape and of that type.
 
     Raises:
         ValueError: a number would change, or is NaN.

@@ -27,7 +27,7 @@ _WALKS = (MOVE_AHEAD, ROTATE_LEFT, ROTATE_RIGHT)
 
 @dataclass(frozen=True)
 class Advice:
-    """What the expert would do now.
+    """Expert's advice in the present state of one world.
 
     Attributes:
         actions: [2] int, an action of each agent.
@@ -76,7 +76,7 @@ class Expert:
         self._lengths = _path_lengths(self._next, targets)
 
     def advise(self, agents: Array, usable: Array, can_pick_up: bool) -> Advice | None:
-        """What to do now.
+        """Shortest-path advice for one world.
 
         Args:
             agents: [2, 3] int, row, column and heading of each agent.

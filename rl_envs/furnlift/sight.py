@@ -1,4 +1,4 @@
-"""What the television on the floor closes, and from where it is seen.
+"""Cells that the television on the floor blocks, and cells from which an agent sees it.
 
 A Cordial Sync (Jain et al., ECCV 2020), section 3.1, asks AI2-THOR for both. Here an agent sees the television if the
 nearest point of its box is within 1.25 m, and one of 27 points of the box lies in the view of the agent's camera (90
@@ -120,7 +120,7 @@ def _distance_to_box(offsets: Array, rotation: int) -> Array:
 
 @cache
 def _view_table(rotation: int, base_metres: float = 0.0) -> tuple[Array, Array, Array]:
-    """What follows from geometry alone, for a television whose base is so high above the floor.
+    """Table of sight that depends on geometry alone, for a television whose base is `base_metres` above the floor.
 
     Returns:
         [K, 2] int64, cells within the range of sight, relative to the television's;

@@ -183,7 +183,7 @@ class FurnLift(World):
         return sees
 
     def sees_television(self) -> Array:
-        """Who sees the television now, [B, 2] bool."""
+        """Whether each agent sees the television now, [B, 2] bool."""
         cells, worlds = self.state["agent_cells"], np.arange(self.num_worlds)[:, None]
         return self._seeing[worlds, cells[..., 0], cells[..., 1], self.state["agent_headings"]]
 

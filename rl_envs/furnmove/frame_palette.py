@@ -1,4 +1,4 @@
-"""What a pixel of a frame can show: sizes of things, classes of pixels and their colours.
+"""Palette of frames: sizes of things, classes of pixels and their colours.
 
 Sizes are in metres, from A Cordial Sync's engine (AI2-THOR) where they are known: the television is the engine's
 Television_1, an agent is a cylinder with a ring in its colour, the stand has a yellow top.

@@ -186,7 +186,7 @@ class Eyes:
         self._renderer = FrameRenderer(1, *bounds(world.rooms), pixels, agents_visible)
 
     def frames(self) -> NDArray[np.uint8]:
-        """What each agent sees now, [N, P, P, 3] uint8."""
+        """Present frame of each agent's camera, [N, P, P, 3] uint8."""
         state = {name: values[[self._index]] for name, values in self._world.state.items()}
         is_lifted = "stand" in state
         room, stand = self._world.rooms[int(state["room"][0])], state["stand"][0] if is_lifted else None

@@ -41,7 +41,7 @@ _KIND_NAMES = tuple(KINDS)
 
 @dataclass(frozen=True)
 class Furnishing:
-    """What stands where in a room of H x W cells.
+    """Furniture of a room of H x W cells: kind and height of the piece on each fine cell.
 
     Attributes:
         codes: [2 H + 4, 2 W + 4] uint8, code of each fine cell, with a wall of one cell around the room.

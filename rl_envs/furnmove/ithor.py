@@ -26,7 +26,7 @@ PREFIX, EXPORTED_PREFIX = "ithor_", "thor_"
 
 SPLITS = ("train", "valid", "test")
 LABEL = "ithor_floors_inferred_television_masks"
-"""What tables call results on these rooms."""
+"""Label of results on these rooms in tables."""
 
 _FLOORS = Path(__file__).with_name("ithor_living_room_floors.json")
 _AIR_CELLS, _MARGIN = 2, 1
@@ -55,7 +55,7 @@ def has_inferred_tv_cells(room: Room) -> bool:
 
 
 def first_cell(room: str) -> tuple[float, float]:
-    """Where the centre of cell (0, 0) of a room such as `ithor_FloorPlan201` lies in its scene: x and z in metres.
+    """Centre of cell (0, 0) of a room such as `ithor_FloorPlan201` in its scene: x and z in metres.
 
     x grows to the east and z to the north, so rows go towards smaller z.
     """

@@ -123,24 +123,29 @@ class RoomMaps:
         codes[self._inside(np.argwhere(visited))] |= VISITED
 
     def is_floor(self, rows: Array, cells: Array) -> Array:
-        """Whether an agent may be in `cells` [..., 2] of worlds `rows` [...], [...] bool."""
+        """Whether an agent may be in `cells` [..., 2] int of worlds `rows` [...] int, [...] bool."""
         return (self.cells.reshape(-1)[self._flat(rows, cells)] & FLOOR) != 0
 
     def allows_tv(self, rows: Array, tv: Array) -> Array:
-        """Whether the TV may have the poses `tv` [K, 3], [K] bool."""
+        """Whether the TV may have the poses `tv` [K, 3] int in worlds `rows` [K] int, [K] bool."""
         return (self._tv_rotations.reshape(-1)[self._flat(rows, tv[:, :2])] >> tv[:, 2] & 1) != 0
 
     def put_tv(self, rows: Array, tv: Array) -> None:
-        """Mark the cells that the TV covers; cells outside the room's masks are never marked."""
+        """Mark the cells that the TV covers; cells outside the room's masks are never marked.
+
+        Args:
+            rows: [K] int, indices of the worlds.
+            tv: [K, 3] int, row, column and rotation of the TV.
+        """
         covered, codes = self._body(rows, tv), self.cells.reshape(-1)
         codes[covered] |= ((codes[covered] & KNOWN) != 0) * TV_BIT
 
     def take_tv(self, rows: Array, tv: Array) -> None:
-        """Unmark the cells that the TV covered."""
+        """Unmark the cells that the TV covered: worlds `rows` [K] int, poses `tv` [K, 3] int."""
         self.cells.reshape(-1)[self._body(rows, tv)] &= ~TV_BIT
 
     def visit(self, rows: Array, tv: Array) -> None:
-        """Mark the cell of the TV's centre as visited."""
+        """Mark the cell of the TV's centre as visited: worlds `rows` [K] int, poses `tv` [K, 3] int."""
         self.cells.reshape(-1)[self._flat(rows, tv[:, :2])] |= VISITED
 
     def _body(self, rows: Array, tv: Array) -> Array:
@@ -156,7 +161,7 @@ class RoomMaps:
 
 
 def can_hold(tv: Array, agents: Array) -> Array:
-    """Whether agents can hold a TV from their cells: tv [K, 3], agents [K, N, 2] -> [K, N] bool."""
+    """Whether agents can hold a TV from their cells: tv [K, 3] int, agents [K, N, 2] int -> [K, N] bool."""
     offset = agents - tv[:, None, :2]
     near = (abs(offset) <= HOLD_REACH).all(-1)
     offset = np.clip(offset, -HOLD_REACH, HOLD_REACH) + HOLD_REACH

@@ -1,4 +1,4 @@
-"""What lost a game: metrics of an episode that tell failures of reading from failures of control.
+"""Causes of lost games: metrics of an episode that tell failures of reading from failures of control.
 
 An episode that is not won is lost to one thing, the first in `ENDINGS` that an agent touches and that kills it, or to
 the time limit (with behaviours of the two-agent release, to whatever else ended it). A game that is lost to the enemy

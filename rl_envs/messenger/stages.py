@@ -1,4 +1,4 @@
-"""What a stage and the number of agents determine: rules, movements, roles of entities and initial positions.
+"""Stages: rules, movements, roles of entities and initial positions, by stage and number of agents.
 
 MESSENGER, section 3; EnDi (2023, section 5.2); cells of the initial positions as in the releases. Positions count half
 cells, row and column from the top left, so a cell is an even number; only MESSENGER's moving entities stand between

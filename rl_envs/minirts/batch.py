@@ -166,7 +166,7 @@ class Player:
         kernels.settle(games.records, row, self.scratch, self.agents, is_new)
 
     def observe(self, games: Games, rows: Array, player: int, true_hp: bool) -> Arrays:
-        """What a side observes in these games, name -> [K, ...]."""
+        """Observations of a side in K games, name -> [K, ...]."""
         out = np.zeros(len(rows), OBSERVATION)
         for place, row in enumerate(rows):
             kernels.watch(games.records, row, self.scratch, player, out[place : place + 1], true_hp, False)

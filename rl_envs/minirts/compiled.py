@@ -34,7 +34,7 @@ KEPT_FOLDERS = 3
 """Number of folders of other sources that stay, the last used ones."""
 _FOLDER = re.compile(r"minirts-[0-9a-f]{16}")
 _MARK = b"rl_envs.minirts.compiled import"
-"""What every file with a kernel says."""
+"""Bytes by which a file with a kernel is recognised: each such file imports from this module."""
 
 _numba: Any = numba
 kernel: Callable[..., Any] = _numba.njit(

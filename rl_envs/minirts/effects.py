@@ -192,7 +192,7 @@ def take_away(g, s, unit):
 
 @kernel
 def clean_up(g, s, order):
-    """What the end of an unfinished order brings: a build is paid back last, and its ghost is gone at once."""
+    """End an unfinished order: a paid build is refunded after all other effects; its ghost is removed at once."""
     if g.order_kind[order] != BUILD or not g.order_paid[order]:
         return
     kind, player = g.order_type[order], g.order_unit[order] >> PLAYER_SHIFT

@@ -95,7 +95,7 @@ def decides_now(g, player):
 
 
 PLAY, START, TICK, FINISH, SCRIPT, COMMAND = range(6)
-"""What `play` does: all from one decision to the next; the same from a fresh game; one tick of it; for replays: the
+"""Modes of `play`: all from one decision to the next; the same from a fresh game; one tick of it; for replays: the
 rest of one tick, a script's decision, a learner's commands without handing them over."""
 
 

@@ -1,4 +1,4 @@
-"""What a side observes (sheet, section 1.8): the map, lists of objects, commands, counts.
+"""Observations of a side (sheet, section 1.8): the map, lists of objects, commands, counts.
 
 Lists are sorted by type, then by id, and hold 50 objects at most. Enemies and resources are those in sight or
 remembered; `oracle` shows all. hp is the true fraction, of remembered objects when they were last seen. The engine's

@@ -13,7 +13,7 @@ from rl_envs.minirts.symbols import ATTACK, GATHER, NO_TYPE
 from rl_envs.minirts.units import find, is_building, is_ghost
 
 TAKEN, SAME_TARGET, SAME_RESOURCE, ON_GHOST, BUSY = range(5)
-"""What becomes of an issued order; all but TAKEN are dropped."""
+"""Results of issuing an order; an order with any result but TAKEN is dropped."""
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The 17 commands in words of RED's closed set (sheet, section 1.13), and what each tells the units to do.
+"""The 17 commands in words of RED's closed set (sheet, section 1.13), and the commands that each gives to the units.
 
 `commands_for(phrase, view)` turns a phrase into a table of commands, one row a unit, from what one agent observes and
 nothing else. `per_unit_action` and `collective_action` write such a table as an action of the world. A phrase is obeyed
@@ -43,7 +43,7 @@ from rl_envs.minirts.symbols import (
 )
 
 View: TypeAlias = Mapping[str, Array]
-"""What one agent observes in one world: keys of the world without the axes of worlds and agents."""
+"""Observation of one agent in one world: keys of the world without the axes of worlds and agents."""
 
 _BUILT = (
     *("workshop", "stable", "dragon", "guard tower", "catapult", "blacksmith", "peasant", "barrack", "archer"),
@@ -73,11 +73,11 @@ _UNSEEN_PLANE = 4
 
 
 def commands_for(phrase: str, view: View) -> Array:
-    """What a phrase tells an agent's units to do now.
+    """Commands that a phrase gives to an agent's units now.
 
     Args:
         phrase: one of PHRASES, or "" for no command.
-        view: what the agent observes; only units of `owned` are commanded.
+        view: observation of the agent; only units of `owned` are commanded.
 
     Returns:
         [50, 7] int32, a command of each listed unit as numbers of `UNIT_FACTORS`; a unit that the phrase does not
@@ -103,13 +103,13 @@ def obeyable(view: View) -> Array:
 
 
 def per_unit_action(table: Array) -> dict[str, int]:
-    """A table of commands as an agent's action of the form `per_unit`."""
+    """A table of commands [50, 7] int32 as an agent's action of the form `per_unit`."""
     rows = {f"{name}_{k:02}": int(table[k, j]) for k in range(MAX_LISTED) for j, name in enumerate(UNIT_FACTORS)}
     return {CONTINUE: 0} | rows
 
 
 def collective_action(table: Array) -> dict[str, int]:
-    """A table of commands as an agent's action of the form `collective`.
+    """A table of commands [50, 7] int32 as an agent's action of the form `collective`.
 
     The commonest command is taken (the first of them if equal), and units that do something else continue: RED's rule
     for labels (sheet, section 1.13).

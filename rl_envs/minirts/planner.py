@@ -1,4 +1,4 @@
-"""Where a unit walks next: a free straight line, or a cell of a path that A* finds (sheet, section 1.4).
+"""Next position of a walking unit: on a free straight line, or a cell of a path that A* finds (sheet, section 1.4).
 
 The search goes over cells and steps to four neighbours. Its heuristic is Euclid's distance, or what earlier searches
 learned about this goal. Costs are float32, and ties are broken by the smaller cost so far, then by the larger cell.

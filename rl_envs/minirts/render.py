@@ -48,7 +48,7 @@ _ORDERS: dict[int, tuple[str, Colour]] = {
     BUILD: ("build", (120, 40, 150)),
     MOVE: ("move", (50, 50, 50)),
 }
-"""What a line means, and its colour."""
+"""Command -> meaning of its line in the legend, and the line's colour."""
 _BULLET: Colour = (255, 236, 80)
 _PANEL = Panel(width=2 * SIDE * SMALL + 44, least_lines=16)
 _SIGHT = (1.0, 0.6, 0.0)
@@ -84,7 +84,7 @@ def _ground(game: Any) -> Array:
 
 
 def _draw_small_maps(image: Image.Image, game: Any) -> None:
-    """What each side sees, at the foot of the panel: terrain, and the objects that it sees or remembers."""
+    """Draw a small map of each side at the foot of the panel: terrain, and the objects that it sees or remembers."""
     terrain = np.where((game["terrain"].reshape(SIDE, SIDE) == WATER)[..., None], _WATER, _GRASS)
     sight = fog_of(game["visible_rows"], game["seen_rows"])
     count, width = int(game["num_units"]), SIDE * SMALL

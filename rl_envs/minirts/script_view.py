@@ -1,4 +1,4 @@
-"""What a scripted side knows: its lists of objects, what is in production, distances (sheet, sections 1.8 and 1.10).
+"""Knowledge of a scripted side: its lists of objects, what is in production, distances (sheet, sections 1.8 and 1.10).
 
 Lists hold row numbers by unit type, then by id; ghosts stand in none.
 """

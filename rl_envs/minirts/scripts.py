@@ -42,10 +42,10 @@ MANY_PEASANTS, TOWERS, ENOUGH_FOR_DRAGONS = 5, 2, 250
 FEET = np.array([SPEARMAN, SWORDMAN, CAVALRY])
 SEARCHED = np.array([DRAGON, SWORDMAN, SPEARMAN, CAVALRY, ARCHER])
 COUNTERS = np.array([ARCHER, CAVALRY, SWORDMAN, SPEARMAN, -1])
-"""What beats the types of SEARCHED; -1 is a foot type by factory or by chance."""
+"""Unit type that beats each type of SEARCHED; -1 is a foot type by factory or by chance."""
 FACTORIES = np.array([BLACKSMITH, BARRACK, STABLE, WORKSHOP])
 BEST_AGAINST = np.array([CAVALRY, SWORDMAN, SPEARMAN, DRAGON])
-"""What beats the likely army of an enemy that has one of FACTORIES."""
+"""Unit type for each of FACTORIES that beats the likely army of an enemy that has this factory."""
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What the two sides see: a diamond around each own object, and what they remember (sheet, section 1.7).
+"""Sight of the two sides, a diamond around each own object, and their memory (sheet, section 1.7).
 
 Sight is a mask of 32 bits a row of the map. Memory is one bit a side on each object that does not move, whether the
 side has seen it where it stands, and its hp when it was last seen.

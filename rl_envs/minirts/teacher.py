@@ -62,7 +62,7 @@ class ScriptTeacher:
             kernels.start_scripts(self._memory, int(row), int(seed), 0)
 
     def commands(self, games: Games) -> Array:
-        """What the scripts would do now.
+        """Commands that the scripts would give now.
 
         Args:
             games: of the world, each in the tick of a decision (`MiniRts.games`).

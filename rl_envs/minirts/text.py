@@ -1,4 +1,4 @@
-"""What a side observes, in sentences for planners, and back without loss.
+"""Observation of a side as sentences for planners, and back without loss.
 
 `describe(view)` writes a line of money and sight, then one line an object of the lists, own units with their agent and
 their command, others with whether they are in sight. `read(text)` gives the same arrays again and refuses every other
@@ -51,7 +51,7 @@ class UnreadableStateError(ValueError):
 
 
 def team_view(observations: Arrays, index: int = 0) -> Arrays:
-    """What a whole side observes in one world.
+    """Observation of a whole side in one world.
 
     Args:
         observations: of the world, dict of [B, N, ...].
@@ -95,7 +95,7 @@ def _place(view: View, name: str, k: int) -> str:
 
 
 def command_in_words(view: View, k: int) -> str:
-    """What own unit `k` does."""
+    """Present command of own unit `k`, in words."""
     numbers = {part: int(view[f"command_{part}"][k]) for part in _ARGUMENTS}
     kind, place = UNITS[numbers["unit_type"]], f"x {numbers['x']}, y {numbers['y']}"
     return {

@@ -1,4 +1,4 @@
-"""What chefs observe of Overcooked: 26 lossless planes, or a grid of named symbols. This file must not know any rule.
+"""Observations of Overcooked's chefs: 26 lossless planes, or a grid of named symbols. This file must not know any rule.
 
 Most of the planes never change. So a kitchen's constant planes are copied, and the few cells with a chef, a thing or a
 pot are written into them, by one look-up of positions and values each.

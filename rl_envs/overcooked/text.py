@@ -134,7 +134,7 @@ def _at(kitchen: Kitchen, cell: int) -> str:
 
 
 def pot_in_words(contents: int) -> str:
-    """What is in a pot: `empty`, `2 onions`, `a soup that is done`, ..."""
+    """Contents of a pot in words: `empty`, `2 onions`, `a soup that is done`, ..."""
     if contents == READY:
         return _IS_READY
     cooked = contents - FULL

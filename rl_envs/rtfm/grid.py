@@ -65,12 +65,12 @@ class Grid:
         A monster for which two moves come closer takes either. A monster in its prey's cell stays there.
 
         Args:
-            monsters: any shape, cells of the monsters.
-            prey: same shape, cells of the agents that they chase.
-            draws: same shape, uniform in 0 .. WALKS - 1.
+            monsters: [...] int, cells of the monsters.
+            prey: [...] int, cells of the agents that they chase.
+            draws: [...] int, uniform in 0 .. WALKS - 1.
 
         Returns:
-            same shape int64, cells.
+            [...] int64, cells.
         """
         chase = self._chase[monsters, prey, (draws < _FIRST_AXIS).view(np.int8)]
         wander = self._wander[monsters, draws % _WANDERS]

@@ -13,7 +13,7 @@ DROPS = ("destroy", "floor")
 
 @dataclass(frozen=True)
 class RoomSettings:
-    """What is in a room.
+    """Size of a room, and numbers of its agents, monsters and items.
 
     Attributes:
         size: side of the room in cells, walls included.
@@ -43,13 +43,13 @@ class RoomSettings:
 
 @dataclass(frozen=True)
 class StepRules:
-    """What happens in a step.
+    """Rules of an env step.
 
     Attributes:
         do_monsters_move: whether monsters move at all.
         do_monsters_move_first: whether they move before the agents.
         max_episode_steps: joint steps until the game is lost.
-        drop: `destroy` or `floor`: what happens to an item when its agent picks up another.
+        drop: fate of an item when its agent picks up another: `destroy`, or `floor`, it stays in the cell.
         team_loss: reward of the agents that did not cause a loss; None for the step's reward.
 
     Raises:

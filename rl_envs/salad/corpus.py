@@ -151,10 +151,10 @@ def _play(
 def erring_actions(
     cooks: ScriptedCooks, legal: Array, sent: Sequence[Sequence[str]], error: float, random: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """What scripted cooks who hear each other do, with errors.
+    """Actions of scripted cooks who hear each other, with random errors.
 
     Args:
-        cooks: who act.
+        cooks: the cooks that act.
         legal: [B, N, A] bool.
         sent: the cooks' messages `[B][N]`.
         error: share of decisions that are random.

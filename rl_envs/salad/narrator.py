@@ -1,7 +1,7 @@
 """Strings for language agents: the three prompts of Verco (section 4), and the phrases of actions.
 
-A code is one agent's observation `situation`: ids of sentences, then ids of phrases. The scene and the order are
-separate, because messages stand between them. This file must not know about language models or tokens.
+A code [F] int16 is one agent's observation `situation`: ids of sentences, then ids of phrases. The scene and the order
+are separate, because messages stand between them. This file must not know about language models or tokens.
 """
 
 from __future__ import annotations
@@ -29,35 +29,45 @@ class Narrator:
         self._num_sentences = world.num_sentences
 
     def speaker(self, code: Array) -> int:
-        """Number of the agent to which this code belongs."""
+        """Number of the agent to which this code [F] int16 belongs."""
         return (int(code[0]) - 1) // len(ROOMS)
 
     def scene(self, code: Array) -> str:
-        """Description of everything that the agent sees."""
+        """Description of everything that the agent of a code [F] int16 sees."""
         sentences = (self._sentences[number] for number in code[: self._num_sentences - 1].tolist())
         return " ".join(filter(None, sentences))
 
     def order(self, code: Array) -> str:
-        """The sentence about the order, as far as the agent knows it."""
+        """The sentence about the order, as far as the agent of a code [F] int16 knows it."""
         return self._sentences[int(code[self._num_sentences - 1])]
 
     def actions(self, code: Array) -> tuple[str, ...]:
-        """Phrases of the A actions."""
+        """Phrases of the A actions of a code [F] int16."""
         return tuple(self._phrases[number] for number in code[self._num_sentences :].tolist())
 
     def message_prompt(self, code: Array) -> str:
-        """Prompt that a speaker continues with its message: the paper's rho_m."""
+        """Prompt that the speaker of a code [F] int16 continues with its message: the paper's rho_m."""
         me, mate = self._names(code)
         return f"{self.scene(code)} {self.order(code)} {me} tells {mate}:"
 
     def action_prompt(self, code: Array, heard: Sequence[str] = ()) -> str:
-        """Prompt that an agent continues with its action, after the received messages: the paper's rho_u."""
+        """Prompt that an agent continues with its action, after the received messages: the paper's rho_u.
+
+        Args:
+            code: [F] int16, the agent's situation.
+            heard: messages received, an empty text for none.
+        """
         me, mate = self._names(code)
         messages = "".join(f' {mate} says: "{message}"' for message in heard if message)
         return f"{self.scene(code)}{messages} {self.order(code)} Now {me} should"
 
     def teacher_prompt(self, codes: Sequence[Array], max_words: int) -> str:
-        """Prompt for a large language model as teacher, with the situations of all agents: the paper's rho_tch."""
+        """Prompt for a large language model as teacher, with the situations of all agents: the paper's rho_tch.
+
+        Args:
+            codes: N codes, [F] int16 each.
+            max_words: largest number of words of a message.
+        """
         situations = "\n".join(
             f"{AGENT_NAMES[self.speaker(code)]} is told: {self.scene(code)} {self.order(code)}" for code in codes
         )

@@ -1,4 +1,4 @@
-"""What each agent sees (Verco, section 5.1: a square around it), what it believes about the rest, and its vector.
+"""Observations of each agent: its sight (Verco, section 5.1: a square around it), its beliefs, and its vector.
 
 An agent remembers the last cell in which it saw each thing. When it sees that the thing has gone, it believes that the
 thing is in its usual cell, until it sees that this cell is empty, too. The vector (TWOSOME's) has positions of

@@ -75,7 +75,7 @@ class Rules:
         Args:
             kitchen: the kitchen.
             swap: agents that move into each other's cells swap; otherwise both lose their move.
-            restore: where things return after a wrong delivery if their home is taken: `nearest` free counter, or
+            restore: place where things return after a wrong delivery if their home is taken: `nearest` free counter, or
                 `cover` the thing there.
             rechop_pays: whether a food that a wrong delivery made raw again pays again when chopped.
         """

@@ -153,5 +153,5 @@ def scene_of(room: Room) -> str:
 
 
 def _first_of_ithor(room: Room) -> Lattice | None:
-    """Where the lattice of a room of `ithor_...` begins; None for an exported room."""
+    """Lattice of a room of `ithor_...`; None for an exported room."""
     return Lattice(*first_cell(room.name)) if room.name.startswith(ITHOR_PREFIX) else None

@@ -29,7 +29,7 @@ class ThorError(RuntimeError):
 
 @dataclass(frozen=True)
 class Lattice:
-    """Where the cells of a room lie in a scene.
+    """Positions of a room's cells in a scene.
 
     Attributes:
         west: x of the centres of column 0, metres.
@@ -103,7 +103,7 @@ class Simulator:
         return metadata
 
     def frames(self) -> Array:
-        """What each agent sees now, [N, P, P, 3] uint8.
+        """Present frame of each agent's camera, [N, P, P, 3] uint8.
 
         Raises:
             ThorError: frames of another size.
@@ -119,7 +119,7 @@ class Simulator:
         return np.stack(frames)
 
     def reachable(self) -> Array:
-        """Where an agent can be, [K, 3] float64: x, y, z in metres.
+        """Positions that an agent can reach, [K, 3] float64: x, y, z in metres.
 
         The engine is asked once a scene: furniture that is moved later would close cells, and shift the lattice.
         """

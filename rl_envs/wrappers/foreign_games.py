@@ -27,7 +27,7 @@ MakeEnv = Callable[[], Any]
 
 @dataclass
 class Frame:
-    """What all agents of K games see.
+    """Observations of all agents in K games.
 
     Attributes:
         arrays: key -> [K, N, ...].
@@ -64,15 +64,15 @@ class Turn:
 
 
 class Declaration:
-    """What an environment says of itself before it is played.
+    """Declarations of an environment: agents, spaces and actions, known before it is played.
 
     Attributes:
         agents: names of the N agents.
-        layout: where their observations stand.
+        layout: layout of their observations in arrays.
         actions: number of actions of each agent.
-        first_action: [N], what the environment calls each agent's first action.
-        has_legal: whether not every action of every agent is always legal, or actions are called something.
-        action_texts: what the environment always calls each agent's actions, by its attribute; None if it does not.
+        first_action: [N], number of each agent's first action in the environment.
+        has_legal: whether some action can be illegal, or actions have texts.
+        action_texts: constant texts of each agent's actions, from the environment's attribute; None without one.
     """
 
     def __init__(self, env: Any) -> None:
@@ -267,7 +267,7 @@ def described(error: BaseException) -> str:
 
 
 def _masks(observation: Any, info: Mapping[str, Any]) -> Iterator[Any]:
-    """What an agent's observation or infos say of its legal actions; an action that is called nothing is not legal."""
+    """Masks of legal actions in an agent's observation or infos; an action with an empty text is not legal."""
     seen = observation if isinstance(observation, Mapping) else {}
     if (mask := seen.get(MASK, info.get(MASK))) is not None:
         yield mask

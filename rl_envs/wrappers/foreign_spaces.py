@@ -29,7 +29,7 @@ _WHOLE = "observation"
 
 
 Shown: TypeAlias = str | tuple[str, ...]
-"""What an agent reads under one key: a text, or several."""
+"""Text that an agent reads under one key, or several texts."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Leaf:
 
 
 class Layout:
-    """Where everything that the agents see stands in arrays `[K, N, ...]`.
+    """Layout of the agents' observations in arrays `[K, N, ...]`.
 
     Attributes:
         spec: declarations of the padded arrays.

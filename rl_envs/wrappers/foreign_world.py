@@ -296,7 +296,7 @@ def _gives_masks(env: Any) -> bool:
 
 
 def _time_limit(env: Any) -> int:
-    """What the environment declares, in one of the usual places."""
+    """Largest number of env steps in an episode, as the environment declares it in one of the usual places."""
     for place in (env, getattr(env, "unwrapped", None), getattr(getattr(env, "unwrapped", None), "env", None)):
         for name in ("max_episode_steps", "_max_episode_steps", "max_cycles"):
             if isinstance(limit := getattr(place, name, None), int) and limit > 0:

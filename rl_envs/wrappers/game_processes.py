@@ -31,7 +31,7 @@ class GameProcesses:
             make_env: builds one environment; it is pickled by value where it is a lambda or of the main script.
             count: K.
             processes: P.
-            declaration: what one of the environments says of itself.
+            declaration: declaration of one of the environments.
         """
         self.declaration = declaration
         self._bounds = np.linspace(0, count, min(processes, count) + 1).astype(int)

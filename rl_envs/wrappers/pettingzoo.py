@@ -82,7 +82,7 @@ class TeamParallelEnv(ParallelEnv):
         return turn.observations, turn.rewards, turn.terminated, turn.truncated, turn.infos
 
     def state(self) -> Array:
-        """Observations of all agents, flattened into one vector, float32."""
+        """Observations of all agents, flattened and joined key by key into one vector, [F] float32 (`state_space`)."""
         return np.concatenate([np.ravel(value).astype(np.float32) for value in self._roster.observations.values()])
 
     def render(self) -> Array | None:

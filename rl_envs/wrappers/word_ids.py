@@ -22,10 +22,10 @@ _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 
 
 class TextNumbers(Protocol):
-    """What turns texts into numbers: words as below, or the tokens of an encoder.
+    """Interface that turns texts into numbers: of words as below, or of the tokens of an encoder.
 
     Attributes:
-        vocabulary: V, how many numbers there are; 0 is padding.
+        vocabulary: V, size of the vocabulary; 0 is padding.
     """
 
     vocabulary: int

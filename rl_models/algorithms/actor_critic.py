@@ -1,4 +1,4 @@
-"""What PPO (`ppo.py`) and IMPALA (`impala.py`) share: values, masks, the entropy bonus, extra losses and minibatches.
+"""Common base of PPO (`ppo.py`) and IMPALA (`impala.py`): values, masks, entropy bonus, extra losses, minibatches.
 
 Returns, surrogates and extra losses are pure functions in `losses/`; here they are put together once.
 
@@ -68,7 +68,7 @@ class ActorCriticConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ActorCritic(ActorCriticConfig):
-    """What PPO and IMPALA have in common.
+    """Base class of the objectives of PPO and IMPALA.
 
     With `value_loss_at="decisions"` values are learned where a decision is made, and at the first step of each
     fragment, where the fragment before took its last values; other steps that carry on with a macro action neither add
@@ -157,7 +157,7 @@ class ActorCritic(ActorCriticConfig):
         return alive_mask(batch) if valued is None else valued
 
     def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[pg.Steps, Tensor]:
-        """What happened, and the values of the steps' observations with those of undecided steps carried back."""
+        """Steps of the batch, and values [B, T, N] float32; undecided steps get the next decision's, carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
         left = leaving_mask(batch)

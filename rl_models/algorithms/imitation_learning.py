@@ -27,7 +27,7 @@ class ImitationLearning:
     """The extra losses, with epochs and minibatches like PPO's.
 
     Attributes:
-        extra_losses: what is minimised.
+        extra_losses: losses whose sum is minimised.
         num_epochs: number of passes over each batch.
         num_minibatches: number of optimiser steps in a pass.
         gradient_accumulation_steps: number of parts of a minibatch whose gradients are summed before a step.

@@ -1,4 +1,4 @@
-"""What an experiment's user chooses of PPO and IMPALA, and the objective made of it.
+"""Configuration of PPO and IMPALA for an experiment's user, and the objective built from it.
 
 Each constant is declared once, beside the objective that reads it (`ppo.py`, `impala.py`, `optimiser.py`), so all
 experiments have the same names. An experiment's configuration holds an instance with its own default values.
@@ -56,7 +56,7 @@ def make_objective(
     extra_losses: tuple[ExtraLoss, ...] = (),
     entropy_kind: EntropyKind = "component",
 ) -> Objective:
-    """What the configured algorithm minimises.
+    """Build the objective of the configured algorithm.
 
     Args:
         config: the constants.

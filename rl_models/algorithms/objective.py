@@ -29,7 +29,7 @@ and `CLIP_FRACTION` are the means of."""
 
 
 class Objective(Protocol):
-    """What a learner minimises, and how it cuts, repeats and ends its updates."""
+    """Interface of a training objective: loss, minibatches, epochs and early stopping."""
 
     @property
     def takes_turns(self) -> bool:
@@ -62,7 +62,7 @@ class Objective(Protocol):
 
         Args:
             batch: of `to_batch`.
-            learners: who makes the update together.
+            learners: group of learners that make the update together.
         """
 
     def minibatches(
@@ -73,8 +73,8 @@ class Objective(Protocol):
         Args:
             batch: a prepared one.
             seed: of the shuffles.
-            replay: what `new_replay` gave.
-            learners: who makes the update together; each gets its own rows of every minibatch.
+            replay: the learner's replay, from `new_replay`.
+            learners: group of learners that make the update together; each gets its own rows of every minibatch.
         """
 
     def loss(
@@ -92,4 +92,4 @@ class Objective(Protocol):
         """
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
-        """What follows an optimiser step, such as new targets."""
+        """Do what must follow an optimiser step, such as an update of target networks."""

@@ -44,7 +44,7 @@ class OptimiserConfig:
     max_grad_norm: NonNegativeFloat = 1.0
     """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
     grad_clip_by: GradClipBy = "norm"
-    """What max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
+    """Measure that max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
     precision: Precision = field(default="float32", metadata={"came_later": True})
     """Number type of the network's matrix products: float32, or bfloat16, which a GPU computes faster; weights, heads
     and losses are float32 with either."""
@@ -183,7 +183,12 @@ def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """A copy of the optimiser's state on the CPU, `INDEX.NAME` -> tensor; hyper-parameters are the configuration's."""
+    """A copy of the optimiser's state on the CPU, for a checkpoint. Hyper-parameters come from the configuration.
+
+    Returns:
+        `INDEX.NAME` -> tensor of the parameter with this index: moments (such as `0.exp_avg`) [...] of the parameter's
+        shape and type, and `step` [] float32.
+    """
     state = optimiser.state_dict()["state"]
     return {
         f"{index}.{name}": torch.as_tensor(value).detach().to("cpu", copy=True)
@@ -193,7 +198,12 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Copy `optimiser_tensors` back into an optimiser over the same parameters."""
+    """Load the optimiser's state from a checkpoint.
+
+    Args:
+        optimiser: an optimiser over the same parameters in the same order.
+        tensors: result of `optimiser_tensors`, `INDEX.NAME` -> moments [...] of the parameter's shape; `step` [].
+    """
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():

@@ -66,7 +66,7 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
 
 
 def qmix_objective(config: QmixLearnerConfig, gamma: float, batch_env_steps: int, texts: tuple[str, ...] = ()) -> Qmix:
-    """What a configured QMIX minimises.
+    """Build the objective of QMIX.
 
     Args:
         config: the constants.

@@ -65,7 +65,7 @@ class Replay:
             number: of draws.
             fragments: in each.
             seed: of all of them.
-            held: where this replay lies in that of all learners, from which they draw together, each its own rows (in
+            held: rows of this replay in the joint replay of all learners; they draw together, each its own rows (in
                 some draws none); None: there is no other.
         """
         held = held or Rows(0, self._filled, self._filled)
@@ -75,12 +75,20 @@ class Replay:
             yield {key: value[places] for key, value in self._rows.items()}
 
     def tensors(self) -> dict[str, Tensor]:
-        """A copy of everything that future draws depend on, for a checkpoint."""
+        """A copy of everything that future draws depend on, for a checkpoint.
+
+        Returns:
+            batch key -> [R, ...] of its type, the R fragments held, such as `actions` [R, T, N] int64 and `reward`
+            [R, T, N] float32; and `next_row` [] int64, the row that is written next.
+        """
         rows = {key: value[: self._filled].clone() for key, value in self._rows.items()}
         return rows | {_NEXT: torch.tensor(self._next)}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Put `tensors` back; nothing empties the replay.
+        """Load the fragments of a checkpoint.
+
+        Args:
+            tensors: result of `tensors`: batch key -> [R, ...], and `next_row` [] int64; {} empties the replay.
 
         Raises:
             ValueError: they are more than fit.

@@ -1,4 +1,4 @@
-"""What teams of ROMA, LDSA and MASER minimise: QMIX with other extra losses, or with another reward.
+"""Objectives of ROMA, LDSA and MASER: QMIX with other extra losses, or with another reward.
 
 MASER's reward tells each agent how far it is from its sub-goal (`losses/maser.py`).
 """
@@ -23,7 +23,7 @@ from rl_models.teams.role_team import RoleMethod, RoleTeamConfig
 
 
 def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qmix:
-    """What a team of `role_team` minimises.
+    """Build the objective of a team of `role_team`.
 
     Args:
         config: that of the team.
@@ -56,7 +56,7 @@ class Maser(Qmix):
             output: of a policy with a representation, at all T + 1 observations.
             batch: of the replay.
             progress: training done so far.
-            share: what the batch is of the minibatch.
+            share: share of the minibatch that this batch holds.
         """
         subgoals = find_subgoals(output, batch, self.config)
         reward = proxy_reward(batch, subgoals, self.config)

@@ -64,7 +64,7 @@ class Meter:
 
         Args:
             budget: limits of the run.
-            spent: what earlier sessions of the run have spent; None: nothing.
+            spent: costs of the run's earlier sessions; None: no costs.
             clock: time in seconds, an argument so that tests need not wait.
             sleep: waits for some seconds.
         """

@@ -60,7 +60,7 @@ def usage_of(record: Path) -> Usage:
 
 
 def spent_in(record: Path) -> Cost:
-    """What a meter has counted of a record: tokens exactly, calls at least, for a request's attempts count once.
+    """Costs in a record, as a meter counts them: tokens exactly, calls at least, as a request's attempts count once.
 
     Requests that the budget refused were not sent and cost nothing.
 

@@ -39,7 +39,7 @@ class SparseConvolution(nn.Module):
         self.register_buffer("output_cells", _output_cells(side, kernel), persistent=False)
 
     def project(self, features: Tensor) -> Tensor:
-        """What features add to the output cells around them at each moment: [..., F] -> [..., `shares`] float32."""
+        """Shares of features in the output cells around them at each moment: [..., F] -> [..., `shares`] float32."""
         kernel = self.convolution.weight.unflatten(1, (self._moments, self._features))
         rows = kernel.permute(1, 3, 4, 0, 2).reshape(self.shares, self._features)
         return nn.functional.linear(features, rows)

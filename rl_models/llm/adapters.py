@@ -114,7 +114,7 @@ class AdaptedModel(nn.Module):
             return scorer(self.base, prompts, candidates)
 
     def weights(self, name: Adapter | None) -> Iterable[Tensor]:
-        """What tells whether values computed with an adapter (None: the bare base) are still good.
+        """Tensors that change whenever values computed with an adapter (None: the bare base) become invalid.
 
         The base never learns, and is moved and cast as a whole: an empty tensor of its type stands for it.
         """

@@ -76,5 +76,5 @@ def _folder(name: str) -> Path:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says first, or what it is."""
+    """First line of an error's message, at most 200 characters; the name of its type if the message is empty."""
     return f"{error}".strip().split("\n")[0].rstrip(".")[:200] or type(error).__name__

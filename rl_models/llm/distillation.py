@@ -44,11 +44,11 @@ class DistillationSettings:
 
 @dataclass(frozen=True)
 class RoundReport:
-    """What a round came to.
+    """Results of one round of distillation.
 
     Attributes:
-        pairs: learned from.
-        held_out: pairs that were not.
+        pairs: number of pairs in training.
+        held_out: number of pairs that were held out.
         loss: mean cross-entropy a token over the last epoch.
         held_out_loss: mean cross-entropy a token of the held-out messages.
         exact_match: share of held-out prompts whose greedy message is one that the teacher wrote for them.

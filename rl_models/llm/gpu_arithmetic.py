@@ -1,4 +1,4 @@
-"""What a GPU computes in fewer passes over its memory where a language model's weights are in half precision.
+"""Faster computation of a language model in half precision on a GPU, in fewer passes over its memory.
 
 A model of a billion parameters spends more than half of an update outside matrix products: norms in seven passes over
 all states, and adapters in float32 whose inputs and outputs are cast (measured on an H200). On the CPU, and in float32,

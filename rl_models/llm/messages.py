@@ -1,4 +1,4 @@
-"""What agents write: prompts to messages, token by token, for all prompts of a batch at once.
+"""Generation of agents' messages from prompts, token by token, for all prompts of a batch at once.
 
 Each token is the most likely one, or drawn by inverse CDF from a uniform number that the caller brings. Greedy messages
 are kept as long as the message adapter stays as it is.
@@ -113,7 +113,7 @@ class Writer:
         return self.memory.of(prompts, self._language.weights("message"), self._generate)
 
     def text(self, message: Ids) -> str:
-        """What is read of a message: its first line, no more words than are allowed."""
+        """Text of a message as the others read it: its first line, cut off at the largest number of words."""
         return self._language.tokens.text(message, self._settings.max_words)
 
     def table(self, messages: Sequence[Ids]) -> Array:

@@ -28,7 +28,7 @@ _FORMAT = 2
 
 
 def default_folder() -> Path:
-    """Where default models are kept if the caller names no folder."""
+    """Folder of default models where the caller names none."""
     named = os.environ.get(FOLDER_VARIABLE)
     return Path(named).expanduser() if named else Path.home() / ".cache" / "concord" / "language_models"
 

@@ -31,10 +31,10 @@ class Narrator(Protocol):
     """Puts one agent's moment into words. Equal codes must give equal words in every process."""
 
     def message_prompt(self, code: Array) -> str:
-        """What an agent reads before it writes; `code` [F] is its situation."""
+        """Prompt that an agent reads before it writes; `code` [F] is its situation."""
 
     def action_prompt(self, code: Array, heard: Sequence[str]) -> str:
-        """What it reads before it acts: its situation, and the messages of agents i + 1, i + 2, ... modulo N.
+        """Prompt that it reads before it acts: its situation, and the messages of agents i + 1, i + 2, ... modulo N.
 
         `heard` is empty where agents do not write. The text must lead to an action's phrase, which follows it.
         """
@@ -89,7 +89,7 @@ class Narration:
             narrator: puts codes into words.
             writer: of messages.
             tokens: the model's tokenizer.
-            settings: where codes are, and which messages reach the other agents.
+            settings: observation keys of codes, and the choice of messages that reach the other agents.
         """
         self._narrator, self._writer, self._tokens = narrator, writer, tokens
         self._keys, self._heard = settings.situation, settings.messages.heard
@@ -124,7 +124,7 @@ class Narration:
         return {key: one.keep(obs[key]) for key, one in self._tables.items()}
 
     def _messages(self, codes: Array, rows: Array, uniforms: Tensor | None) -> Array:
-        """What every agent writes about what it sees, [B, T, N, L] int32 as the others get it; L is 0 in silence."""
+        """Messages of all agents about their situations as others get them, [B, T, N, L] int32; L is 0 in silence."""
         if self._heard == "silence":
             return np.zeros((*rows.shape, 0), np.int32)
         prompts = [self._tokens.prompt(self._narrator.message_prompt(code)) for code in codes]
@@ -153,7 +153,7 @@ def situations(obs: dict[str, Tensor], keys: Sequence[str]) -> tuple[Array, Arra
     Args:
         obs: under each key a part of the codes [B, T, N, F'], or row numbers [B, T, N] or [B, T, N, K] with the
             distinct parts under `texts/KEY` [D, F'], of which K are joined.
-        keys: whose parts make up a code, one behind the other.
+        keys: observation keys whose parts, joined in this order, make up a code.
 
     Returns:
         [D, F] and [B, T, N] int64.

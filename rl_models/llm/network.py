@@ -42,7 +42,7 @@ class Moment:
         prompt: situation and messages heard.
         candidates: phrases of the legal actions.
         actions: their numbers.
-        lengths: what their scores are divided by.
+        lengths: lengths by which their scores are divided.
     """
 
     prompt: Ids
@@ -57,7 +57,7 @@ class LanguageNetwork(Stateless):
     Attributes:
         language: model and adapters; the only thing here with weights.
         writer: of messages.
-        narrator: who puts what agents see into words; asked by narrations, never here.
+        narrator: narrator that puts observations into words; used by narrations, never here.
         moments: scores of moments, kept until a weight changes or gradients are needed.
     """
 
@@ -68,7 +68,7 @@ class LanguageNetwork(Stateless):
 
         Args:
             language: model and adapters.
-            narrator: who puts codes into words.
+            narrator: narrator that puts codes into words.
             settings: how messages are written and actions scored.
             num_agents: N.
             actions: A.
@@ -82,7 +82,7 @@ class LanguageNetwork(Stateless):
         self._states: LRUCache[Ids, Tensor] = LRUCache(_KEPT)
 
     def message_text(self, row: Array) -> str:
-        """What a message says, of its row [L] int32 of token ids."""
+        """Text of a message from its row [L] int32 of token ids."""
         return self.writer.text(message_of(row))
 
     def message_row(self, text: str) -> Array:
@@ -136,7 +136,7 @@ class LanguageNetwork(Stateless):
         return Moment(prompt, candidates, actions, tuple(map(self._length, candidates)))
 
     def _length(self, phrase: Ids) -> int:
-        """What the score of a phrase is divided by."""
+        """Length of a phrase by which its score is divided: words, tokens, or 1."""
         if self.settings.normalisation == "word":
             return self.language.tokens.words(phrase)
         return len(phrase) if self.settings.normalisation == "token" else 1
@@ -168,7 +168,7 @@ class LanguageNetwork(Stateless):
         return scores, self._frozen_states(moments) if is_frozen else scored.states.detach()
 
     def _frozen_states(self, moments: list[Moment]) -> Tensor:
-        """What the bare model makes of the prompts, [U, F]."""
+        """States of the bare model at the prompts' last tokens, [U, F]."""
 
         def compute(prompts: list[Ids]) -> list[Tensor]:
             return list(self.language.score(None, prompts, [()] * len(prompts)).states)
@@ -177,7 +177,7 @@ class LanguageNetwork(Stateless):
 
 
 def _on_host(obs: dict[str, Tensor]) -> dict[str, Array]:
-    """What is read here and not by the model, name -> [...] on the CPU, in one copy."""
+    """Observations that this file reads and the model does not, name -> [...] on the CPU, in one copy."""
     keys = (PROMPT, PHRASES, "legal", "decides", "alive", VALUED, f"{TEXTS}{PROMPT}", f"{TEXTS}{PHRASES}")
     found = to_host({key: obs[key] for key in keys if key in obs})
     masks = {key: found[key].bool() for key in ("legal", "decides", "alive", VALUED) if key in found}

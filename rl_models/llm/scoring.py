@@ -34,7 +34,7 @@ _TRIES_KEPT = 4096
 
 @dataclass(frozen=True)
 class Scores:
-    """What a model says about R prompts.
+    """Scores of a model for R prompts and their K candidates.
 
     Attributes:
         log_probs: [R, K] float32, summed over a candidate's tokens; 0 where a prompt has fewer candidates.

@@ -41,7 +41,7 @@ class SharedBase:
         """The same model elsewhere or of another type, which may be there already.
 
         Args:
-            move: what `Module.to` does to each tensor.
+            move: the conversion of one tensor that `Module.to` makes.
         """
         there = move(torch.empty(0, dtype=self.model.dtype, device=self.model.device))
         if (there.device, there.dtype) == (self.model.device, self.model.dtype):

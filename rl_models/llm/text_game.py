@@ -16,7 +16,7 @@ import numpy as np
 from rl_models.llm.narration import Array
 
 UNNAMED = "-"
-"""What an action is called that has no text, such as one of an agent that is out of the game."""
+"""Name of an action without a text, such as one of an agent that is out of the game."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class GameText:
     Attributes:
         key: observation key; it holds rows [B, T, N] or [B, T, N, K] of a table of texts.
         length: L, numbers of a text.
-        count: K, how many texts there are.
+        count: K, number of texts.
     """
 
     key: str
@@ -58,7 +58,7 @@ class TextGame:
 
         Args:
             agents: names of the N agents.
-            texts: what agents read, in this order.
+            texts: texts that agents read, in this order.
             actions: texts of the A actions: what is observed of them, or N lists of A fixed ones.
             text_of: the text that has some numbers, [L] int -> text; the same in every process.
             agent_key: observation key of an agent's index, [B, T, N, N] one-hot.
@@ -78,7 +78,7 @@ class TextGame:
         return f"{self._scene(code)}{messages}\nAction:"
 
     def actions(self, code: Array) -> tuple[str, ...]:
-        """What the A actions are called."""
+        """Names of the A actions, as texts."""
         if isinstance(self._actions, GameText):
             return tuple(text or UNNAMED for text in self._read(self._actions, self._parts(code)[-1]))
         return tuple(text or UNNAMED for text in self._actions[self._agent(code)])

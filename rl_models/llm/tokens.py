@@ -65,7 +65,7 @@ class Tokens:
         return tuple(self._tokenizer(self._gap + text.strip(), add_special_tokens=False)["input_ids"])
 
     def _text(self, ids: Ids, max_words: int) -> str:
-        """What generated ids say: their first line, no more than so many words, single spaces."""
+        """Text of generated ids: their first line, at most `max_words` words, single spaces."""
         written = self._tokenizer.decode(list(ids), skip_special_tokens=True).strip()
         first_line = written.splitlines()[0] if written else ""
         return " ".join(first_line.split()[:max_words])

@@ -50,7 +50,7 @@ class MaserConfig:
 
 @dataclass(frozen=True)
 class Subgoals:
-    """What the T steps of a batch teach beside its rewards; nothing here has a gradient.
+    """Sub-goals of the T steps of a batch, their intrinsic rewards and the agents' values; nothing here has a gradient.
 
     Attributes:
         step: [B, T, N] int64, k, the step of the fragment whose observation is the agent's sub-goal.
@@ -88,7 +88,7 @@ def subgoal_steps(own: Tensor, team: Tensor, is_first: Tensor, own_value_share: 
 
 
 def at_subgoals(values: Tensor, step: Tensor) -> Tensor:
-    """What belongs to the observations that are sub-goals: [B, T, N, F] and steps [B, T, N] -> [B, T, N, F]."""
+    """Values at the observations that are sub-goals: [B, T, N, F] and steps [B, T, N] int64 -> [B, T, N, F]."""
     return values.gather(1, step[..., None].expand(values.shape))
 
 

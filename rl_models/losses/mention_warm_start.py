@@ -26,7 +26,7 @@ _NEVER = -1e9
 
 
 def mention_target(vectors: Tensor, tokens: Tensor, words: Tensor, sharpness: float) -> Tensor:
-    """Where things are mentioned, [K, L] float32; weights sum to 1.
+    """Attention to the words that mention each thing, [K, L] float32; weights sum to 1.
 
     Args:
         vectors: [K, F] float32, a thing's vector e.

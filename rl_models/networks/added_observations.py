@@ -1,4 +1,4 @@
-"""What a collector adds to the observations before agents act: noise that a network draws, texts and messages.
+"""Additions of a collector to the observations before agents act: noise that a network draws, texts and messages.
 
 All of it travels with the fragment, so all epochs learn from what the agents have seen, and a learner knows neither
 words nor world. Random numbers come from the world's own stream.

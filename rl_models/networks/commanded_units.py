@@ -66,7 +66,7 @@ class CommandedUnitsConfig:
 
 
 class PresentCommand(nn.Module):
-    """What a unit does now: command, kind, place and target, each zero where the command has no such argument."""
+    """Encoder of a unit's present command: command, kind, place and target, each zero if the command has none."""
 
     def __init__(self, config: CommandedUnitsConfig, spec: UnitSpec) -> None:
         super().__init__()

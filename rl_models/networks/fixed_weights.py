@@ -120,7 +120,7 @@ class LRUCache(Generic[_Key, _Value]):
         """The values of some keys; those that are not known are computed together, each once.
 
         Args:
-            keys: whose values.
+            keys: keys of the values.
             weights: all that values depend on beside their keys; none are fine.
             compute: keys, each once -> their values.
         """

@@ -68,7 +68,7 @@ class MatchingSizes(ReadingSizes):
 
 @dataclass(frozen=True)
 class MatchingOptions:
-    """What an experiment's user chooses of the mention-matching reader."""
+    """Options of the mention-matching reader for an experiment's user."""
 
     word_features: PositiveInt = 32
     """Width of a word's vector."""
@@ -109,14 +109,14 @@ class MatchingConfig(MatchingOptions):
 
 @dataclass(frozen=True)
 class Frames:
-    """What K frames show and what the document says of it.
+    """Nodes that K frames show, with their features from the document.
 
     Attributes:
         nodes: X nodes of each frame.
         things: [Q, F] float32, vectors of all things.
         pairs: features of all pairs of nodes.
         states: [K, X, H] float32, h0.
-        messages: [K, X, X, H] float32, what nodes say to each other.
+        messages: [K, X, X, H] float32, messages from each node of a frame (first X) to each other (second X).
         edges: [K, F] float32, rows of the distances from the edges.
     """
 
@@ -223,7 +223,7 @@ class MatchingReader(Stateless, NodeStates):
         return self.edges[rows].sum(1)
 
     def _attention_maps(self, frames: Frames) -> dict[str, Tensor]:
-        """Where the goal and the other nodes are mentioned, name -> [K, ...], if the network shows attention."""
+        """Attention to the mentions of the goal and of the other nodes, name -> [K, ...]; empty unless it is shown."""
         if not self.shows_attention:
             return {}
         maps = frames.pairs.attention[frames.pairs.attention_of_frames]

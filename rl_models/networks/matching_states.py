@@ -140,7 +140,7 @@ class NodeStates(nn.Module):
 
         Args:
             features: H, width of a state.
-            mentions: what gives the features of pairs; its weights are not part of this module.
+            mentions: module that computes the features of pairs; its weights are not part of this module.
             num_agents: N, number of inventories.
             num_kinds: number of kinds of nodes, with kind 0.
             reach: number of cells up to which every offset from an agent has a row of its own.
@@ -181,9 +181,9 @@ class NodeStates(nn.Module):
         return state.relu()
 
     def messages(self, states: Tensor, pairs: PairFeatures) -> Tensor:
-        """What each node of a frame says to each other (the terms of eq. 9): [K, X, H] -> [K, X, X, H] float32.
+        """Messages from each node of a frame to each other (the terms of eq. 9): [K, X, H] -> [K, X, X, H] float32.
 
-        The first X are the nodes that speak, so that `heard` is one product of matrices.
+        The first X are the nodes that send, so that `heard` is one product of matrices.
         """
         # In place, because these are the largest tensors of the network, and each copy of one costs as much as the sum.
         messages: Tensor = self.of_pair(pairs.features)[pairs.of_frames.mT]

@@ -40,7 +40,7 @@ from torch import Tensor, nn
 from rl_models.networks.texts import Encoded, EncodedTexts
 
 Reads = Literal["pairs", "vector"]
-"""What nodes learn from a document: pair features, or, in an ablation, the words around their mentions as vectors."""
+"""Features of nodes from a document: of pairs, or, in an ablation, the words around their mentions as vectors."""
 SCORES, DOCUMENTS = "matching/scores", "matching/document"
 """Extras: [B, T, N, U] float32, how well the things of a frame fit each of U documents; [B, T, N] int64, which of them
 is the frame's own, U for none."""
@@ -229,7 +229,7 @@ class Mentions(nn.Module):
 
 
 def document_words(tokens: Tensor, sentence_end: int) -> Encoded:
-    """What `Mentions` needs of D documents: `words`, and the number of the sentence in which each of them stands.
+    """Words of D documents for `Mentions`, and the number of the sentence in which each word stands.
 
     Args:
         tokens: [D, L] int, 0 for padding.

@@ -28,7 +28,7 @@ from rl_models.policy import Features, State, Stateless, legal_actions
 from rl_models.text.token_states import TokenStates
 
 Critic = Literal["own", "team"]
-"""Whose observations an agent's value is computed from."""
+"""Observations from which an agent's value is computed: its own, or those of the whole team."""
 _SMALL = 8
 """Largest side of an image that a convolution leaves as it is; larger ones are halved by each."""
 
@@ -101,7 +101,7 @@ class PartsEncoder(nn.Module):
 
     @staticmethod
     def _words(config: PartsConfig, vocabulary: int) -> nn.Module:
-        """What turns the tokens of texts into states."""
+        """Module that turns the tokens of texts into states: a frozen text encoder, or a table of word vectors."""
         if config.text_encoder:
             return TokenStates(config.text_encoder)
         return WordTable(vocabulary, config.reader.word_features)
@@ -170,9 +170,9 @@ class TowersOfParts(Stateless):
 
         Args:
             config: widths.
-            parts: what an agent sees.
+            parts: parts of an agent's observation.
             num_agents: N.
-            critic: whose observations a value is computed from.
+            critic: observations from which a value is computed: `own`, or `team`.
             rounds: rounds of CommNet's messages in the policy's network; 0 for none.
         """
         super().__init__()
@@ -213,7 +213,7 @@ class TboneOfParts(TalkingAgents):
 
         Args:
             config: widths.
-            parts: what an agent sees.
+            parts: parts of an agent's observation.
             num_agents: N.
             has_legal: whether observations say which actions are legal.
         """

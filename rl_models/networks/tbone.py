@@ -78,7 +78,7 @@ class TalkingAgents(nn.Module):
         """Features [B, T, N, hidden_size] float32, and messages [B, T, N, message features] of the reply round.
 
         Args:
-            obs: what the encoder reads, name -> [B, T, N, ...], and optionally `legal` [B, T, N, A] bool.
+            obs: inputs of the encoder, name -> [B, T, N, ...], and optionally `legal` [B, T, N, A] bool.
             state: `belief` and `memory` before the first step, [B, N, hidden_size] float32 each.
             is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
@@ -103,7 +103,7 @@ class TalkingAgents(nn.Module):
 
         Args:
             agent: index of the agent, from 0 to N - 1.
-            obs: what the encoder reads of this agent, name -> [B, 1, 1, ...].
+            obs: inputs of the encoder for this agent, name -> [B, 1, 1, ...].
             state: the agent's `belief` and `memory`, [B, 1, hidden_size] float32 each.
             is_first: [B, 1] bool, an episode begins at this step.
             needs_messages: exchange replies even if agents do not communicate.

@@ -89,7 +89,7 @@ class TextReader(nn.Module):
 
         Args:
             config: which one, and its widths.
-            texts: what an agent reads.
+            texts: texts that an agent reads.
             words: tokens [D, L] -> states [D, L, E], with an attribute `features`.
             query: width of the query.
 
@@ -107,7 +107,7 @@ class TextReader(nn.Module):
         self.reader = _READERS[config.name](config, width, query)
 
     def forward(self, obs: dict[str, Tensor], query: Tensor) -> Tensor:
-        """What is read, [B, T, N, F] float32.
+        """Features of the texts for each agent's query, [B, T, N, F] float32.
 
         Args:
             obs: the texts' rows [B, T, N] or [B, T, N, S], and `texts/KEY` [D, L].

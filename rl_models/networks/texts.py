@@ -109,7 +109,7 @@ class OwnsTexts(Protocol):
 
 
 class TextEncodings:
-    """What observations with row numbers lack: encodings of their texts, or the texts for a network without any."""
+    """Encodings of the texts at which observations' row numbers point; texts for a network that encodes none."""
 
     def __init__(self, network: TeamNetwork, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
         """Begin without any.
@@ -117,7 +117,7 @@ class TextEncodings:
         Args:
             network: any network; one that `EncodesTexts` gets encodings, and one that `OwnsTexts` reads these, too.
             texts: observation key -> the texts that its rows point at; none are fine.
-            device: where the network lives.
+            device: device of the network.
         """
         self._encode_text = network.encode_text if isinstance(network, EncodesTexts) else None
         self._texts = {**texts, **(network.own_texts if isinstance(network, OwnsTexts) else {})}
@@ -168,7 +168,7 @@ class TextCache:
         self._encoded: dict[str, Tensor] = {}
 
     def look_up(self, rows: Array) -> tuple[Array, dict[str, Tensor]]:
-        """Where the encodings of these rows are, and all encodings.
+        """Slots of the encodings of these rows, and all encodings.
 
         Args:
             rows: any shape, row numbers shown now, at most S different ones.

@@ -141,7 +141,7 @@ PAPER = Txt2PiConfig(PAPER_READER, first_summary="max_of_linear", activation="re
 
 @dataclass(frozen=True)
 class _SummariesConfig(ABC):
-    """What the baselines FiLM and CNN have in common: they read by summaries of the three texts."""
+    """Common configuration of the baselines FiLM and CNN, which read by summaries of the three texts."""
 
     cell: Cell = "gru"
     """Recurrent cell of the readers; the paper's is LSTM."""

@@ -54,7 +54,7 @@ def open_caller(settings: PlannerSettings, domain: Domain, folder: Path, transpo
 
     Args:
         settings: of the run.
-        domain: whose rules answer offline.
+        domain: domain whose rules answer offline.
         folder: of the run, for record and transcript.
         transport: reaches the endpoint or its record (`rllib.chat_service`); opened here if there is none.
 

@@ -1,4 +1,4 @@
-"""What the planner's prompts say about the game: its manual, its objects, and worked examples.
+"""Description of the game in the planner's prompts: its manual, its objects, and worked examples.
 
 Examples are states of the domain's own with the rules' answers. This file must not know how a prompt is asked.
 """
@@ -16,11 +16,11 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class Briefing:
-    """What every prompt of the planner says about the game.
+    """Description of the game in every prompt of the planner.
 
     Attributes:
         manual: the rules and the map.
-        objects: what can be acted on; empty if they were not extracted (SAMA's ablation), and then the valid sub-goals
+        objects: objects of the game; empty if they were not extracted (SAMA's ablation), and then the valid sub-goals
             are not listed either.
         shots: examples shown with each question.
     """

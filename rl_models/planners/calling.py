@@ -43,10 +43,10 @@ class Call(Generic[R, T]):
     """One question of a stage.
 
     Attributes:
-        values: what the prompt's names stand for.
+        values: name in the prompt -> text that replaces it.
         context: the same as records, for backends that answer by rule.
-        check: turns a reply into what is wanted; raises `RejectedReplyError`.
-        fallback: what is wanted when no reply can be used.
+        check: turns a reply into the result; raises `RejectedReplyError`.
+        fallback: builds the result when no reply can be used.
     """
 
     values: Mapping[str, str]
@@ -66,7 +66,7 @@ class Caller:
         Args:
             client: carries questions to it.
             model: name the endpoint knows the model by; for other backends any name of their own.
-            transcript: where calls can be read afterwards.
+            transcript: transcript that keeps the calls for a reader.
             seed: sent along, for servers that heed it.
         """
         self._client, self._model, self._seed = client, model, seed

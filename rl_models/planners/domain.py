@@ -1,4 +1,4 @@
-"""What the planner must know about a world: its words, and rules that answer where no language model does.
+"""Interface of a world for the planner: its words, and rules that answer where no language model does.
 
 Everything is text or small records. An experiment builds a domain for its world and hands it to the planner; this
 file must not know any of them.
@@ -23,7 +23,7 @@ class ValidSubgoal:
     """A sub-goal that agents can be given.
 
     Attributes:
-        text: what an agent is told.
+        text: command for an agent.
         predicate: when it is reached, in the language of `predicates`.
     """
 
@@ -51,7 +51,7 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Who does what: for each agent the place of its sub-goal in the decomposition."""
+    """Allocation of sub-goals: for each agent the index of its sub-goal in the decomposition."""
 
     thoughts: str
     order: tuple[int, ...]
@@ -59,7 +59,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Fault:
-    """What was wrong with a plan that failed."""
+    """Phase of planning that made a plan fail, with the reasoning of the one who judged it."""
 
     thoughts: str
     phase: Phase
@@ -70,11 +70,11 @@ class Domain(Protocol):
 
     name: str
     agents: tuple[str, ...]
-    """What each agent is called: a word or more, and perhaps its number."""
+    """Name of each agent: a word or more, and perhaps its number."""
     manual: str
     """Rules of the game and map, used where no other manual is given."""
     objects: tuple[str, ...]
-    """What can be acted on, in the manual's words."""
+    """Objects that agents can act on, in the manual's words."""
     aims: tuple[str, ...]
     """Verbs that say in a text what the game is about, beside the usual ones (`win`)."""
     deeds: tuple[str, ...]
@@ -83,7 +83,7 @@ class Domain(Protocol):
     subgoals: tuple[ValidSubgoal, ...]
     skills: tuple[Skill, ...]
     final_facts: frozenset[str]
-    """What the skills lead to in the end."""
+    """Facts that the skills lead to in the end."""
     predicate_example: str
     """A predicate over the world's features, shown as an example in prompts."""
     earlier: str
@@ -109,7 +109,7 @@ class Domain(Protocol):
         """A Python function `reward(previous, current)` that says over `as_json` whether a sub-goal is reached."""
 
     def facts(self, state: str) -> frozenset[str]:
-        """What is the case, in the words of the skills."""
+        """Facts that hold in a state, in the words of the skills."""
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
         """Legal states unlike one another."""

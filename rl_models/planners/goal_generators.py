@@ -64,7 +64,7 @@ class DepsGoals:
         Args:
             caller: carries the calls.
             domain: the world in words.
-            manual: what the prompt says about the game; the domain's own if there is none.
+            manual: manual of the game for the prompt; the domain's own if there is none.
         """
         self._caller, self._domain = caller, domain
         self._manual = manual or domain.manual

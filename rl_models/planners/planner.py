@@ -45,7 +45,7 @@ class Planner:
         Args:
             caller: carries the calls.
             domain: the world in words, and rules for what no model answers.
-            briefing: what prompts say about the game; the domain's own manual and objects if there is none.
+            briefing: description of the game in prompts; the domain's own manual and objects if there is none.
             translate: state texts to sentences; the domain's own if there is none.
         """
         self.domain, self._caller = domain, caller
@@ -64,7 +64,7 @@ class Planner:
 
     @property
     def manual(self) -> str:
-        """What prompts say about the game."""
+        """Manual of the game in prompts."""
         return self._briefing.manual
 
     def plan(
@@ -75,7 +75,7 @@ class Planner:
         Args:
             states: texts as the world writes them.
             goals: goals to decompose; none where the model is to choose one.
-            memories: what has failed in each world.
+            memories: latest failures of each world.
         """
         goals = goals or [None] * len(states)
         memories = memories or [Memory() for _ in states]

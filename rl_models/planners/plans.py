@@ -1,4 +1,4 @@
-"""What the planner hands out and gets back: plans, how rounds ended, what failed.
+"""Records that the planner hands out and gets back: plans, ends of rounds, and failures.
 
 This file must not know how plans are made.
 """

@@ -1,4 +1,4 @@
-"""What is made before training: objects, sentences, diverse states, sub-goals without doubles (SAMA, 3.1 to 3.3).
+"""Preparation before training: objects, sentences, diverse states, sub-goals without doubles (SAMA, 3.1 to 3.3).
 
 This file must not know the world, or how rewards are made.
 """
@@ -79,7 +79,7 @@ def generate_states(
     Args:
         caller: carries the calls.
         domain: checks what comes back.
-        manual: what the prompt says about the game.
+        manual: manual of the game for the prompt.
         examples: states met in play; the first few are shown.
         count: states wanted; fewer may be new.
         seed: of backends by rule.

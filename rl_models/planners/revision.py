@@ -1,4 +1,4 @@
-"""What follows a round that failed: reflection, or its control, a fresh draw that has learned nothing.
+"""Revision of a plan whose round failed: reflection, or its control, a fresh draw that has learned nothing.
 
 | | asks | remembers |
 |---|---|---|

@@ -57,7 +57,7 @@ class DesignedReward:
 
     Attributes:
         subgoal: in words.
-        source: who wrote it in the end; `builtin` where a model's did not pass.
+        source: writer of the test that is used; `builtin` where a model's did not pass.
         text: predicate or Python.
         rejections: why earlier ones were not used.
         fell_back: a model was asked, and the built-in test stands in for what it wrote.
@@ -94,7 +94,7 @@ class RewardDesigner:
             domain: sub-goals, and states as JSON.
             table: the world's features.
             transitions: play in which sub-goals are reached and not reached.
-            manual: what prompts say about the game; the domain's own if there is none.
+            manual: manual of the game for prompts; the domain's own if there is none.
             index: the world's source.
         """
         self._caller, self._domain, self._table, self._transitions = caller, domain, table, transitions

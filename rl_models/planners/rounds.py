@@ -29,10 +29,10 @@ class RoundEnd:
 
 @dataclass(frozen=True)
 class NextRound:
-    """What a world does next.
+    """Next round of a world.
 
     Attributes:
-        plan: to follow; `plan.commands` are the commands.
+        plan: plan to follow; `plan.commands` are the commands.
         recovers: whether the world must first be put back to the state in which the round that failed began.
     """
 
@@ -95,7 +95,7 @@ class PlanningLoop:
 
     @property
     def planner(self) -> Planner:
-        """Who plans; its caller holds counts and transcript."""
+        """Planner of this loop; its caller holds counts and transcript."""
         return self._planner
 
     @property
@@ -111,7 +111,7 @@ class PlanningLoop:
         return self._plan(states)
 
     def end_rounds(self, ends: Mapping[int, RoundEnd]) -> dict[int, NextRound]:
-        """What those worlds do whose rounds are over; a round that an episode's end cuts off is not to be judged."""
+        """Next rounds of the worlds whose rounds are over; `ends` must lack rounds that an episode's end cuts off."""
         for world, end in ends.items():
             self._judge(world, end)
         failed = [world for world, end in ends.items() if not all(end.reached)]

@@ -19,7 +19,7 @@ from rl_models.chat.meter import Cost, Meter
 
 
 class ChatService:
-    """What runs inside the actor: a transport and the meter of its endpoint."""
+    """Object inside the actor: a transport and the meter of its endpoint."""
 
     def __init__(self, settings: ChatSettings, folder: str, shares_record: bool = False) -> None:
         """Open the transport in the actor's process, which alone holds the key and the record."""
@@ -31,7 +31,7 @@ class ChatService:
         return self._transport.complete(request)
 
     def cost(self) -> Cost:
-        """What the run has spent so far, by the meter."""
+        """Costs of the run so far, by the meter."""
         return self._meter.cost
 
 
@@ -47,7 +47,7 @@ class RemoteTransport:
         return ray.get(self._actor.complete.remote(dataclasses.replace(request, context=None)))
 
     def cost(self) -> Cost:
-        """What the run has spent so far, by the meter."""
+        """Costs of the run so far, by the meter."""
         return ray.get(self._actor.cost.remote())
 
     def stop(self) -> None:

@@ -48,7 +48,7 @@ def rllib_config(
     Args:
         make_world: `(num_worlds, first_world) -> world`, picklable.
         build_policy: builds the team with its initial weights, picklable.
-        objective: what is minimised.
+        objective: training objective.
         optimiser: with which optimiser.
         workers: on how many processes.
         seed: of worlds, action sampling and shuffles.
@@ -135,7 +135,7 @@ class FragmentsToBatch(ConnectorV2):
 
         Raises:
             RuntimeError: there were no fragments yet.
-            Exception: what a game raised, whatever it was.
+            Exception: any exception that a game raised.
         """
         fragments = []
         for one in episodes:
@@ -153,5 +153,5 @@ class FragmentsToBatch(ConnectorV2):
 
 
 def fragments_to_batch(observation_space: Any, action_space: Any) -> FragmentsToBatch:
-    """What `AlgorithmConfig.learners(learner_connector=...)` wants."""
+    """Build the connector that `AlgorithmConfig.learners(learner_connector=...)` asks for."""
     return FragmentsToBatch()

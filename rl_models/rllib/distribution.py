@@ -30,7 +30,7 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
     @staticmethod
     @abstractmethod
     def inputs_of(policy: JointPolicy) -> Tensor:
-        """What `from_logits` reads, [..., inputs]."""
+        """Flat inputs of `from_logits` for a joint policy, [..., inputs]."""
 
     @classmethod
     def from_logits(cls, logits: Tensor, **kwargs: Any) -> TeamDistribution:

@@ -192,7 +192,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
             self.metrics.log_value(EPISODE_LEN_MEAN, float(episodes["length"].mean()), window=10)
 
     def get_metrics(self) -> Any:
-        """What was logged since the last call."""
+        """Metrics that were logged since the last call."""
         return self.metrics.reduce()
 
     def assert_healthy(self) -> None:

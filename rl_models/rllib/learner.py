@@ -40,7 +40,7 @@ from rl_models.schedule import Progress
 from rl_models.training import loop
 
 STATISTICS = "statistics"
-"""Where learners' results hold what objectives and extra losses tell, apart from RLlib's own numbers."""
+"""Key of learners' results that holds the statistics of objectives and extra losses, apart from RLlib's own."""
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
 """Updates since the weights that acted; share of time in which the learner learned; number of waiting batches."""
 CPU_SECONDS = "cpu_seconds"
@@ -51,7 +51,7 @@ _LOOKS_AFTER_SECONDS = 1.0
 
 
 class TeamLearner(PrivateLearner, TorchLearner):
-    """What PPO's and IMPALA's team learners share."""
+    """Base class of PPO's and IMPALA's team learners."""
 
     core: loop.Learner
     _cpu_seconds_logged = 0.0
@@ -215,7 +215,7 @@ class _UpdatesDone(threading.Event):
 
 
 def _update_or_say_why(self: TeamImpalaLearner, **arguments: Any) -> None:
-    """What the learner thread does with a batch."""
+    """Update on a batch in the learner thread, and record the failure if it raises."""
     try:
         Learner.update(self, **arguments)
     except Exception as error:

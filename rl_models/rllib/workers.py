@@ -1,4 +1,4 @@
-"""What is trained, and on how many processes. Apart from the rest of `rllib/`: to read it imports no Ray."""
+"""Training plan, and its numbers of processes. Apart from the rest of `rllib/`, because its import loads no Ray."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Workers:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """What an algorithm needs to train a team.
+    """Plan of training: world, policy, objective, optimiser, processes and seed.
 
     Attributes:
         make_world: `(num_worlds, first_world) -> World`, for training.

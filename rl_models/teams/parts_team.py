@@ -29,7 +29,7 @@ def parts_team(
 
     Args:
         config: widths of the network.
-        parts: what an agent sees; its index should be among it.
+        parts: parts of an agent's observation; the agent's index should be one of them.
         num_agents: N.
         num_actions: A; only legal actions are drawn if the game says which are legal.
         kind: `ippo` values an agent by its own observation, `mappo` by those of all; `commnet` averages messages,
@@ -70,7 +70,7 @@ def qmix_parts_team(
 
     Args:
         config: widths of the network.
-        parts: what an agent sees.
+        parts: parts of an agent's observation.
         num_agents: N.
         num_actions: A.
         mixing_hidden_size: width of the mixing network.

@@ -51,11 +51,11 @@ _REPLACED_NAME = re.compile(rf"{re.escape(_HIDDEN_PREFIX)}(\d{{6,18}})_[0-9a-f]{
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What `load_checkpoint` returns.
+    """Contents of a checkpoint, as `load_checkpoint` returns them.
 
     Attributes:
         step: The counter that the checkpoint was saved under.
-        tensors: group -> name -> array, of the kind (NumPy or torch, on the CPU), dtype and shape that were saved.
+        tensors: group -> name -> array [...] of the saved kind (NumPy or torch, on the CPU), dtype and shape.
         state: The JSON that was saved.
     """
 
@@ -73,9 +73,9 @@ def save_checkpoint(
     """Write `folder/checkpoint_<step>`; a checkpoint of the same step is replaced, with what others put into it kept.
 
     Args:
-        folder: Where this run's checkpoints lie; created when missing.
+        folder: Directory of this run's checkpoints; created when missing.
         step: Counter that orders the checkpoints, at least 0.
-        tensors: group -> name -> array of any shape and layout, on any device.
+        tensors: group -> name -> array [...] of any shape, type and layout, on any device.
         state: JSON values with text keys. Whole numbers of any size and non-finite floats survive.
 
     Raises:
@@ -103,7 +103,7 @@ def save_checkpoint(
 
 
 def path_of(folder: Path, step: int) -> Path:
-    """Where the checkpoint of a step lies."""
+    """Path of the checkpoint of a step."""
     return folder / f"checkpoint_{step:06d}"
 
 

@@ -40,11 +40,19 @@ class CheckpointError(ValueError):
 def write_group(
     folder: Path, group: str, arrays: Mapping[str, np.ndarray | torch.Tensor]
 ) -> tuple[str, dict[str, Any]]:
-    """Write `folder/<group>.safetensors`; return its name and its entry for state.json.
+    """Write `folder/<group>.safetensors`.
+
+    Args:
+        folder: Directory of the checkpoint.
+        group: Name of the group.
+        arrays: name -> array [...] of any shape, type and layout, on any device.
+
+    Returns:
+        Name of the file, and its entry for state.json: digest, size in bytes and names of the NumPy arrays.
 
     Raises:
         CheckpointError: a group that is no file name, or an array of objects or text.
-        OSError: what the disk says.
+        OSError: the disk refuses to write.
     """
     if not _GROUP_NAME.fullmatch(group):
         raise CheckpointError(f"group {group!r} cannot be a file name; use letters, digits, '_', '-' and '.'")
@@ -63,7 +71,7 @@ def write_state(folder: Path, step: int, state: Mapping[str, Any], entries: Mapp
 
     Raises:
         CheckpointError: a state that JSON would refuse or change.
-        OSError: what the disk says.
+        OSError: the disk refuses to write.
     """
     _check_keys(state, "state")
     body = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "step": int(step), "state": state, "files": entries}
@@ -153,7 +161,16 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def read_group(path: Path, name: str, entry: dict[str, Any]) -> tuple[str, dict[str, np.ndarray | torch.Tensor]]:
-    """The group's name, and its arrays as they were saved, from bytes whose digest is the recorded one.
+    """Read one group from bytes whose digest is the recorded one.
+
+    Args:
+        path: Directory of the checkpoint.
+        name: Name of the group's file.
+        entry: Its entry of state.json, as `write_group` returned it.
+
+    Returns:
+        Name of the group, and name -> array [...] on the CPU, of the kind (NumPy or torch), dtype and shape that were
+        saved.
 
     Raises:
         CheckpointError: missing, truncated, altered, or no safetensors.

@@ -32,16 +32,16 @@ from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.team_world import TeamWorld
 
 _IS_FIRST, _UNIFORMS, _DECIDING, _STATE = "is_first", "uniforms", "deciding", "state/"
-"""What travels to the device beside the observations of a step; `state/NAME` is there already."""
+"""Names of inputs that are copied to the device beside a step's observations; `state/NAME` is there already."""
 
 
 @dataclass(frozen=True)
 class _PendingActions:
-    """What a policy was asked for at one step.
+    """Output of a policy at one step, which the host has not waited for yet.
 
     Attributes:
         arriving: its actions, on their way to the host.
-        record: what it says, name -> [B, 1, ...], on its device.
+        record: its other outputs, name -> [B, 1, ...], on its device.
         state: its state after the step.
     """
 
@@ -52,7 +52,7 @@ class _PendingActions:
 
 @dataclass(frozen=True)
 class _TruncatedObservations:
-    """What is to be valued of the episodes that were stopped at one step.
+    """Final observations of the episodes that were truncated at one step, whose values are computed later.
 
     Attributes:
         step: of the fragment.
@@ -70,7 +70,7 @@ class Collector:
 
     Attributes:
         episodes: metric name -> list of arrays of the episodes that ended since `pop_episodes`.
-        device: where the policy lived when episodes or the present fragment began.
+        device: device of the policy when episodes or the present fragment began.
     """
 
     def __init__(self, world: TeamWorld, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
@@ -78,7 +78,7 @@ class Collector:
 
         Args:
             world: B worlds.
-            policy: who acts; its device is where observations are sent.
+            policy: policy that acts; observations are sent to its device.
             fragment_length: T.
             needs_values: record V of the observation after the last step (PPO); V-trace computes its own.
         """
@@ -140,13 +140,17 @@ class Collector:
         return {name: np.concatenate([part[name] for part in episodes]) for name in episodes[0]} if episodes else {}
 
     def snapshot(self) -> dict[str, Array]:
-        """Everything that the next fragment depends on besides the weights."""
+        """Everything that the next fragment depends on besides the weights.
+
+        `world/NAME` -> [B, ...] (token tables [D, L]); `state/NAME` -> [B, ...]; `is_first` [B] bool, an episode begins
+        at the next step; `version` [] int64, number of updates of the policy.
+        """
         world = {f"world/{name}": value for name, value in self.world.snapshot().items()}
         state = {f"state/{name}": _numpy(value).copy() for name, value in self._state.items()}
         return world | state | {"is_first": self._is_first.copy(), "version": np.array(self.version)}
 
     def restore(self, snapshot: dict[str, Array]) -> None:
-        """Continue exactly where `snapshot` was taken."""
+        """Continue exactly where `snapshot` was taken, with its arrays of the same names and shapes."""
         parts = {"world/": {}, "state/": {}}  # type: dict[str, dict[str, Array]]
         for name, value in snapshot.items():
             for prefix, part in parts.items():
@@ -177,7 +181,7 @@ class Collector:
         return self._graphed(self._decision, inputs) if self._draws else self._decision(inputs)
 
     def _decision(self, inputs: Inputs) -> dict[str, Tensor]:
-        """What the policy says at one step, name -> [B, 1, ...], and its `state/NAME` after it.
+        """Output of the policy at one step, name -> [B, 1, ...], and its `state/NAME` after it.
 
         It depends on the inputs and on weights alone, so that a GPU can capture it (`cuda_graph.py`).
 
@@ -200,10 +204,10 @@ class Collector:
         return said | {_STATE + name: value for name, value in output.state.items()}
 
     def _finish_step(self, steps: dict[str, Array], step: int, pending: _PendingActions) -> dict[str, Tensor]:
-        """Wait for the actions, step the worlds, and write what they say.
+        """Wait for the actions, step the worlds, and write their results.
 
         Returns:
-            what the policy says, name -> [B, 1, ...], still on its device.
+            output of the policy, name -> [B, 1, ...], still on its device.
         """
         seen, reward, terminated, truncated, info = self.world.step(_actions(pending.arriving.wait()))
         self._obs = self._completed(seen)

@@ -44,7 +44,7 @@ class Evaluation(Collector):
 
         Args:
             world: B worlds.
-            policy: who acts.
+            policy: policy that acts.
             probe: further metrics.
             is_greedy: take the most likely actions instead of sampling.
             draws_noise: False lets a network that draws something itself take what is most likely.

@@ -57,7 +57,11 @@ class GroupedCollector:
         return {name: np.concatenate([each[name] for each in ended]) for name in ended[0]} if ended else {}
 
     def snapshot(self) -> dict[str, Array]:
-        """Everything that the next fragment depends on besides the weights."""
+        """Everything that the next fragment depends on besides the weights.
+
+        Returns:
+            `group_G/NAME` -> [B_g, ...] of each group, with the names and types of `Collector.snapshot`.
+        """
         return {
             f"group_{number}/{name}": value
             for number, group in enumerate(self.groups)
@@ -65,7 +69,11 @@ class GroupedCollector:
         }
 
     def restore(self, snapshot: dict[str, Array]) -> None:
-        """Continue exactly where `snapshot` was taken, with the same groups."""
+        """Continue exactly where `snapshot` was taken, with the same groups.
+
+        Args:
+            snapshot: result of `snapshot`: `group_G/NAME` -> [B_g, ...].
+        """
         for number, group in enumerate(self.groups):
             prefix = f"group_{number}/"
             own = {name.removeprefix(prefix): value for name, value in snapshot.items() if name.startswith(prefix)}

@@ -40,10 +40,10 @@ class LocalAlgorithm:
         """Begin the first episodes.
 
         Args:
-            collector: who plays; its policy is the learner's.
-            learner: who learns from each fragment.
+            collector: collector that plays; its policy is the learner's.
+            learner: learner that learns from each fragment.
             seed: of the worlds and of the shuffles of minibatches.
-            before_collect: what happens before each fragment.
+            before_collect: called before each fragment.
             updates_per_train: fragments that one call of `train` plays and learns from.
         """
         self._collector, self._learner = collector, learner

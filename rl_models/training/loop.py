@@ -54,12 +54,12 @@ class Learner:
     """Updates a policy from fragments.
 
     Attributes:
-        policy: what is trained.
-        objective: what is minimised.
+        policy: policy that is trained.
+        objective: training objective.
         settings: with which optimiser.
         progress: how far training has come, with the work of all learners.
         seed: of the shuffles of minibatches.
-        learners: who makes every update together with this learner; each has a policy of its own with equal weights.
+        learners: group of learners that make each update together; each has a policy of its own with equal weights.
     """
 
     policy: TeamPolicy
@@ -80,7 +80,7 @@ class Learner:
 
     @property
     def device(self) -> torch.device:
-        """Where the policy learns."""
+        """Device on which the policy learns."""
         return next(self.policy.parameters()).device
 
     def update(self, fragments: list[Fragment]) -> Statistics:

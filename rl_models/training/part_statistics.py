@@ -36,7 +36,7 @@ class PartStatistics:
         """Add a part.
 
         Args:
-            statistics: what an objective's loss tells of it.
+            statistics: statistics of the part, from an objective's loss.
             share: how much of the minibatch it holds.
         """
         self._parts.append((statistics, share))

@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class WeightTransfer:
-    """What became of every weight.
+    """Result of a weight transfer: the weights, and a report on each of them.
 
     Attributes:
         weights: name -> value, everything that the new team needs.
@@ -139,7 +139,7 @@ class FrozenBuild:
     """Builds a team and freezes some of its parameters.
 
     Attributes:
-        build_policy: who builds it.
+        build_policy: builds the team.
         patterns: of names of parameters.
     """
 

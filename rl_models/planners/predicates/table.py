@@ -25,7 +25,7 @@ class OfferedFeature:
     """One row of a world's table.
 
     Attributes:
-        meaning: what it says, in a few words, shown to the writer of predicates.
+        meaning: the feature in a few words, shown to the writer of predicates.
         parameters: for each argument, the words it may be.
         values: (arguments, previous, current) -> [B, N] int or bool.
     """

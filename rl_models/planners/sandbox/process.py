@@ -31,7 +31,7 @@ class RewardFailedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxLimits:
-    """What a reward function may use."""
+    """Limits on memory and time of a reward function."""
 
     memory_bytes: int = 256 * 2**20
     cpu_seconds_per_call: float = 0.2
