@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments", "cluster", "benchmarks", "examples", "tests")
 FRAGMENT = re.compile(r'^[ \t]*[rR]?"""\s*(?:Of |As |All of (?:it|them)\b)', re.MULTILINE)
 """A line that begins with a string is a docstring; ruff holds that it has three double quotes."""
-WITHOUT_RIDDLES = ("rl_envs", "rl_models")
+WITHOUT_RIDDLES = ("rl_envs", "rl_models", "tune_experiments", "cluster", "benchmarks", "examples")
 """Packages whose docstrings must not begin with a question word."""
 RIDDLE = re.compile(r'^[ \t]*[rR]?"""\s*(?:What|Who|Whose|Whoever|Where)\b', re.MULTILINE)
 """A docstring that begins with a question word, so that a reader must find out the noun."""

@@ -100,10 +100,14 @@ class Replay:
                 f"the checkpoint's replay holds {filled} fragments and this one {self.capacity}: "
                 "continue with the capacity that it was written with"
             )
+        next_row = int(tensors[_NEXT]) if rows else 0
+        if next_row < filled < self.capacity:  # a smaller ring that was full: its oldest fragment comes first
+            rows = {key: value.roll(-next_row, 0) for key, value in rows.items()}
+            next_row = filled
         self._rows = self._allocated(rows)
         for key, value in rows.items():
             self._rows[key][:filled] = value
-        self._filled, self._next = filled, int(tensors[_NEXT]) if rows else 0
+        self._filled, self._next = filled, next_row
 
     def _allocated(self, rows: Batch) -> Batch:
         return {key: value.new_empty((self.capacity, *value.shape[1:]), device="cpu") for key, value in rows.items()}

@@ -120,3 +120,14 @@ def test_an_empty_replay_can_be_kept_too():
 def test_a_checkpoint_of_a_larger_replay_is_refused():
     with pytest.raises(ValueError, match="continue with the capacity"):
         Replay(3).load(filled((0, 4)).tensors())
+
+
+@pytest.mark.parametrize("first", [[(0, 4)], [(0, 4), (4, 2)]], ids=["just full", "overwritten"])
+def test_a_full_replay_goes_on_in_a_larger_one_with_its_oldest_first(first):
+    small, large = filled(*first, capacity=4), Replay(6)
+    held = contents(small)
+    large.load(small.tensors())
+    large.add(batch(100, 2))
+    assert contents(large) == [*held, 100, 101]
+    large.add(batch(102, 2))
+    assert contents(large) == [*held[2:], 100, 101, 102, 103]
