@@ -68,8 +68,8 @@ def test_every_row_has_the_losses_of_its_name():
     described = {row: plan(LAPTOP, row, 0).stages[0].plan.objective.extra_losses for row in DIVIDED}
     regularisers = {row: losses[0].regulariser for row, losses in described.items()}
     weights = {row: losses[1].weight if len(losses) > 1 else 0 for row, losses in described.items()}
-    assert [*regularisers.values()] == ["num", "dis", "dis", "dis", "none"]
-    assert [*weights.values()] == [1, 1, 0.1, 0, 1]
+    assert [*regularisers.values()] == ["num", "dis", "dis", "dis", "none", "dis_balance"]
+    assert [*weights.values()] == [1, 1, 0.1, 0, 1, 1]
 
 
 def test_the_run_says_before_it_begins_whether_dividing_is_expected_to_help():

@@ -198,10 +198,10 @@ def test_code_that_cannot_be_started_or_fails_is_counted_as_fallen_back(code, re
 def test_a_book_that_cannot_be_opened_leaves_no_process(monkeypatch):
     kitchen, domain, _ = roll("cramped_room", worlds=1, steps=1)
 
-    def second_fails(source, limits):
+    def second_fails(source):
         if sandboxes():
             raise OSError("no more processes")
-        return SandboxedReward(source, limits)
+        return SandboxedReward(source)
 
     monkeypatch.setattr(reward_book, "SandboxedReward", second_fails)
     designed = [DesignedReward(text, "code", domain.code(text)) for text in (SERVE, ONION)]
