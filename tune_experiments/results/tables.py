@@ -217,8 +217,11 @@ def _training(lines: Sequence[Result]) -> str:
             of_method[line.seed] = max(line.cpu_seconds, of_method.get(line.seed, 0.0))
     if not seconds:
         return sentence
-    means = [f"{method} {round(sum(spent.values()) / len(spent)):,}" for method, spent in seconds.items()]
-    return f"{sentence} CPU-seconds of a trial's training: {', '.join(means)}."
+    methods: dict[str, list[str]] = {}
+    for method, spent in seconds.items():
+        methods.setdefault(f"{round(sum(spent.values()) / len(spent)):,}", []).append(method)
+    means = [f"{', '.join(names) + ' ' if len(methods) > 1 else ''}{mean}" for mean, names in methods.items()]
+    return f"{sentence} CPU-seconds of a trial's training: {'; '.join(means)}."
 
 
 def _lists_seeds(lines: Sequence[Result]) -> bool:

@@ -60,7 +60,10 @@ def test_the_caption_says_what_training_cost_each_method_as_a_mean_over_seeds():
     late = [dataclasses.replace(one, cpu_seconds=seconds) for one, seconds in zip(seeds, (100.0, 1101.0), strict=True)]
     fixed = dataclasses.replace(ONE_SEED[2], env_steps=None, cpu_seconds=None)
     caption = make_table([early, *late, fixed], "unseen rooms", ("success",)).caption
-    assert caption.endswith("Trained for 5,000 env steps. CPU-seconds of a trial's training: sync 600.")
+    assert caption.endswith("Trained for 5,000 env steps. CPU-seconds of a trial's training: 600.")
+    others = [dataclasses.replace(late[0], method=method, cpu_seconds=n) for method, n in (("b", 601.0), ("c", 7.0))]
+    caption = make_table([*late, *others], "unseen rooms", ("success",)).caption
+    assert caption.endswith("CPU-seconds of a trial's training: sync 600; b 601; c 7.")
 
 
 def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
