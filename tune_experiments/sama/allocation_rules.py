@@ -14,7 +14,7 @@ from typing import TypeAlias
 from rl_models.planners.domain import Allocation, Fault, SubgoalTexts
 
 Prices: TypeAlias = Sequence[Sequence[int]]
-"""[N][K], what each of K sub-goals costs each of N agents."""
+"""Prices [N, K] of K sub-goals for each of N agents."""
 
 
 @dataclass(frozen=True)
