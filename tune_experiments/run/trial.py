@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic
 
@@ -132,25 +133,31 @@ class Trial(Generic[Config]):
         Before them stands what training itself has left.
         """
         curriculum, rows = self.curriculum, read_metrics(self.folder / METRICS_FILE)
+        seconds = {int(row["env_steps"]): row.get(CPU_SECONDS) for row in rows}
         results = results_of_training(self.experiment, self.method, self.seed, rows, self.curriculum.total().env_steps)
         for index, end in enumerate(curriculum.ended):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
                 own = {after_stage(end.name): stage.evaluate}
-                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own)
+                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, seconds)
         whole = evaluations_of(self.experiment, self.config, self.method, curriculum, self.folder)
-        return results + self._results_of(curriculum.end().checkpoint_env_steps, curriculum.plan, whole)
+        return results + self._results_of(curriculum.end().checkpoint_env_steps, curriculum.plan, whole, seconds)
 
-    def _results_of(self, env_steps: int, plan: TrialPlan, evaluations: dict[str, Evaluate]) -> list[Result]:
+    def _results_of(
+        self,
+        env_steps: int,
+        plan: TrialPlan,
+        evaluations: dict[str, Evaluate],
+        cpu_seconds: Mapping[int, float | None],
+    ) -> list[Result]:
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []
-        trained = env_steps if plan.learns else None
-        seconds = {row["env_steps"]: row.get(CPU_SECONDS) for row in read_metrics(self.folder / METRICS_FILE)}
+        trained, spent = (env_steps, cpu_seconds.get(env_steps)) if plan.learns else (None, None)
         for after, evaluate in evaluations.items():
             for world, episodes in evaluate(policy).items():
                 who = (self.experiment, self.method, self.seed, world + after)
-                results += results_of(*who, episodes, trained, seconds.get(env_steps) if plan.learns else None)
+                results += results_of(*who, episodes, trained, spent)
                 save_figure_data(self.folder, world + after.replace(" ", "_"), episodes)
         return results
