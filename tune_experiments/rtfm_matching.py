@@ -33,7 +33,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.rtfm import matching_stages as stages
 from tune_experiments.rtfm.evaluation import column
-from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, refuse_unread
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.matching_stages import MatchingRtfmConfig
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
@@ -72,7 +72,8 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
 
     def check(self, config: MatchingRtfmConfig) -> None:
         """Refuse settings that no row reads."""
-        stages.refuse_unread(config)
+        unread = stages.UNREAD | (stages.UNREAD_IN_ONE_STAGE if len(config.stages) == 1 else {})
+        refuse_unread(config, self.presets.values(), unread)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates at the end, and those with which the stages before ended."""
@@ -80,7 +81,7 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
 
     def main_comparisons(self, config: MatchingRtfmConfig) -> Sequence[MainComparison]:
         """An ablation against the reader, on new names; none where the reader is trained alone."""
-        names = column(stages.NEW_NAMES, config.task.size)
+        names = column(stages.NEW_NAMES, stages.at_stage(config).task.size)
         pair = first_trained(self.compared, config.methods)
         return (MainComparison(*pair, "win_rate", names),) if pair else ()
 

@@ -57,7 +57,7 @@ from tune_experiments.rtfm.config import (
     NetworkSettings,
 )
 from tune_experiments.rtfm.evaluation import evaluate
-from tune_experiments.rtfm.matching import MATCHING_NOTE
+from tune_experiments.rtfm.matching import MATCHING_NOTE, as_learned, refuse_unread
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
@@ -91,6 +91,13 @@ PAPER = LettersConfig(
     checkpoint_every_env_steps=1_000_000,
     test_sizes=(9, 10, 11),
 )
+UNREAD = {
+    "learner": "--matching.learner.*",
+    "network": "--matching.*",
+    "workers": "--matching.workers.*",
+    "budget_env_steps": "--matching.budget-env-steps",
+}
+"""Settings that rows of the mention-matching reader do not read -> the flag that they read in their place."""
 
 
 class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
@@ -116,6 +123,15 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         """Evaluate all readers greedily; sample uniform moves, since none of them is the most likely."""
         return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
 
+    def check(self, config: LettersConfig) -> None:
+        """Refuse settings that no row reads."""
+        if self._is_of_the_reader(config):
+            refuse_unread(config, self.presets.values(), UNREAD)
+
+    @staticmethod
+    def _is_of_the_reader(config: LettersConfig) -> bool:
+        return set(config.methods) <= {*CHANGES, transfer.RANDOM}
+
     def deviations(self, config: LettersConfig) -> list[str]:
         """Deviations of all experiments that read, and of the rows that are not the paper's."""
         supervision = (
@@ -126,7 +142,11 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         notes: dict[str, str] = {transfer.SUPERVISED: supervision}
         notes.update(helped, **dict.fromkeys(CHANGES, MATCHING_NOTE))
         shown = (note for row, note in notes.items() if row in config.methods)
-        return [*super().deviations(config), *dict.fromkeys(shown)]
+        compared = config
+        if self._is_of_the_reader(config):
+            network, budget = self.presets["paper"].network, config.matching.budget_env_steps
+            compared = as_learned(config, network=network, budget_env_steps=budget)
+        return [*super().deviations(compared), *dict.fromkeys(shown)]
 
 
 EXPERIMENT = RtfmRockPaperScissors()

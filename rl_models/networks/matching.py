@@ -10,8 +10,8 @@ do about them is learned.
 
        h0_n = relu(place_n + kind_n + G f(n, g))                                                         (8)
 
-5. Messages (`matching_states.py`). Each node hears from all others what the document says of both. One round suffices
-   for two hops: the first reaches a node through G, the second through C:
+5. Messages (`matching_states.py`). Each node hears from all nodes, itself included, what the document says of both.
+   One round suffices for two hops: the first reaches a node through G, the second through C:
 
        h1_n = 1/2 sum over m of relu(A h0_n + B h0_m + C f(n, m))                                        (9)
 
@@ -149,7 +149,8 @@ class MatchingReader(Stateless, NodeStates):
         """
         words = config.word_features, config.window, config.sharpness, config.has_two_tables, config.reads
         mentions = Mentions(sizes.vocabulary, *words, config.unit_words)
-        mentions.words.weight.requires_grad_(config.learns_words)
+        for name, weight in mentions.named_parameters():
+            weight.requires_grad_(config.learns_words or not name.endswith("words.weight"))
         kinds = int(sizes.kinds.max()) + 1
         super().__init__(config.node_features, mentions, sizes.num_agents, kinds, config.reach, config.sees_names)
         self.config, self.num_agents, self.features = config, sizes.num_agents, config.features

@@ -2,8 +2,8 @@
 
 A node begins with its place (a table of offsets from an agent, up to `reach` cells; beyond them a linear map of the
 rest), its kind, and what the document says of it and the goal (equation 8); in an ablation also with its name's vector.
-Then it hears from all other nodes what the document says of both (equation 9). A reader has one set of these weights. A
-reader with an entity divider has a second, which grounds the goal (`entity_divider_matching.py`).
+Then it hears from all nodes, itself included, what the document says of both (equation 9). A reader has one set of
+these weights. A reader with an entity divider has a second, which grounds the goal (`entity_divider_matching.py`).
 
 Nodes (section 4 of `matching.py`) are what stands in the cells of a room, what agents hold, and the goal; they have no
 weights. Occupied cells are compacted, so the cost grows with the number of entities and not with the size of the room.

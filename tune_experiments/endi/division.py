@@ -54,7 +54,8 @@ class DivisionSettings:
     """How a trained team chooses its masks: drawn, or argmax, the likelier side; while it learns, masks are
     drawn."""
     shares_network: bool = False
-    """Whether all agents share one network, in all rows; without it nothing is shared, as in the paper."""
+    """Whether all agents share one network, in all rows but those of the mention-matching reader; without it nothing is
+    shared, as in the paper."""
 
     @property
     def draws_masks(self) -> bool:

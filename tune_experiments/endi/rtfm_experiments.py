@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from rl_models.policy import TeamPolicy
-from tune_experiments.core.errors import UserError
 from tune_experiments.endi import episode_video
 from tune_experiments.endi.division import division_deviations, division_table
 from tune_experiments.endi.figures import draw_all
@@ -27,7 +26,7 @@ from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, refuse_unread
 from tune_experiments.rtfm.reading_experiments import deviations as of_rtfm
 
 TESTED = (
@@ -37,10 +36,15 @@ TESTED = (
 MATCHING_COMPARED = (("endi_dis_matching", MATCHING), ("endi_dis_weak_modelling_matching", MATCHING))
 """Main comparison of a run whose rows all read with the mention-matching reader: the first pair that it trains."""
 DIVISION_WORLDS = {f"stage_{stage}_{name}": f"S{stage}, {name}" for stage in range(1, 6) for name in ("train", "eval")}
-
-
-_UNREAD_ON_MATCHING = {"first_stage_env_steps": "--matching.budget-env-steps", "workers": "--matching.workers.*"}
-"""Settings that rows of the mention-matching reader do not read -> the flags that they read instead."""
+_UNREAD_ON_MATCHING = {
+    "first_stage_env_steps": "--matching.budget-env-steps",
+    "workers": "--matching.workers.*",
+    "learner": "--matching.learner.*",
+    "network": "--matching.*",
+    "goal_channels": "--matching-goal-features",
+    "division.shares_network": "--matching.shares-network",
+}
+"""Settings that rows of the mention-matching reader do not read -> the flags that they read in their place."""
 
 
 class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
@@ -86,10 +90,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
             ValueError: a room that is too small for what a stage has in it.
         """
         if all(map(on_matching, config.methods)):
-            for name, flag in _UNREAD_ON_MATCHING.items():
-                if getattr(config, name) not in [getattr(preset, name) for preset in self.presets.values()]:
-                    own = name.replace("_", "-")
-                    raise UserError(f"--{own} has no effect on rows of the mention-matching reader: give {flag}")
+            refuse_unread(config, self.presets.values(), _UNREAD_ON_MATCHING)
         for stage in config.stages:
             for arguments in columns(config).values():
                 make_stage(config, stage, **arguments).reset(0)
@@ -123,17 +124,20 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
     """Deviations of a configuration from the paper, and those of all configurations."""
     ours, theirs = (dataclasses.replace(one, learner=one.learner_for(one.budget_env_steps)) for one in (config, paper))
+    has_other_rows = not all(map(on_matching, config.methods))
+    if not has_other_rows:
+        unused = {"network": paper.network, "goal_channels": paper.goal_channels}
+        ours = as_learned(config, **unused, first_stage_env_steps=config.matching.budget_env_steps)
     notes = of_rtfm(ours, theirs)
     for path, what in (("stages", "stages"), ("goal_channels", "channels of the goal's layers")):
-        if (one := getattr(config, path)) != (other := getattr(paper, path)):
+        if (one := getattr(ours, path)) != (other := getattr(paper, path)):
             notes.append(f"{what}: {' '.join(map(str, one))}, the paper has {' '.join(map(str, other))}")
-    if config.divided_features:
+    if has_other_rows and config.divided_features:
         notes.append(f"rows that divide have an output layer of {config.divided_features}; the paper's have none")
     if (shared := config.task.team_loss) is not None:
         notes.append(f"when one agent causes a loss the others get {shared:g}; the paper's reward is not shared")
     if any(map(on_matching, config.methods)):
         notes.append(MATCHING_NOTE)
-        notes.append("its rows read --matching.budget-env-steps and --matching.workers in place of the other rows' own")
         if config.matching.shares_network:
             notes.append("agents that read with it share one network; the paper's share nothing")
     return [*notes, *division_deviations(config.division)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,16 +22,19 @@ from rl_models.networks.matching import MatchingSizes
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
+from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm.config import MatchingRunConfig, Task, make_world
 from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings
 from tune_experiments.rtfm.trials import plan as plan_one
 from tune_experiments.rtfm.trials import sizes
 
+MatchingRun = TypeVar("MatchingRun", bound=MatchingRunConfig)
 MATCHING = "matching"
 MATCHING_NOTE = (
-    f"{MATCHING} and its ablations: a network of ours, of no paper, with a learner and a budget of its own; "
-    "it learns by reward alone"
+    "rows of the mention-matching reader: a network of ours, of no paper, with a learner and a budget of its own. It "
+    "is given which names are monsters and items, and learns by reward alone unless the row's name adds a loss"
 )
 
 
@@ -45,16 +50,33 @@ def matching_plan(
         extra_losses: losses beside those of the row.
     """
     settings: MatchingSettings = dataclasses.replace(config.matching, **CHANGES[row])
-    own = dataclasses.replace(
-        config,
-        learner=settings.learner,
-        workers=settings.workers,
-        budget_env_steps=settings.budget_env_steps,
-    )
+    own = as_learned(dataclasses.replace(config, matching=settings), budget_env_steps=settings.budget_env_steps)
     weight = settings.contrastive_coef
     losses = (*extra_losses, *[MentionContrast(Schedule.constant(weight))] * (weight > 0))
     build = functools.partial(build_matching, config.task, settings, seed)
     return dataclasses.replace(plan_one(own, "txt2pi", seed, losses), build_policy=build)
+
+
+def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
+    """The configuration with the reader's learner and workers in place of the other rows', and further changes."""
+    return dataclasses.replace(config, learner=config.matching.learner, workers=config.matching.workers, **changes)
+
+
+def refuse_unread(config: MatchingRunConfig, presets: Iterable[MatchingRunConfig], flags: Mapping[str, str]) -> None:
+    """Refuse settings that no row of the mention-matching reader reads, in a run that has no other rows.
+
+    Args:
+        config: of the run.
+        presets: of the experiment; their values are never refused.
+        flags: dotted path of such a setting -> the flag that these rows read in its place.
+
+    Raises:
+        UserError: a setting is not as in any preset.
+    """
+    for path, flag in flags.items():
+        if (value := value_at(config, path)) not in [value_at(preset, path) for preset in presets]:
+            name = f"{flag_of(path)}.*" if dataclasses.is_dataclass(value) else flag_of(path)
+            raise UserError(f"{name} has no effect on rows of the mention-matching reader: give {flag}")
 
 
 def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPolicy:

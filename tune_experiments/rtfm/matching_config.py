@@ -27,6 +27,7 @@ MatchingRow: TypeAlias = Literal[
 CHANGES: dict[MatchingRow, dict[str, Any]] = {
     "matching": {},
     "matching_named": {"sees_names": True, "unit_words": False},
+    # In older runs the reader saw names, and this row did not.
     "matching_frozen_words": {"sees_names": False, "learns_words": False},
     "matching_two_tables": {"has_two_tables": True},
     "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_coef": 0.3},

@@ -17,7 +17,6 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.checks import check_some
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage
 from tune_experiments.results.rows import Result
@@ -29,6 +28,21 @@ from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings,
 from tune_experiments.run.final_evaluation import after_stage
 
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
+UNREAD = {
+    "learner": "--matching.learner.*",
+    "network": "--matching.*",
+    "workers": "--matching.workers.*",
+    "test_sizes": "--larger-sizes",
+    "task.group": "--stages",
+    "task.nl": "--stages",
+    "task.dyna": "--stages",
+}
+"""Settings that no row reads -> the flag that all rows read in their place."""
+UNREAD_IN_ONE_STAGE = {
+    "budget_env_steps": "--matching.budget-env-steps, or more --stages",
+    "later_learning_rate": "--matching.learner.learning-rate, or more --stages",
+}
+"""The same where there is one stage."""
 DIFFICULTIES: dict[StageName, dict[str, Any]] = {
     "simplest": {},
     "group": {"group": True},
@@ -69,20 +83,6 @@ class MatchingRtfmConfig(
         """Refuse stages twice, and numbers that no run can have."""
         super().__post_init__()
         check_some(self, "stages")
-
-
-def refuse_unread(config: MatchingRtfmConfig) -> None:
-    """Refuse, before a run, settings that no row reads; stored runs may have earlier defaults of them.
-
-    Raises:
-        UserError: there are such settings.
-    """
-    known = MatchingRtfmConfig()
-    for name in ("learner", "network", "workers"):
-        if getattr(config, name) != getattr(known, name):
-            raise UserError(f"--{name}.* has no effect here: give --matching.*, which all rows of this script read")
-    if config.test_sizes != known.test_sizes:
-        raise UserError("--test-sizes has no effect here: give --larger-sizes, which all rows of this script read")
 
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:

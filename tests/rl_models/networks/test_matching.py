@@ -105,7 +105,10 @@ def test_every_parameter_gets_gradient_and_padding_none(changes):
 
 
 def test_frozen_words_get_no_gradient():
-    assert gradients(team(learns_words=False), observations())["network.mentions.words.weight"] is None
+    frozen = gradients(team(learns_words=False, has_two_tables=True), observations())
+    words = {name for name in frozen if name.startswith("network.mentions.") and name.endswith("words.weight")}
+    assert len(words) == 2 and all(frozen[name] is None for name in words)
+    assert frozen["network.mentions.sharpness"] is not None
 
 
 def test_texts_encoded_once_give_the_values_of_texts_in_every_frame():

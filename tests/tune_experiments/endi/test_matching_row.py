@@ -83,7 +83,7 @@ def test_the_run_says_before_it_begins_whether_dividing_is_expected_to_help():
     assert (papers.method, papers.against) == ("endi_dis", "txt2pi")
 
 
-@pytest.mark.parametrize("path", ["first_stage_env_steps", "workers.runners"])
+@pytest.mark.parametrize("path", ["first_stage_env_steps", "workers.runners", "learner.num_epochs", "network.features"])
 def test_settings_that_no_row_of_the_reader_reads_are_refused_where_all_rows_are_its(path):
     experiment = find_experiment("endi_rtfm")
     changed = with_overrides(LAPTOP, {path: 1})

@@ -21,6 +21,7 @@ from tune_experiments.rtfm.matching_config import CHANGES
 from tune_experiments.rtfm.transfer import HELPED, plan
 
 LETTERS = find_experiment("rtfm_rock_paper_scissors")
+MATCHING_RTFM = find_experiment("rtfm_matching")
 LAPTOP, SMOKE = LETTERS.presets["laptop"], LETTERS.presets["smoke"]
 
 
@@ -131,9 +132,45 @@ def test_the_run_says_what_the_paper_does_not_have():
     assert all(any(note.startswith(f"{row}: ") for note in notes) for row in HELPED)
 
 
-@pytest.mark.parametrize("path", ["learner.learning_rate", "network.features", "workers.runners", "test_sizes"])
-def test_settings_that_no_row_of_the_reader_reads_are_refused(path):
-    experiment, value = find_experiment("rtfm_matching"), (8,) if path == "test_sizes" else 1
-    with pytest.raises(UserError, match=r"^--[a-z-]+(\.\*)? has no effect here: give --(matching\.\*|larger-sizes)"):
-        experiment.check(with_overrides(experiment.presets["laptop"], {path: value}))
-    experiment.check(experiment.presets["smoke"])
+@pytest.mark.parametrize("name", ["rtfm_matching", "rtfm_rock_paper_scissors"])
+@pytest.mark.parametrize("path", ["learner.learning_rate", "network.features", "workers.runners", "budget_env_steps"])
+def test_settings_that_no_row_of_the_reader_reads_are_refused_where_all_rows_are_its(name, path):
+    experiment = find_experiment(name)
+    reader = with_overrides(experiment.presets["laptop"], {"methods": ("matching",)})
+    with pytest.raises(UserError, match="has no effect on rows of the mention-matching reader: give --matching"):
+        experiment.check(with_overrides(reader, {path: 1}))
+    experiment.check(reader)
+    for preset in experiment.presets.values():
+        experiment.check(preset)
+
+
+@pytest.mark.parametrize(
+    ("change", "flag"), [({"test_sizes": (8,)}, "--larger-sizes"), ({"task.dyna": True}, "--stages")]
+)
+def test_a_stage_alone_says_what_the_curriculum_plays(change, flag):
+    experiment = find_experiment("rtfm_matching")
+    with pytest.raises(UserError, match=f"has no effect on rows of the mention-matching reader: give {flag}"):
+        experiment.check(with_overrides(experiment.presets["laptop"], change))
+
+
+def test_settings_of_later_stages_are_read_where_there_are_later_stages():
+    experiment = find_experiment("rtfm_matching")
+    staged = with_overrides(experiment.presets["laptop"], {"stages": ("simplest", "group")})
+    experiment.check(with_overrides(staged, {"budget_env_steps": 1, "later_learning_rate": 0.1}))
+
+
+def test_the_main_comparison_of_a_curriculum_is_in_the_room_of_its_last_stage():
+    config = MATCHING_RTFM.presets["laptop"]
+    staged = dataclasses.replace(config, methods=("matching", "matching_named"), stages=("simplest", "10x10"))
+    (named,) = MATCHING_RTFM.main_comparisons(staged)
+    assert named.world == "eval_new_10x10"
+
+
+@pytest.mark.parametrize("name", ["rtfm_rock_paper_scissors", "endi_rtfm"])
+def test_deviations_of_the_reader_alone_are_those_of_its_own_learner_and_budget(name):
+    experiment = find_experiment(name)
+    reader = with_overrides(experiment.presets["laptop"], {"methods": ("matching",)})
+    notes = "\n".join(experiment.deviations(reader))
+    assert f"learning rate: {reader.matching.learner.learning_rate}," in notes
+    assert f"{reader.matching.budget_env_steps:,}, the paper has" in notes
+    assert "channels" not in notes and "mention-matching reader" in notes

@@ -99,7 +99,7 @@ def met_pairs(
 
 def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
     """Pairs in which rounds begin: met states are repeated as often as need be to make about half."""
-    return [*made, *list(met) * max(1, round(len(made) / len(met)))]
+    return [*made, *list(met) * max(1, round(len(made) / max(1, len(met))))]
 
 
 class FineTuning:
