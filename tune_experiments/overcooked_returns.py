@@ -3,7 +3,8 @@
     python tune_experiments/overcooked_returns.py runs/roles runs/selfplay runs/sama
     python tune_experiments/overcooked_returns.py runs/roles runs/sama --methods qmix roma sama --out runs/returns
 
-Runs are of `overcooked_selfplay.py`, `overcooked_roles.py` and `sama_overcooked.py`. The curves of self-play and of
+Runs are of `overcooked_selfplay.py`, `overcooked_roles.py` and `sama_overcooked.py`; single trials, such as the best of
+a search, can be named, too. The curves of self-play and of
 role methods are the validations of their logs. SAMA validates by rounds, so each of its stored teams is tested here,
 under the run's planner, in whole episodes: all env steps count, those of undone rounds included. It leaves a figure and
 the points of every trial, by default in the folder `returns` of the first run. It trains nothing and starts no Ray.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +29,10 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.experiment.finding import find_stored, trial_folders
+from tune_experiments.overcooked.crossplay import StoredTrial, distinct_names, trials_of
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.plots.figures import REMARK, default_styles, new_figure, save
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
 KNOWN = ("overcooked_selfplay", "overcooked_roles", "sama_overcooked")
@@ -44,7 +45,8 @@ class Returns:
     """Command-line arguments: runs whose curves are drawn, and folder of the figures."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders of overcooked_selfplay.py, overcooked_roles.py or sama_overcooked.py."""
+    """Run folders of overcooked_selfplay.py, overcooked_roles.py or sama_overcooked.py, or folders of single trials,
+    such as the best of a search."""
     methods: tuple[str, ...] = ()
     """Rows that are drawn, without the name of their kitchen; all of them by default."""
     episodes: int = 10
@@ -57,16 +59,6 @@ Points: TypeAlias = list[tuple[int, float]]
 """Env steps of training, and the mean reward of an episode at that moment, from the first to the last."""
 
 
-@dataclass(frozen=True)
-class Trained:
-    """One trial: kitchen, name of its run, row, and its folder."""
-
-    kitchen: str
-    run: str
-    row: str
-    folder: Path
-
-
 def names_of(runs: Sequence[Path]) -> list[str]:
     """Names of the runs' folders, with the folder around them in front if two names are equal.
 
@@ -77,47 +69,22 @@ def names_of(runs: Sequence[Path]) -> list[str]:
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
         raise UserError(f"{twice} is named twice, and its seeds would be drawn twice; name each run once")
-    names = [folder.name for folder in folders]
-    if len(set(names)) < len(names):
-        names = [f"{folder.parent.name}/{folder.name}" for folder in folders]
-    if len(set(names)) < len(names):
-        raise UserError(f"two runs called {max(names, key=names.count)} cannot be told apart: rename one")
-    return names
+    return distinct_names(folders, lambda folder: f"{folder.parent.name}/{folder.name}")
 
 
-def trials_of(run: Path, name_of_run: str) -> Iterator[Trained]:
-    """All trials of a run.
-
-    Args:
-        run: its folder.
-        name_of_run: which tells it apart.
-
-    Raises:
-        UserError: no run, or one of another experiment.
-    """
-    name, data = read_config(run)
-    if name not in KNOWN:
-        raise UserError(f"{run} is a run of {name}; name runs of {', '.join(KNOWN)}")
-    experiment, config = find_stored(name, data, (), run / CONFIG_FILE)
-    for method, seeds in trial_folders(experiment, config, run).items():
-        row, _, kitchen = method.partition("-")
-        for folder in seeds.values():
-            yield Trained(kitchen or config.task, name_of_run, row, folder)
-
-
-def points_of(trained: Trained, episodes: int) -> Points:
+def points_of(trial: StoredTrial, episodes: int) -> Points:
     """The curve of a trial.
 
     Args:
-        trained: of which trial.
+        trial: of which run, row and seed.
         episodes: of each test, where the log has none.
     """
-    log = trained.folder / METRICS_FILE
+    log = trial.folder / METRICS_FILE
     rows = read_metrics(log) if log.exists() else []
     if logged := [(int(row["env_steps"]), row[REWARD]) for row in rows if REWARD in row]:
         return logged
-    checkpoints = sorted(numbered_checkpoints(trained.folder / CHECKPOINTS))
-    return [_tested(path, trained.kitchen, episodes) for _, path in checkpoints]
+    checkpoints = sorted(numbered_checkpoints(trial.folder / CHECKPOINTS))
+    return [_tested(path, trial.kitchen, episodes) for _, path in checkpoints]
 
 
 def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
@@ -127,25 +94,29 @@ def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
     return loaded.env_steps, float(played[kitchen]["reward"].mean())
 
 
-def write_figures(trials: Sequence[Trained], episodes: int, out: Path) -> Iterator[Path]:
+def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out: Path) -> Iterator[Path]:
     """A figure for each kitchen, and the points of each trial.
+
+    Args:
+        runs: name of a run -> its trials.
+        episodes: of each test, where a log has none.
+        out: folder of what is written.
 
     Raises:
         UserError: no trial has a point.
     """
-    runs_of: dict[str, set[str]] = {
-        row: {trained.run for trained in trials if trained.row == row} for row in {one.row for one in trials}
-    }
+    often = Counter(row for trials in runs.values() for row in {trial.row for trial in trials})
     lines: dict[str, dict[str, list[Points]]] = {}
-    for trained in trials:
-        if not (points := points_of(trained, episodes)):
-            continue
-        path = out / f"{POINTS}/{trained.run}-{trained.folder.name}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, "".join(json.dumps({"env_steps": x, REWARD: y}) + "\n" for x, y in points))
-        label = trained.row if len(runs_of[trained.row]) == 1 else f"{trained.row} ({trained.run})"
-        lines.setdefault(trained.kitchen, {}).setdefault(label, []).append(points)
-        yield path
+    for run, trials in runs.items():
+        for trial in trials:
+            if not (points := points_of(trial, episodes)):
+                continue
+            path = out / f"{POINTS}/{run}-{trial.folder.name}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, "".join(json.dumps({"env_steps": x, REWARD: y}) + "\n" for x, y in points))
+            label = trial.row if often[trial.row] == 1 else f"{trial.row} ({run})"
+            lines.setdefault(trial.kitchen, {}).setdefault(label, []).append(points)
+            yield path
     if not lines:
         raise UserError("these runs hold no validation and no stored team of the rows that were asked for")
     for kitchen, rows in lines.items():
@@ -185,10 +156,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     out = command.out or command.runs[0] / "returns"
     refuse_other_files(out, (POINTS, PLOTS))
-    named = zip(command.runs, names_of(command.runs), strict=True)
-    trials = [one for run, name in named for one in trials_of(run, name)]
-    chosen = [one for one in trials if not command.methods or one.row in command.methods]
-    for path in write_figures(chosen, command.episodes, out):
+    runs = {
+        name: [one for one in trials_of(run, KNOWN) if not command.methods or one.row in command.methods]
+        for run, name in zip(command.runs, names_of(command.runs), strict=True)
+    }
+    for path in write_figures(runs, command.episodes, out):
         Terminal().print(f"wrote {path}")
 
 

@@ -8,11 +8,12 @@
 
 Rows `qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
 chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also rewarded for
-onions in pots, useful dishes and soups taken; those that end in `_sparse` are rewarded for served soups alone, as in
-SAMA. They take greedy actions in tests; a kitchen is deterministic, so all episodes of a team are then equal, and the
-column `reward_sampled` has 5 % of random actions. `selfplay`, `selfplay_sparse`, `fcp` and `cole` are those of
-`overcooked_selfplay.py` with this budget; they are tested by sampled actions. Numbers are of whole episodes of 400 env
-steps without shaping; a soup is 20. The question of SAMA's figures is whether role methods are poor beside self-play.
+onions in pots, useful dishes and soups taken; those that end in `_sparse` are rewarded for served soups alone, as
+SAMA's rows seem to be. They take greedy actions in tests; a kitchen is deterministic, so all episodes of a team are
+then equal, and the column `reward_sampled` has 5 % of random actions. `selfplay`, `selfplay_sparse`, `fcp` and `cole`
+are those of `overcooked_selfplay.py` with this budget; they are tested by sampled actions. Numbers are of whole
+episodes of 400 env steps without shaping; a soup is 20. The question of SAMA's figures is whether role methods are poor
+beside self-play.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.cole import ColeSettings
-from tune_experiments.overcooked.overcooked_experiment import COLE_NOTES, OvercookedExperiment
+from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
 from tune_experiments.overcooked.role_trials import SAMPLED, evaluate, evaluate_sampled, plan
 from tune_experiments.overcooked.tables import COLUMNS, tables
@@ -90,7 +91,7 @@ PAPER = dataclasses.replace(
     validate_every_env_steps=100_000,
     checkpoint_every_env_steps=100_000,
 )
-"""The releases' constants; SAMA does not say how long these rows were trained, and the replay takes 2 GB and more."""
+"""The releases' constants; the budget is ours, as SAMA gives none, and the replay takes 2 GB and more."""
 
 _COMPARED = {
     "workers.fragment_length": "env steps of a fragment in a minibatch",
@@ -104,7 +105,6 @@ _COMPARED = {
     "roles.final_learning_rate_share": "share of the learning rate at the end",
     "roles.exploration_env_steps": "env steps of exploration",
     "max_episode_steps": "env steps of an episode",
-    "budget_env_steps": "env steps of training",
 }
 CURVES = {
     "valid/reward": "reward per episode, without shaping",
@@ -145,7 +145,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
     def deviations(self, config: OvercookedRolesConfig) -> Sequence[str]:
         """Against the releases."""
         return [
-            *(COLE_NOTES if COLE in config.methods else ()),
+            *cole_notes(config),
             "Q-learning: a team's reward is the mean of its chefs', so an event's shaped points count half, and keep "
             "their weight, which falls to 0 in self-play",
             "the previous action is no input; the noise that acted is the noise of learning; tests take the mean role",

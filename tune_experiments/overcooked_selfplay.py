@@ -37,8 +37,8 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.cole import ColeSettings
 from tune_experiments.overcooked.config import OvercookedConfig, ShapingSettings, learner_config
 from tune_experiments.overcooked.evaluation import evaluate
-from tune_experiments.overcooked.overcooked_experiment import COLE_NOTES, OvercookedExperiment
-from tune_experiments.overcooked.trials import COLE, plan
+from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
+from tune_experiments.overcooked.trials import plan
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.run.ray_cluster import import_tune
@@ -121,7 +121,7 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
 
     def deviations(self, config: OvercookedConfig) -> Sequence[str]:
         """Against the published constants."""
-        notes = list(COLE_NOTES) if COLE in config.methods else []
+        notes = cole_notes(config)
         notes += ["published constants differ by kitchen within the ranges whose middle is the preset paper"]
         notes += differences(config, PAPER, _COMPARED, "published is").values()
         batches = [each.num_worlds * each.workers.fragment_length for each in (config, PAPER)]

@@ -68,7 +68,7 @@ class FrozenLakeSpread(World):
             num_worlds: B.
             first_world: number of the first world in the run.
             map: `4x4`, `8x8`, `random-4x4` or `random-8x8`.
-            map_seed: fixes the holes of a random map.
+            map_seed: fixes the holes and the targets of a random map.
             slippery: whether a move may lead at a right angle to what was intended.
             blocks: whether a cell holds one agent only.
             own_rewards: whether an arrival pays only the agent that arrived.

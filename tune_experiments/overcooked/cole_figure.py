@@ -1,4 +1,4 @@
-"""A picture of how COLE's population grew: payoffs of the last generation, who prefers whom, and all generations."""
+"""A figure of how COLE's population grew: payoffs of the last generation, who prefers whom, and all generations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MEMBER_COLOUR, _LEARNER_COLOUR = COLOURS[0], COLOURS[1]
 
 
 def draw_generations(run_folder: Path, trials: Mapping[int, Path]) -> Iterator[Path]:
-    """A picture of each trial that has ended a generation; `trials` are seed -> folder."""
+    """A figure of each trial that has ended a generation; `trials` are seed -> folder."""
     for seed, folder in trials.items():
         newest = newest_whole_checkpoint(folder / CHECKPOINTS)
         generations = [] if newest is None else generations_of(load_checkpoint(newest).tensors)
@@ -31,7 +31,7 @@ def draw_generations(run_folder: Path, trials: Mapping[int, Path]) -> Iterator[P
 
 
 def draw(generations: Sequence[Generation], path: Path) -> Path:
-    """One picture.
+    """One figure.
 
     Args:
         generations: of a trial, at least one.
@@ -79,7 +79,8 @@ def _draw_graph(panel: Axes, last: Generation, names: Sequence[str]) -> None:
         panel.text(across, up, f"{name}\n{value:.1f}", fontsize=8, ha="center", va="center", color=INK)
     panel.set(xlim=(-2.1, 2.1), ylim=(-1.8, 1.8), aspect="equal")
     panel.axis("off")
-    panel.set_title("cooks best with (no arrow: itself); size: Shapley value", fontsize=10, color=INK)
+    title = "cooks best with (of equals the last; no arrow: itself); size: Shapley value"
+    panel.set_title(title, fontsize=9, color=INK)
 
 
 def _draw_growth(panel: Axes, generations: Sequence[Generation]) -> None:

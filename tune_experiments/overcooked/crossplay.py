@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -81,9 +82,10 @@ def teams_of(
         UserError: another experiment, several kitchens, or fewer than two teams.
     """
     trials = [trial for run in runs for trial in trials_of(run, kitchens)]
-    chosen = [folder for method, _, folder in trials if not methods or {method, method.partition("-")[0]} & {*methods}]
+    chosen = [trial.folder for trial in trials if not methods or {trial.method, trial.row} & {*methods}]
     folders = [folder for folder in chosen if chosen_checkpoint(folder) is not None]
-    found = {name: load_policy(folder) for name, folder in zip(_names(folders), folders, strict=True)}
+    names = distinct_names(folders, lambda folder: f"{folder.resolve().parents[1].name}/{folder.name}")
+    found = {name: load_policy(folder) for name, folder in zip(names, folders, strict=True)}
     where = {name: kitchens[team.experiment.name](team) for name, team in found.items()}
     found = {name: team for name, team in found.items() if kitchen in ("", where[name])}
     if len(limits := {team.config.max_episode_steps for team in found.values()}) > 1:
@@ -104,25 +106,47 @@ def teams_of(
     return found
 
 
-def _names(trials: Sequence[Path]) -> list[str]:
-    """Names of the trials' folders, with the run's name in front if two names are equal.
+def distinct_names(folders: Sequence[Path], longer: Callable[[Path], str]) -> list[str]:
+    """Names of folders, in the longer form if two short ones are equal.
 
     Raises:
         UserError: two are still called alike.
     """
-    short, long = ([name(trial) for trial in trials] for name in (lambda path: path.name, _with_run))
-    names = short if len(set(short)) == len(short) else long
+    names = [folder.name for folder in folders]
     if len(set(names)) < len(names):
-        raise UserError(f"two runs with trials called {max(names, key=names.count)} cannot be told apart: rename one")
+        names = [longer(folder) for folder in folders]
+    if len(set(names)) < len(names):
+        raise UserError(f"two runs called {max(names, key=names.count)} cannot be told apart: rename one")
     return names
 
 
-def _with_run(trial: Path) -> str:
-    return f"{trial.resolve().parents[1].name}/{trial.name}"
+@dataclass(frozen=True)
+class StoredTrial:
+    """A trial in a run folder.
+
+    Attributes:
+        method: as the run calls it; SAMA's and MAPPO's are a row and a kitchen, `sama-cramped_room`.
+        folder: of the trial.
+        config: of its run.
+    """
+
+    method: str
+    folder: Path
+    config: Any
+
+    @property
+    def row(self) -> str:
+        """The method without its kitchen."""
+        return self.method.partition("-")[0]
+
+    @property
+    def kitchen(self) -> str:
+        """Name of the layout."""
+        return self.method.partition("-")[2] or str(self.config.task)
 
 
-def trials_of(run: Path, experiments: Collection[str]) -> list[tuple[str, int, Path]]:
-    """Row, seed and folder of every trial of a run; a trial's own folder is a run of its own.
+def trials_of(run: Path, experiments: Collection[str]) -> list[StoredTrial]:
+    """All trials of a run; a trial's own folder is a run of its own.
 
     Raises:
         UserError: no run, or one of another experiment.
@@ -131,11 +155,12 @@ def trials_of(run: Path, experiments: Collection[str]) -> list[tuple[str, int, P
     if (run / CHECKPOINTS).is_dir():
         loaded = load_policy(run)
         _check_experiment(run, loaded.experiment.name, experiments)
-        return [(loaded.method, loaded.seed, run)]
+        return [StoredTrial(loaded.method, run, loaded.config)]
     name, data = read_config(run)
     _check_experiment(run, name, experiments)
-    trials = trial_folders(*find_stored(name, data, (), run / CONFIG_FILE), run)
-    return [(method, seed, folder) for method, seeds in trials.items() for seed, folder in sorted(seeds.items())]
+    experiment, config = find_stored(name, data, (), run / CONFIG_FILE)
+    trials = trial_folders(experiment, config, run)
+    return [StoredTrial(method, seeds[seed], config) for method, seeds in trials.items() for seed in sorted(seeds)]
 
 
 def _check_experiment(run: Path, name: str, experiments: Collection[str]) -> None:

@@ -32,7 +32,7 @@ def check_out(out: Path) -> None:
 
 
 def write_report(matrix: Matrix, out: Path) -> Iterator[Path]:
-    """Lines, tables and pictures, in a folder that is made where it is missing; those of an earlier report go."""
+    """Lines, tables and figures, in a folder that is made where it is missing; those of an earlier report go."""
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / REPORT, in_markdown(matrix))
     result_file.write(out / result_file.RESULTS_FILE, matrix.results)

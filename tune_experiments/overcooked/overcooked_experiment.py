@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
+from tune_experiments.core.errors import UserError
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
@@ -31,10 +32,6 @@ CURVES = {
     "policy/entropy": "entropy (nats, both chefs)",
     "cole/payoff_with_members": "reward with its population (cole)",
 }
-COLE_NOTES = (
-    "cole: at most 5 members, exact Shapley values, visits counted by each world, and both chefs learn in self-play",
-    "cole: PPO's constants are self-play's, generations are shorter, and the last learner is tested, not a chosen one",
-)
 BINS = 40
 _VIDEO_STEPS = 160
 """Number of env steps in a video: enough for several soups, and the file still loads."""
@@ -70,6 +67,16 @@ class OvercookedExperiment(Experiment[Config]):
         """The beginning of an episode, [H, W, 3] uint8 a step."""
         return record_episode(loaded, seed)[: _VIDEO_STEPS + 1]
 
+    def check(self, config: Config) -> None:
+        """Refuse more generations of COLE than updates of its learner."""
+        settings = config.cole
+        updates = config.budget_env_steps // (config.num_worlds * config.workers.fragment_length)
+        if COLE in config.methods and settings.generations > updates:
+            raise UserError(
+                f"--cole.generations must be at most {updates:,}, the number of updates in --budget-env-steps, "
+                f"not {settings.generations:,}"
+            )
+
     def test_world(self, config: Config, num_worlds: int) -> Overcooked:
         """The run's kitchen."""
         return make_world(config, num_worlds)
@@ -77,3 +84,15 @@ class OvercookedExperiment(Experiment[Config]):
     def valid_world(self, config: Config, num_worlds: int) -> Overcooked:
         """The same."""
         return make_world(config, num_worlds)
+
+
+def cole_notes(config: OvercookedConfig) -> list[str]:
+    """Deviations of row `cole` from the paper, if a run has it."""
+    if COLE not in config.methods:
+        return []
+    return [
+        f"cole: at most {config.cole.population_size} members, exact Shapley values, visits counted by each world, and "
+        "both chefs learn in self-play",
+        "cole: PPO's constants are self-play's, generations are shorter, and the last learner is tested, not a chosen "
+        "one",
+    ]

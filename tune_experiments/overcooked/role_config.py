@@ -15,11 +15,11 @@ from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.core.checks import check_precision_of_values, check_ranges
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.overcooked.trials import ROWS
 
 Q_METHODS = ("qmix", "roma", "ldsa", "maser")
 SPARSE = "_sparse"
 Q_ROWS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
-PPO_ROWS = ("selfplay", "selfplay_sparse", "fcp", "cole")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +75,8 @@ class OvercookedRolesConfig(
     def __post_init__(self) -> None:
         """Refuse rows that there are not, and numbers that no run can have."""
         super().__post_init__()
-        if unknown := [row for row in self.methods if row not in (*Q_ROWS, *PPO_ROWS)]:
-            raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *PPO_ROWS))}, not {unknown[0]!r}")
+        if unknown := [row for row in self.methods if row not in (*Q_ROWS, *ROWS)]:
+            raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *ROWS))}, not {unknown[0]!r}")
         check_ranges(self.roles, "roles.")
         check_precision_of_values(self, "roles.precision")
 

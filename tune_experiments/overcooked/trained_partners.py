@@ -53,7 +53,7 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
 
 
 def _trials(run: Path) -> list[Path]:
-    return [folder for method, _, folder in trials_of(run, (SELF_PLAY_OF,)) if method == SELF_PLAY]
+    return [trial.folder for trial in trials_of(run, (SELF_PLAY_OF,)) if trial.method == SELF_PLAY]
 
 
 def _levels(trial: Path, layout: str) -> Iterator[Partner]:

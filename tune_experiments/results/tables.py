@@ -198,10 +198,20 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
     kinds: dict[str, list[str]] = {}
     for label, lines in rows.items():
         kinds.setdefault(_kind(lines, rules), []).append(label)
-    usual = max(kinds, key=lambda kind: len(kinds[kind]))  # that of most rows stands for all that are not named
-    wording = "; ".join([usual, *(f"of {', '.join(kinds[kind])}: {kind}" for kind in kinds if kind != usual)])
     lists = LISTED * any(_lists_seeds(lines) for lines in rows.values())
-    return f"Intervals of 95 %: {wording}.{lists}{_training([line for lines in rows.values() for line in lines])}"
+    training = _training([line for lines in rows.values() for line in lines])
+    return f"Intervals of 95 %: {_said_of(kinds)}.{lists}{training}"
+
+
+def _said_of(rows_of: Mapping[str, Sequence[str]]) -> str:
+    """What is said of rows, `saying -> rows`: that of most rows first, and it stands for all that are not named."""
+    usual = max(rows_of, key=lambda saying: len(rows_of[saying]))
+    named = {
+        saying: ", ".join(f"`{row}`" if "," in row else row for row in rows)
+        for saying, rows in rows_of.items()
+        if saying != usual
+    }
+    return "; ".join([usual, *(f"of {rows}: {saying}" for saying, rows in named.items())])
 
 
 def _training(lines: Sequence[Result]) -> str:
@@ -220,8 +230,9 @@ def _training(lines: Sequence[Result]) -> str:
     methods: dict[str, list[str]] = {}
     for method, spent in seconds.items():
         methods.setdefault(f"{round(sum(spent.values()) / len(spent)):,}", []).append(method)
-    means = [f"{', '.join(names) + ' ' if len(methods) > 1 else ''}{mean}" for mean, names in methods.items()]
-    return f"{sentence} CPU-seconds of a trial's training: {'; '.join(means)}."
+    is_of_each = len(seconds) == len(methods) > 1
+    means = "; ".join(f"{names[0]} {mean}" for mean, names in methods.items()) if is_of_each else _said_of(methods)
+    return f"{sentence} CPU-seconds of a trial's training: {means}."
 
 
 def _lists_seeds(lines: Sequence[Result]) -> bool:

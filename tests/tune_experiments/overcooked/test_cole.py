@@ -24,7 +24,7 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
 from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import payoff, plan, self_play_team, worlds_of_generation
-from tune_experiments.overcooked_selfplay import SMOKE
+from tune_experiments.overcooked_selfplay import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result
 
 PAIR = np.array([[3.0, 0], [0, 2]])
@@ -327,3 +327,18 @@ def test_a_trial_leaves_a_picture_of_its_generations(tmp_path):
     save_checkpoint(tmp_path / "checkpoints", progress.env_steps, tensors, {})
     (picture,) = draw_generations(tmp_path, {0: tmp_path})
     assert picture.name == "cole-seed0.png" and Image.open(picture).size[0] > 1_000
+
+
+def test_more_generations_than_updates_are_refused_before_a_run():
+    updates = SMOKE.budget_env_steps // (SMOKE.num_worlds * SMOKE.workers.fragment_length)
+    most = dataclasses.replace(SMOKE, methods=("cole",), cole=ColeSettings(generations=updates))
+    EXPERIMENT.check(most)
+    more = dataclasses.replace(most, cole=ColeSettings(generations=updates + 1))
+    with pytest.raises(UserError, match=f"--cole.generations must be at most {updates}, .*, not {updates + 1}"):
+        EXPERIMENT.check(more)
+    EXPERIMENT.check(dataclasses.replace(more, methods=("selfplay",)))
+
+
+def test_the_run_says_how_many_members_its_population_has():
+    config = dataclasses.replace(SMOKE, methods=("cole",), cole=ColeSettings(population_size=8))
+    assert any(note.startswith("cole: at most 8 members") for note in EXPERIMENT.deviations(config))

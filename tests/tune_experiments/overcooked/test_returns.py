@@ -8,7 +8,8 @@ from PIL import Image
 
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments.core.errors import UserError
-from tune_experiments.overcooked_returns import REWARD, main, names_of, points_of, trials_of, write_figures
+from tune_experiments.overcooked.crossplay import trials_of
+from tune_experiments.overcooked_returns import KNOWN, REWARD, main, names_of, points_of, write_figures
 from tune_experiments.overcooked_selfplay import SMOKE
 
 
@@ -17,13 +18,19 @@ def run_of(folder, rewards):
 
 
 def test_points_are_the_validations_of_the_log(tmp_path):
-    (trained,) = trials_of(run_of(tmp_path / "run", {800: 20.0, 1_600: 60.0}), "run")
-    assert (trained.kitchen, trained.run, trained.row) == ("cramped_room", "run", "selfplay")
+    (trained,) = trials_of(run_of(tmp_path / "run", {800: 20.0, 1_600: 60.0}), KNOWN)
+    assert (trained.kitchen, trained.row) == ("cramped_room", "selfplay")
     assert points_of(trained, 2) == [(800, 20.0), (1_600, 60.0)]
 
 
+def test_a_trial_alone_is_a_run_of_one_curve(tmp_path):
+    (trained,) = trials_of(run_of(tmp_path / "run", {800: 20.0}), KNOWN)
+    assert main([str(trained.folder), "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out/points/selfplay-seed0-selfplay-seed0.jsonl").exists()
+
+
 def test_stored_teams_are_tested_where_the_log_knows_no_reward(tmp_path, monkeypatch):
-    (trained,) = trials_of(run_of(tmp_path / "run", {}), "run")
+    (trained,) = trials_of(run_of(tmp_path / "run", {}), KNOWN)
     asked = []
 
     def evaluate(self, config, method, policy, trial_folder):
@@ -38,7 +45,7 @@ def test_stored_teams_are_tested_where_the_log_knows_no_reward(tmp_path, monkeyp
 
 def test_points_of_stored_teams_are_in_the_order_of_training(tmp_path, monkeypatch):
     team = stubborn_team(SMOKE, STAY)
-    (trained,) = trials_of(write_run(tmp_path / "run", [{900_000: team, 1_000_000: team, 10_000_000: team}]), "run")
+    (trained,) = trials_of(write_run(tmp_path / "run", [{900_000: team, 1_000_000: team, 10_000_000: team}]), KNOWN)
     played = {"cramped_room": {"reward": np.zeros(1)}}
     monkeypatch.setattr(
         "tune_experiments.overcooked_selfplay.OvercookedSelfplay.evaluate_trial", lambda *arguments: played
@@ -70,7 +77,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path, capsys):
 def test_a_figure_has_the_curves_of_a_kitchen_and_tells_runs_apart(tmp_path):
     runs = [run_of(tmp_path / name, {800: 20.0}) for name in ("first", "second")]
     out = tmp_path / "out"
-    written = list(write_figures([one for run in runs for one in trials_of(run, run.name)], 2, out))
+    written = list(write_figures({run.name: trials_of(run, KNOWN) for run in runs}, 2, out))
     assert [path.name for path in written] == [
         "first-selfplay-seed0.jsonl",
         "second-selfplay-seed0.jsonl",
@@ -82,10 +89,10 @@ def test_a_figure_has_the_curves_of_a_kitchen_and_tells_runs_apart(tmp_path):
 
 def test_what_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, capsys):
     other = write_run(tmp_path / "other", [{}], experiment="matrix_game")
-    with pytest.raises(UserError, match="is a run of matrix_game; name runs of overcooked_selfplay"):
-        list(trials_of(other, "other"))
+    with pytest.raises(UserError, match="is of matrix_game, and only teams of overcooked_selfplay"):
+        trials_of(other, KNOWN)
     with pytest.raises(UserError, match="hold no validation"):
-        list(write_figures([], 2, tmp_path))
+        list(write_figures({}, 2, tmp_path))
     for words, said in (([], "one run folder or more"), (["x", "--episodes", "0"], "at least 1")):
         assert main(words) == 2
         assert said in capsys.readouterr().err

@@ -16,8 +16,9 @@ from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.overcooked.role_config import PPO_ROWS, Q_METHODS, Q_ROWS
+from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS
 from tune_experiments.overcooked.role_trials import play
+from tune_experiments.overcooked.trials import ROWS
 
 EXPERIMENT = find_experiment("overcooked_roles")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -113,7 +114,7 @@ def test_published_constants_are_those_of_the_releases():
 
 
 def test_rows_of_ppo_stand_beside_those_of_q_learning():
-    assert not set(Q_ROWS) & set(PPO_ROWS)
+    assert not set(Q_ROWS) & set(ROWS)
     trial = EXPERIMENT.plan(SMOKE, "selfplay", 0)
     assert type(trial.objective).__name__ == "Ppo"
 

@@ -35,7 +35,7 @@ class LakeConfig(
     map: str = "4x4"
     """Name of the map: 4x4 or 8x8, which are Gymnasium's, random-4x4 or random-8x8."""
     map_seed: NonNegativeInt = 0
-    """Seed of the holes of a random map, the same throughout the run."""
+    """Seed of the holes and targets of a random map, the same throughout the run."""
     slippery: bool = False
     """Whether a move may go at a right angle to the chosen direction, as in Gymnasium's default."""
     reflections: NonNegativeInt = MOST_REFLECTIONS
