@@ -8,10 +8,10 @@
 A unit-level network reads the last five instructions; an agent selects units and gives all of them one command. The
 team first clones scripts whose aims are given in template commands (the paper has human games, we have none), then
 learns by PPO without commands, and after each round clones the scripts again beside games that it has won itself. Each
-row is tested under five commanders: `oracle` knows what the enemy trains and names what beats it, `fair` guesses it
-through the fog, `none` is silent, `random` says any of 17 phrases, `adversarial` names what loses. A team that follows
-commands wins under the oracle and loses under its adversary. A scripted executor that learns nothing plays the same
-games.
+row is tested under five commanders: `oracle` knows what the enemy trains and names what beats it (of several types each
+agent's names one), `fair` guesses it through the fog, `none` is silent, `random` says any of 17 phrases, `adversarial`
+names what loses. A team that follows commands wins under the oracle and loses under its adversary. A scripted executor
+that learns nothing plays the same games.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from tune_experiments.red.trials import (
     evaluate_scripted,
     plan,
 )
+from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -76,6 +77,7 @@ PAPER = dataclasses.replace(
 )
 """SAMA's schedule: 300 updates of warm-up to 5e-5, then down to 0 at 1500; 15 rounds of 100 updates (RED)."""
 METRICS = ("win_rate", "episode_length")
+_COMPARED = {"learner.peak_learning_rate": "learning rate after the warm-up", "test_episodes": "test games"}
 
 
 class RedMinirts(Experiment):
@@ -157,7 +159,9 @@ def _shrunk(config: RedConfig) -> Sequence[str]:
         )
     if config.iterations * config.updates < PAPER.iterations * PAPER.updates:
         found.append(f"{config.iterations * config.updates} PPO updates in place of {PAPER.iterations * PAPER.updates}")
-    return found
+    if config.env_steps_of_update != PAPER.env_steps_of_update:
+        found.append(f"{config.env_steps_of_update:,} decisions an update in place of {PAPER.env_steps_of_update:,}")
+    return [*found, *differences(config, PAPER, _COMPARED).values()]
 
 
 EXPERIMENT = RedMinirts()

@@ -27,6 +27,8 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs import World
+from rl_models.chat.chat_settings import ChatSettings
+from rl_models.chat.meter import Budget
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
@@ -43,8 +45,17 @@ from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.episode_records import record_games, video
 from tune_experiments.sama.minirts.tables import ERRING, tables, title_of
-from tune_experiments.sama.minirts.trials import check_team, evaluate, is_learned, make_world, plan
-from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, as_loaded
+from tune_experiments.sama.minirts.trials import (
+    FAIR,
+    SIGHTS,
+    check_team,
+    evaluate,
+    is_learned,
+    make_world,
+    plan,
+    with_sight,
+)
+from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, ModelSettings, as_loaded
 from tune_experiments.sama.planning import check_planner
 from tune_experiments.sama.planning_metrics import write_transcripts
 
@@ -57,8 +68,14 @@ SMOKE = dataclasses.replace(
     max_episode_steps=16,
     test_episodes=2,
 )
-PAPER = dataclasses.replace(LAPTOP, planner="openai", tests=(*LAPTOP.tests, "prompts", "rewards"))
-"""A language model plans, as in the paper; its executor is a team of RED's (`--team`)."""
+PAPER = dataclasses.replace(
+    LAPTOP,
+    planner="openai",
+    tests=(*LAPTOP.tests, "prompts", "rewards"),
+    model=ModelSettings(chat=ChatSettings(budget=Budget(max_calls=200_000, max_tokens=200_000_000))),
+)
+"""A language model plans, as in the paper; the budget of calls is for one seed. The paper's agents are RED's: they need
+`--team RUN` and the row of its size, such as `--methods learned_2`."""
 
 
 class SamaMinirts(Experiment[RtsConfig]):
@@ -91,7 +108,8 @@ class SamaMinirts(Experiment[RtsConfig]):
         """Reflection against as many tries without a memory, for each team, under a planner that errs."""
         if "erring" not in config.tests:
             return ()
-        reflections, retries = (f"{ERRING}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
+        tests = (f"{ERRING}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
+        reflections, retries = (with_sight(config, test) for test in tests)
         return [
             MainComparison(method, method, "win_rate", reflections, retries, table=title_of(method))
             for method in config.methods
@@ -119,7 +137,8 @@ class SamaMinirts(Experiment[RtsConfig]):
             f"planner: {planner}",
             *([scripted] if not all(map(is_learned, config.methods)) else []),
             "how objects are shared out, how long a round takes and when a phrase is done is ours; the paper is silent",
-            "a game that is lost within a round is over; what a round is undone from is what its judge calls a failure",
+            "a game that is lost within a round is over; a round is undone if its judge calls it a failure",
+            *([f"the planner: {SIGHTS[config.sight]}"] if config.sight != FAIR else []),
         ]
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:

@@ -55,7 +55,7 @@ def opponent_of(name: str) -> Opponent:
     plain, towers = name.removesuffix(_TOWERS), name.endswith(_TOWERS)
     kind, _, detail = plain.partition("_")
     known = {UNITS[unit_type]: unit_type for unit_type in ARMY}
-    if kind in KINDS and not detail:
+    if plain in KINDS:
         return Opponent(KINDS[kind], towers=towers)
     if kind in ("simple", "medium") and detail in known:
         return Opponent(KINDS[kind], unit_type=known[detail], towers=towers)

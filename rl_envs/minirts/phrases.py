@@ -49,14 +49,13 @@ _BUILT = (
     *("workshop", "stable", "dragon", "guard tower", "catapult", "blacksmith", "peasant", "barrack", "archer"),
     *("cavalry", "spearman"),
 )
+ATTACK, MINE, MINE_ALL = "attack", "mine with all idle peasant", "send all peasant to mine"
+KEEP_SCOUTING, SEND_SCOUT = "keep scouting", "send one peasant to scout"
 PHRASES = (
-    "attack",
-    "mine with all idle peasant",
-    "send all peasant to mine",
+    *(ATTACK, MINE, MINE_ALL),
     *(f"build {name}" for name in _BUILT),
     "build another swordman",
-    "keep scouting",
-    "send one peasant to scout",
+    *(KEEP_SCOUTING, SEND_SCOUT),
 )
 """All phrases; an id is an index into them."""
 MADE: dict[str, int] = {f"build {name}": UNITS.index(name) for name in _BUILT} | {"build another swordman": SWORDMAN}
@@ -90,8 +89,8 @@ def commands_for(phrase: str, view: View) -> Array:
     table[:, _COMMAND] = C_CONTINUE
     if phrase in MADE:
         _make(view, table, MADE[phrase])
-    elif phrase in _DEEDS:
-        _DEEDS[phrase](view, table)
+    elif phrase in _RULES:
+        _RULES[phrase](view, table)
     elif phrase:
         raise ValueError(f"{phrase!r} is no phrase of MiniRTS: write one of {', '.join(PHRASES)}, or an empty text")
     return table
@@ -290,10 +289,11 @@ def _apart(view: View, name: str, rows: Array, x: int, y: int) -> Array:
     return dx * dx + dy * dy
 
 
-_DEEDS: dict[str, Callable[[View, Array], None]] = {
-    "attack": _attack,
-    "mine with all idle peasant": _mine_idle,
-    "send all peasant to mine": _mine_all,
-    "keep scouting": _scout_with_any,
-    "send one peasant to scout": _scout_with_peasant,
+_RULES: dict[str, Callable[[View, Array], None]] = {
+    ATTACK: _attack,
+    MINE: _mine_idle,
+    MINE_ALL: _mine_all,
+    KEEP_SCOUTING: _scout_with_any,
+    SEND_SCOUT: _scout_with_peasant,
 }
+"""Phrase that makes nothing -> how its commands are written into a table."""

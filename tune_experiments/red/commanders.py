@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.minirts.phrases import MADE, PHRASES
+from rl_envs.minirts.phrases import MADE, MINE, MINE_ALL, PHRASES, SEND_SCOUT
 from rl_envs.minirts.symbols import (
     ARCHER,
     ARMY,
@@ -36,7 +36,6 @@ SILENCE = ""
 Moment = Mapping[str, Array]
 """Present observation of an agent, name -> [...], with the keys of the world."""
 _OPENING, _FEW_OBJECTS, _FEW_PEASANTS, _ENOUGH = 2, 7, 6, 5
-MINE, MINE_ALL, SCOUT = PHRASES[1], PHRASES[2], "send one peasant to scout"
 ASKING = {kind: phrase for phrase, kind in MADE.items()}
 """Type -> the phrase that asks for it."""
 COUNTER = {SPEARMAN: SWORDMAN, SWORDMAN: CAVALRY, CAVALRY: SPEARMAN, DRAGON: ARCHER}
@@ -76,7 +75,7 @@ def say(
     if enemy != CATAPULT and int(seen["num_own"]) < _FEW_OBJECTS and _count(seen, PEASANT) < _FEW_PEASANTS:
         return ASKING[PEASANT]
     if enemy is None:
-        return SCOUT if commander == "fair" else SILENCE
+        return SEND_SCOUT if commander == "fair" else SILENCE
     return _against(seen, enemy, agent) if commander != "adversarial" else _losing(seen, enemy)
 
 

@@ -1,4 +1,7 @@
-"""Every setting of a run of RED on MiniRTS, with the laptop's values as defaults; `paper` has the published ones."""
+"""Every setting of a run of RED on MiniRTS, with the laptop's values as defaults, those of cloning excepted.
+
+Presets are in `red_minirts.py`; `paper` has the published values where there are any.
+"""
 
 from __future__ import annotations
 

@@ -25,19 +25,18 @@ from rl_envs.minirts.factored import (
     MAX_LISTED,
     UNIT_FACTORS,
 )
-from rl_envs.minirts.phrases import PHRASES, collective_action
+from rl_envs.minirts.phrases import ATTACK, KEEP_SCOUTING, MINE, MINE_ALL, SEND_SCOUT, collective_action
 from rl_envs.minirts.symbols import PEASANT
 from rl_envs.minirts.teacher import ScriptTeacher
 from rl_envs.minirts.twister import THREAD_BITS
 from rl_models.policy import TeamPolicy
 from rl_models.training.collector import Collector
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
-from tune_experiments.red.commanders import ASKING, MINE, MINE_ALL
+from tune_experiments.red.commanders import ASKING
 from tune_experiments.red.config import OPPONENTS, RedConfig, make_world
 
 FIRST_SCRIPT_WORLD, FIRST_OWN_WORLD = 20_000, 30_000
 """Scripts and own games to clone are played in other worlds than training."""
-_ATTACK, _SCOUT, _SCOUT_WITH_PEASANT = PHRASES[0], PHRASES[-2], PHRASES[-1]
 CLONED_SCRIPTS = (*OPPONENTS, "medium_towers")
 """A script's own draw of types knows no catapults, and without the suffix it builds no towers."""
 _FRAGMENT = 64
@@ -180,8 +179,8 @@ def aim_in_words(command: Array, is_peasant: bool) -> str:
     kind = int(command[0])
     if kind in (C_UNIT, C_BUILDING):
         return ASKING.get(int(command[3 if kind == C_UNIT else 4]), "")
-    scout = _SCOUT_WITH_PEASANT if is_peasant else _SCOUT
-    return {C_GATHER: MINE, C_ATTACK: _ATTACK, C_MOVE: scout}.get(kind, "")
+    scout = SEND_SCOUT if is_peasant else KEEP_SCOUTING
+    return {C_GATHER: MINE, C_ATTACK: ATTACK, C_MOVE: scout}.get(kind, "")
 
 
 def _selects_peasant(table: Array, view: Arrays) -> bool:

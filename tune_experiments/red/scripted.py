@@ -13,16 +13,16 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.minirts.factored import C_CONTINUE
-from rl_envs.minirts.phrases import PHRASES, commands_for
+from rl_envs.minirts.phrases import ATTACK, MINE, commands_for
 from rl_envs.minirts.symbols import ARMY
 from tune_experiments.experiment.plan import Episodes
-from tune_experiments.red.commanders import MINE
 from tune_experiments.red.config import RedConfig, make_world
 from tune_experiments.red.decisions import per_unit_actions
 
 METRICS = {"win_rate": "win", "ticks": "ticks", "length": "length"}
 """Metric -> what the world calls it."""
-ATTACK, FIGHTERS = PHRASES[0], 5
+FIGHTERS = 5
+"""Number of an agent's fighters with which they attack without a command."""
 
 
 def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -> Episodes:

@@ -43,8 +43,9 @@ def test_hits_to_kill_follow_the_damage_table(attacker, target, hits):
 
 
 def test_an_opponent_without_a_name_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"no opponent is called 'hard'.*medium_two"):
-        opponent_of("hard")
+    for name in ("hard", "medium_", "simple__towers"):
+        with pytest.raises(ValueError, match=f"no opponent is called '{name}'.*medium_two"):
+            opponent_of(name)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rl_envs.minirts.phrases import PHRASES
+from rl_envs.minirts.phrases import MINE, MINE_ALL, PHRASES, SEND_SCOUT
 from rl_envs.minirts.symbols import (
     ARCHER,
     BLACKSMITH,
@@ -16,7 +16,7 @@ from rl_envs.minirts.symbols import (
     STABLE,
     SWORDMAN,
 )
-from tune_experiments.red.commanders import MINE, MINE_ALL, SCOUT, say
+from tune_experiments.red.commanders import say
 
 MANY = [HALL, *[PEASANT] * 6]
 
@@ -81,7 +81,7 @@ def test_the_adversary_names_what_loses():
 
 def test_the_fair_commander_knows_only_what_was_seen():
     truth = [DRAGON]
-    assert command("fair", view(), truth) == SCOUT
+    assert command("fair", view(), truth) == SEND_SCOUT
     assert command("fair", view(lately=[SWORDMAN]), truth) == "build stable"
     assert command("fair", view(enemies=[HALL, BLACKSMITH]), truth) == "build stable"
     assert command("fair", view(lately=[SPEARMAN], enemies=[STABLE]), truth) == "build blacksmith"

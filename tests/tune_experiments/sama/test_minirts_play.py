@@ -238,6 +238,25 @@ def test_rows_of_reflections_reflect_although_the_run_retries():
             assert config.after_failure == ("reflect" if name.endswith("reflections") else "retry"), name
 
 
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"sight": "full"}, "rules, 3 reflections, full sight"),
+        ({"goals": "deps"}, "rules with goals of DEPS, 3 reflections"),
+        ({"random_share": 0.5, "planner": "noisy"}, "weak rules and 0.5 random, 3 reflections"),
+    ],
+)
+def test_rows_name_what_differs_from_rules_with_fair_sight(changes, name):
+    config = dataclasses.replace(LAPTOP, **changes)
+    found = conditions(config)
+    assert found[name] is config
+    if "sight" in changes:
+        assert all(test.endswith(", full sight") for test, one in found.items() if one.sight == "full")
+        assert [test for test, one in found.items() if one.sight == "fair"] == ["rules, fair sight"]
+        (compared,) = EXPERIMENT.main_comparisons(dataclasses.replace(config, methods=(TWO,)))
+        assert {compared.world, compared.against_world} <= set(found)
+
+
 def test_seeds_play_different_games_and_a_seed_the_same_ones():
     seeds = [build_team(SMOKE, TWO, seed).seed for seed in (0, 1)]
     config = dataclasses.replace(SMOKE, max_episode_steps=6, test_episodes=1)

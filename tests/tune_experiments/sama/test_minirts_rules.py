@@ -24,7 +24,7 @@ from rl_models.planners.domain import StateTextError
 from rl_models.planners.goal_generators import first_skill
 from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.sandbox.rules import check_source
-from tune_experiments.sama.minirts.choice import choices, wanted
+from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
 from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.features import feature_table
 from tune_experiments.sama.minirts.scene import Scene
@@ -102,6 +102,11 @@ def test_a_text_that_is_no_state_is_refused_with_a_clause(text, reason):
 def test_the_manual_names_every_object_and_both_agents():
     assert all(thing in DOMAIN.manual for thing in DOMAIN.objects) and "Agent 1 and Agent 2" in DOMAIN.manual
     assert "Agent 3" in RtsDomain(3).manual and DOMAIN.map not in DOMAIN.manual.replace(DOMAIN.map, "")
+
+
+def test_the_manual_and_the_rules_attack_with_armies_of_one_size():
+    number = {5: "five", 6: "six"}[ENOUGH_TO_ATTACK]
+    assert f"An army of {number} or more" in DOMAIN.manual
 
 
 def test_the_situation_says_what_is_known_and_who_has_what():

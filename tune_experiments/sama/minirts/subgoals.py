@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rl_envs.minirts.phrases import MADE, PHRASES
+from rl_envs.minirts.phrases import ATTACK, KEEP_SCOUTING, MADE, MINE, MINE_ALL, PHRASES, SEND_SCOUT
 from rl_envs.minirts.symbols import (
     BUILDER,
     CAVALRY,
@@ -33,7 +33,6 @@ EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST = (
 )
 GOALS = (EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST)
 WAIT = "wait"
-ATTACK, MINE, MINE_ALL, KEEP_SCOUTING, SEND_SCOUT = (*PHRASES[:3], *PHRASES[-2:])
 FAR = 1_000
 """Price of a sub-goal that an agent cannot begin with."""
 MOST_UNITS, MOST_BUILDINGS = 6, 1

@@ -25,7 +25,7 @@ from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import LEARNED, RtsConfig
 from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.planned_rts import PlannedRts, Sight
 from tune_experiments.sama.minirts.play import RtsPlay, Watch
 from tune_experiments.sama.minirts.subgoal_rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
@@ -36,6 +36,9 @@ from tune_experiments.sama.team_with_seed import TeamWithSeed
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""
+FAIR = "fair"
+SIGHTS: dict[Sight, str] = {"fair": "fair sight", "full": "full sight", "types": "told the types"}
+"""What a planner sees, in words; tables name every sight but the fair one."""
 _TEAM_OF = "red_minirts"
 
 
@@ -109,7 +112,7 @@ def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
         "plain": {plain_test(config): config},
         "sights": {
             f"{name}, {words}": _changed(config, sight=sight)
-            for sight, words in (("fair", "fair sight"), ("full", "full sight"), ("types", "told the types"))
+            for sight, words in SIGHTS.items()
             if sight != config.sight
         },
         "reflections": {f"{name}, {n} reflections": _changed(reflecting, reflections=n) for n in range(most)},
@@ -119,18 +122,26 @@ def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
         "prompts": prompt_tests(config),
         "rewards": {f"{name}, tests by {one}": _changed(config, reward_source=one) for one in ("predicate", "code")},
     }
-    return {test: one for group in found if group in config.tests for test, one in found[group].items()}
+    chosen = {test: one for group in found if group in config.tests for test, one in found[group].items()}
+    return {with_sight(config, test) if one.sight == config.sight else test: one for test, one in chosen.items()}
+
+
+def with_sight(config: RtsConfig, test: str) -> str:
+    """A test's name, with what the run's planner sees unless that is what the team sees."""
+    return test if config.sight == FAIR else f"{test}, {SIGHTS[config.sight]}"
 
 
 def plain_test(config: RtsConfig) -> str:
-    """The test of the planner as it is set."""
+    """The test of the planner as it is set, without what it sees."""
     tries = "retries" if config.after_failure == "retry" else "reflections"
     return f"{planner_name(config)}, {config.reflections} {tries}"
 
 
 def planner_name(config: RtsConfig) -> str:
-    """Name of the planner, in a word or two."""
-    return {"offline": "rules", "noisy": f"{config.noise} rules"}.get(config.planner, config.model.name)
+    """Name of the planner in a few words, with all that differs from SAMA's."""
+    name = {"offline": "rules", "noisy": f"{config.noise} rules"}.get(config.planner, config.model.name)
+    goals = {"sama": "", "deps": " with goals of DEPS", "plan4mc": " with goals of Plan4MC"}[config.goals]
+    return name + goals + f" and {config.random_share:g} random" * (config.random_share > 0)
 
 
 def evaluate(
@@ -144,7 +155,7 @@ def evaluate(
         found = {test: commanded(config, method, policy, one, seed) for test, one in COMMANDERS.items()}
     for test, changed in conditions(config).items():
         found[test] = planned(changed, method, policy, seed, trial_folder=trial_folder)
-        if test != plain_test(config):
+        if changed is not config:
             del found[test][TRANSCRIPT]
     return found
 
