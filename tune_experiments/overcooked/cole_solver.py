@@ -64,16 +64,16 @@ def shapley_values(payoffs: Array) -> Array:
         [n] float64; because losses are taken as 0, their sum is not the value of all.
     """
     count = len(payoffs)
-    worth = {
+    value_by_coalition = {
         chosen: value_of(payoffs[np.ix_(chosen, chosen)])
         for size in range(count + 1)
         for chosen in itertools.combinations(range(count), size)
     }
     values = np.zeros(count)
-    for before, value in worth.items():
+    for before, value in value_by_coalition.items():
         orders = math.factorial(len(before)) * math.factorial(count - len(before) - 1) if len(before) < count else 0
         for member in set(range(count)) - set(before):
-            added = worth[tuple(sorted((*before, member)))] - value
+            added = value_by_coalition[tuple(sorted((*before, member)))] - value
             values[member] += orders / math.factorial(count) * max(0.0, added)
     return values
 

@@ -1,6 +1,6 @@
 """Which sub-goals the chefs of a kitchen should have now: every pair that can begin, weighed.
 
-The order of worth follows the soup: what is nearest to being served comes first (SAMA, section 3.2: goals that lead to
+The order of scores follows the soup: what is nearest to being served comes first (SAMA, section 3.2: goals that lead to
 the reward). This file must not put anything into words.
 """
 
@@ -16,25 +16,25 @@ from tune_experiments.sama.kitchen.subgoals import Subgoal, cost
 
 _STEP_PRICE = 1.0
 _OF_THE_GOAL = 200.0
-"""Worth of belonging to a goal that is given: above every other."""
+"""Score of belonging to a goal that is given: above every other."""
 
 
 def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
     """All compatible ways to occupy the chefs, in their order, the best first; ties by the order of sub-goals."""
     options = [
         [
-            (one, _worth(scene, chef, one) - _STEP_PRICE * steps + _OF_THE_GOAL * (one.goal == goal))
+            (one, _score(scene, chef, one) - _STEP_PRICE * steps + _OF_THE_GOAL * (one.goal == goal))
             for one in subgoals
             if (steps := cost(scene, chef, one)) < FAR
         ]
         for chef in range(len(scene.at))
     ]
-    found = [(tuple(one for one, _ in each), sum(worth for _, worth in each)) for each in itertools.product(*options)]
+    found = [(tuple(one for one, _ in each), sum(score for _, score in each)) for each in itertools.product(*options)]
     found.sort(key=lambda one: -one[1])
     return [chosen for chosen, _ in found if _compatible(scene, chosen)]
 
 
-def _worth(scene: Scene, chef: int, one: Subgoal) -> float:
+def _score(scene: Scene, chef: int, one: Subgoal) -> float:
     if one.kind == "serve":
         return 100.0
     if one.kind == "fill":
@@ -42,11 +42,11 @@ def _worth(scene: Scene, chef: int, one: Subgoal) -> float:
     if one.kind == "wait":
         return 3.0 if one.target == MIDDLE_COUNTER else 1.0
     if one.kind == "clear":
-        return _worth_of_clearing(scene, chef, one)
-    return _worth_of_a_dish(scene, one) if one.thing == "dish" else _worth_of_an_onion(scene, chef, one)
+        return _score_of_clearing(scene, chef, one)
+    return _score_of_a_dish(scene, one) if one.thing == "dish" else _score_of_an_onion(scene, chef, one)
 
 
-def _worth_of_an_onion(scene: Scene, chef: int, one: Subgoal) -> float:
+def _score_of_an_onion(scene: Scene, chef: int, one: Subgoal) -> float:
     ways = scene.ways
     if one.target in ways.pots:
         # Fuller pots first, and what lies ready before what must be fetched.
@@ -60,7 +60,7 @@ def _worth_of_an_onion(scene: Scene, chef: int, one: Subgoal) -> float:
     return (60.0 if must else 52.0) - 8.0 * stock if is_needed else -5.0
 
 
-def _worth_of_a_dish(scene: Scene, one: Subgoal) -> float:
+def _score_of_a_dish(scene: Scene, one: Subgoal) -> float:
     ways, full = scene.ways, [pot for pot in scene.pots if not pot.has_room]
     is_passed_on = one.origin == MIDDLE_COUNTER
     lying = Counter(scene.lying.values())["dish"] if ways.hands_over and not is_passed_on else 0
@@ -73,7 +73,7 @@ def _worth_of_a_dish(scene: Scene, one: Subgoal) -> float:
     return urgency + (5.0 if is_passed_on else 0.0)
 
 
-def _worth_of_clearing(scene: Scene, chef: int, one: Subgoal) -> float:
+def _score_of_clearing(scene: Scene, chef: int, one: Subgoal) -> float:
     """Empty hands are wanted when a soup waits for a dish that no chef can fetch, or dishes keep pots from filling."""
     others_free = any(held in ("nothing", "dish") for other, held in enumerate(scene.holds) if other != chef)
     waiting = any(not pot.has_room for pot in scene.pots)

@@ -161,6 +161,6 @@ def planner_in_words(config: SamaConfig) -> str:
         return f"{how} the language model {config.model.name}, the paper names GPT-3.5 and GPT-4".strip()
     errs = f", which err on purpose ({config.noise})" if config.planner == "noisy" else ""
     return (
-        f"rules, written by hand (tuned worths, exhaustive search over structured state){errs}; they use no "
+        f"rules, written by hand (tuned scores, exhaustive search over structured state){errs}; they use no "
         "prompts, manual or few-shot examples; the paper has a language model"
     )

@@ -26,7 +26,7 @@ COUNTING = (
     "paper's count, which leaves undone rounds out."
 )
 PLANNED_BY_RULES = (
-    "Planner: rules, written by hand (tuned worths, exhaustive search over structured state); they use no "
+    "Planner: rules, written by hand (tuned scores, exhaustive search over structured state); they use no "
     "prompts, manual or few-shot examples."
 )
 

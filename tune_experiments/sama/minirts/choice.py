@@ -1,6 +1,6 @@
 """Which sub-goals the agents of a team should have now: every combination that can begin, weighed.
 
-Worths follow the game: peasants first, then the factory and five units of what beats the enemy, then the attack (sheet
+Scores follow the game: peasants first, then the factory and five units of what beats the enemy, then the attack (sheet
 of RED's oracle; SAMA, section 5). Who knows nothing of the enemy scouts. This file must not put anything into words.
 """
 
@@ -39,20 +39,20 @@ from tune_experiments.sama.minirts.subgoals import (
 
 ENOUGH_PEASANTS, ENOUGH_UNITS, ENOUGH_TO_ATTACK = 6, 5, 6
 _OF_THE_GOAL = 200.0
-"""Worth of belonging to a goal that is given, where a sub-goal is of any use."""
+"""Score of belonging to a goal that is given, where a sub-goal is of any use."""
 
 
 def choices(scene: Scene, goal: str | None = None) -> Iterator[tuple[Subgoal, ...]]:
     """All compatible ways to occupy the agents, in their order, the best first; ties by the order of sub-goals."""
     kinds = wanted(scene)
-    worths = {one.text: _worth(scene, kinds, one) for one in SUBGOALS}
+    scores = {one.text: _score(scene, kinds, one) for one in SUBGOALS}
     for one in SUBGOALS:
-        worths[one.text] += _OF_THE_GOAL * (one.goal == goal and worths[one.text] > 0)
+        scores[one.text] += _OF_THE_GOAL * (one.goal == goal and scores[one.text] > 0)
     options = [
-        [(one, worths[one.text] - price) for one in SUBGOALS if (price := cost(scene, agent, one)) < FAR]
+        [(one, scores[one.text] - price) for one in SUBGOALS if (price := cost(scene, agent, one)) < FAR]
         for agent in range(len(scene.hands))
     ]
-    found = [(tuple(one for one, _ in each), sum(worth for _, worth in each)) for each in itertools.product(*options)]
+    found = [(tuple(one for one, _ in each), sum(score for _, score in each)) for each in itertools.product(*options)]
     found.sort(key=lambda one: -one[1])
     return (chosen for chosen, _ in found if _compatible(scene, chosen))
 
@@ -71,11 +71,11 @@ def _foot(scene: Scene) -> int:
     return next((kind for kind in FOOT if own[FACTORY[kind]] + scene.coming[FACTORY[kind]]), FOOT[0])
 
 
-def _worth(scene: Scene, kinds: Sequence[int], one: Subgoal) -> float:
+def _score(scene: Scene, kinds: Sequence[int], one: Subgoal) -> float:
     if one.made == PEASANT:
         return 73.0 if scene.own[PEASANT] + scene.coming[PEASANT] < ENOUGH_PEASANTS else -10.0
     if one.made != NO_TYPE:
-        return _worth_of_making(scene, kinds, one.made)
+        return _score_of_making(scene, kinds, one.made)
     if one.text == ATTACK:
         is_due = scene.is_attacked() or sum(hand.fighters for hand in scene.hands) >= ENOUGH_TO_ATTACK
         return 80.0 if is_due else -20.0
@@ -85,7 +85,7 @@ def _worth(scene: Scene, kinds: Sequence[int], one: Subgoal) -> float:
     return {MINE: 40.0 if idle else 12.0, MINE_ALL: 2.0, WAIT: 10.0}[one.text]
 
 
-def _worth_of_making(scene: Scene, kinds: Sequence[int], made: int) -> float:
+def _score_of_making(scene: Scene, kinds: Sequence[int], made: int) -> float:
     if made >= FIRST_BUILDING:
         places = [place for place, kind in enumerate(kinds) if FACTORY[kind] == made]
         return 72.0 - 10.0 * places[0] if places else -20.0
