@@ -247,7 +247,8 @@ def _kind(lines: Sequence[Result], rules: str) -> str:
     seeds = {line.seed for line in lines if line.seed is not None}
     episodes = max((line.n_episodes or 0 for line in lines), default=0)
     if len(seeds) > 1:
-        return f"Student's t over {len(seeds)} seeds" + (f", {episodes:,} episodes a seed" if episodes else "")
+        over = f", {episodes:,} episode{'s' * (episodes > 1)} a seed" if episodes else ""
+        return f"Student's t over {len(seeds)} seeds{over}"
     if all(line.ci_low is None for line in lines):
         return "one seed, none"
     return f"over {episodes:,} episodes{' of one seed' * bool(seeds)} ({rules})"
