@@ -15,6 +15,7 @@ Where there is no GPU the same runs on the CPU, with smaller batches and a small
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import multiprocessing
 import os
@@ -98,10 +99,15 @@ def loops(on_gpu: bool) -> dict[str, Callable[[OptimiserSettings], Loop]]:
     return {
         "furnmove_paper": functools.partial(_furnmove, 32 * scale),
         "furnmove_paper_two_groups": functools.partial(_furnmove, 32 * scale, groups=2),
-        "rtfm_simplest": lambda settings: rtfm.impala_loop(simplest(), settings),
+        "rtfm_simplest": lambda settings: rtfm.impala_loop(simplest(), _rmsprop(settings)),
         "emma_stage1": lambda settings: messenger_loop.training_loop(1, 1.0, 32 * scale, settings),
         "matching_simplest": lambda settings: rtfm.ppo_loop(RtfmTask(), 64, 64 * scale, settings),
     }
+
+
+def _rmsprop(settings: OptimiserSettings) -> OptimiserSettings:
+    """RTFM's optimiser."""
+    return dataclasses.replace(rtfm.RMSPROP, precision=settings.precision)
 
 
 def _furnmove(num_worlds: int, settings: OptimiserSettings, groups: int = 1) -> Loop:

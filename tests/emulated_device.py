@@ -5,7 +5,8 @@ its real numbers. As on CUDA, an operation on tensors of both places is refused,
 the host wait is possible and counted:
 
 * copies: transfers of a tensor from one place to the other;
-* syncs: numbers that the host asks for, and operations whose result has a size that only the device knows.
+* syncs: numbers that the host asks for, copies to the host, which waits for what it reads, and operations whose result
+  has a size that only the device knows.
 
 torch's own Python backend (`privateuse1`) makes the device known to autograd and to `torch.device`.
 """
@@ -147,6 +148,7 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if name in ("_to_copy", "copy_"):
         goes_there = is_there[0] if name == "copy_" else goes_there
         _counts.copies += is_there[-1] != goes_there
+        _counts.syncs += is_there[-1] and not goes_there
     elif any(is_there):
         _check_places(name, tensors, is_there)
         by_mask = name.startswith("index") and any(one.dtype is torch.bool for one in tensors[1:])

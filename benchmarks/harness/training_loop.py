@@ -142,12 +142,9 @@ def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
     }
     encodings = TextEncodings(policy.network, tables)
     for step in range(steps):
-        obs = {
-            key.removeprefix("obs/"): value[:, step : step + 1]
-            for key, value in batch.items()
-            if key.startswith("obs/")
-        }
-        obs |= encodings.of({key: value[:, 0].numpy() for key, value in obs.items()})
+        obs = encodings.inputs(
+            {key.removeprefix("obs/"): value[:, step].numpy() for key, value in batch.items() if key.startswith("obs/")}
+        )
         state = policy(obs, state, batch["is_first"][:, step : step + 1]).state
 
 

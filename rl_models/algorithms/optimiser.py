@@ -167,7 +167,8 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
     """Make a step unless a gradient is not finite: one bad batch must not end a run.
 
-    On an accelerator a fused optimiser decides by itself; else the host asks.
+    The host asks on the CPU alone. On an accelerator a fused optimiser decides by itself, and what another one did is
+    undone there.
 
     Args:
         optimiser: from `make_optimiser`.
@@ -176,10 +177,28 @@ def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
     if optimiser.defaults.get("fused") and is_finite.device.type != "cpu":
         optimiser.found_inf = (~is_finite).float()  # type: ignore[attr-defined]
         optimiser.step()
+    elif is_finite.device.type != "cpu":
+        _step_and_undo(optimiser, is_finite)
     elif is_finite:
         optimiser.step()
     else:
         logger.warning("a gradient is not finite: this update is skipped")
+
+
+@torch.no_grad()
+def _step_and_undo(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
+    """Make a step, and bring weights and moments back where `is_finite` is False; moments begin at 0."""
+    weights = [weight for group in optimiser.param_groups for weight in group["params"] if weight.grad is not None]
+    before = {id(tensor): tensor.clone() for tensor in (*weights, *_moments(optimiser))}
+    optimiser.step()
+    for tensor in (*weights, *_moments(optimiser)):
+        tensor.copy_(torch.where(is_finite, tensor, before.get(id(tensor), 0.0)))
+
+
+def _moments(optimiser: torch.optim.Optimizer) -> list[Tensor]:
+    """What the optimiser remembers of its gradients, on their device; its count of steps is a number of the CPU."""
+    entries = [value for state in optimiser.state.values() for value in state.values()]
+    return [value for value in entries if isinstance(value, Tensor) and value.device.type != "cpu"]
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.device import to_device
 from rl_models.fragment import Array
 from rl_models.layers.distinct import distinct, distinct_rows
 from rl_models.policy import TeamNetwork
@@ -128,23 +129,25 @@ class TextEncodings:
         """Begin without any again."""
         self._caches = {}
 
-    def of(self, obs: Mapping[str, Array]) -> dict[str, Tensor]:
-        """Tensors to lay over those of the observations, [B, N, ...] each, whose time axis T = 1 they have already."""
-        found: dict[str, Tensor] = {}
-        for key, texts in self._texts.items():
-            if self._encode_text is not None:
-                found |= self._encoded(self._encode_text, key, obs[key])
-            else:
-                found[f"{TEXTS}{key}"] = torch.from_numpy(texts.table).to(self.device)
-        return found
+    def inputs(self, arrays: Mapping[str, Array]) -> dict[str, Tensor]:
+        """Tensors of a step, in one copy to the device, and what the texts among them say.
 
-    def _encoded(self, encode: Encode, key: str, rows: Array) -> dict[str, Tensor]:
-        """Encodings of what these rows say, and row numbers [B, 1, N] that point into them."""
-        if key not in self._caches:
-            self._caches[key] = TextCache(functools.partial(self._encode, encode, key), rows.size)
-        slots, encoded = self._caches[key].look_up(rows)
-        named = {f"{ENCODED}{key}/{name}": value for name, value in encoded.items()}
-        return named | {key: torch.from_numpy(slots)[:, None].to(self.device)}
+        Args:
+            arrays: name -> [B, ...], observations and what goes with them.
+
+        Returns:
+            the same names -> [B, 1, ...]; row numbers of texts point into the encodings beside them.
+        """
+        rows, tables = dict(arrays), {}
+        for key, texts in self._texts.items():
+            if self._encode_text is None:
+                tables[f"{TEXTS}{key}"] = torch.from_numpy(texts.table).to(self.device)
+                continue
+            if key not in self._caches:
+                self._caches[key] = TextCache(functools.partial(self._encode, self._encode_text, key), rows[key].size)
+            rows[key], encoded = self._caches[key].look_up(rows[key])
+            tables |= {f"{ENCODED}{key}/{name}": value for name, value in encoded.items()}
+        return to_device({key: value[:, None] for key, value in rows.items()}, self.device) | tables
 
     def _encode(self, encode: Encode, key: str, rows: Array) -> dict[str, Tensor]:
         tokens = torch.from_numpy(self._texts[key].look_up(rows))

@@ -235,11 +235,12 @@ def _sum_over_processes(x: torch.Tensor) -> torch.Tensor:
 
 
 def keep_to_nodes_address() -> None:
-    """Bind torch's store and gloo of this process to the node's own address, before it joins a process group."""
+    """Bind torch's store, gloo and NCCL of this process to the node's own address, before it joins a process group."""
     # What `init_process_group` makes its store with; `torch.distributed.rendezvous` is a function of that module.
     importlib.import_module("torch.distributed.rendezvous").__dict__["TCPStore"] = _store
     if ray.util.get_node_ip_address() in ("127.0.0.1", "::1"):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
+        for backend in ("GLOO", "NCCL"):
+            os.environ.setdefault(f"{backend}_SOCKET_IFNAME", _loopback())
 
 
 def _store(host_name: str, port: int, *, is_master: bool = False, **named: Any) -> TCPStore:

@@ -294,8 +294,7 @@ class Collector:
 
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
         """Observations with T = 1, and what their texts say."""
-        tensors = {key: value[:, None] for key, value in to_device(obs, self.device).items()}
-        return tensors | self._texts.of(obs) | tables_of(self._speech)
+        return self._texts.inputs(obs) | tables_of(self._speech)
 
     def _begin_reading(self) -> None:
         """Look where the policy lives, and begin without encodings: texts may get other row numbers."""

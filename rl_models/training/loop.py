@@ -211,16 +211,21 @@ class Divergence:
 
     Each part reports its mean and the number of entries behind it. Both are summed and divided once, so the mean does
     not depend on how the minibatch is cut.
+
+    Attributes:
+        is_too_large: the step is not made, and the update ends; known after `agree`.
     """
 
     def __init__(self, objective: Objective) -> None:
         """Know the objective's limit."""
         self._limit = objective.target_kl
         self._sums = torch.zeros(2, dtype=torch.float64)
+        self.is_too_large = False
 
     def begin(self, device: torch.device) -> None:
         """Forget the minibatch before."""
         self._sums = torch.zeros(2, dtype=torch.float64, device=device)
+        self.is_too_large = False
 
     def add(self, statistics: Statistics) -> None:
         """Add the divergence of a part of the minibatch."""
@@ -229,9 +234,10 @@ class Divergence:
             self._sums = self._sums + torch.stack([mean.double() * number, number.double()])
 
     def agree(self, learners: Learners) -> None:
-        """Sum over the learners, so that all go on or stop together."""
+        """Sum over the learners, so that all go on or stop together; the host asks once."""
         if self.has_limit:
             self._sums = learners.sum(self._sums)
+            self.is_too_large = float(self.mean) > self._limit
 
     @property
     def mean(self) -> torch.Tensor:
@@ -243,11 +249,6 @@ class Divergence:
     def has_limit(self) -> bool:
         """An update can end before its last epoch."""
         return self._limit > 0
-
-    @property
-    def is_too_large(self) -> bool:
-        """The step is not made, and the update ends."""
-        return self.has_limit and float(self.mean) > self._limit
 
     def statistics(self) -> Statistics:
         """Numbers to log once a minibatch is complete; none without a limit."""

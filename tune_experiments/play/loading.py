@@ -22,7 +22,7 @@ import torch
 from rl_envs import World
 from rl_envs.core.chance import Chance
 from rl_envs.core.texts import TextStore
-from rl_models.device import DeviceChoice, built_on, device_of, to_device
+from rl_models.device import DeviceChoice, built_on, device_of
 from rl_models.networks.added_observations import narrated, with_noise
 from rl_models.networks.fixed_weights import WeightChangeDetector
 from rl_models.networks.texts import MissingTextsError, TextEncodings
@@ -82,7 +82,7 @@ class LoadedPolicy:
         self._state: State | None = None
         self._chance: Chance | None = None
         self._seed = 0
-        self._texts: TextEncodings | None = None
+        self._texts = TextEncodings(self.policy.network, {}, self.device)
         self._watch = WeightChangeDetector()
 
     def make_world(self, num_worlds: int) -> World:
@@ -101,7 +101,7 @@ class LoadedPolicy:
         """
         self._state, self._chance = None, None
         self._seed = seed
-        self._texts = TextEncodings(self.policy.network, texts, self.device) if texts else None
+        self._texts = TextEncodings(self.policy.network, texts or {}, self.device)
 
     @torch.inference_mode()
     def act(self, obs: Arrays, is_first: np.ndarray | None = None, uniforms: np.ndarray | None = None) -> Any:
@@ -158,13 +158,10 @@ class LoadedPolicy:
 
     def _forward(self, obs: Arrays, first: np.ndarray) -> TeamOutput:
         """The policy's output for observations with T = 1, beside what their texts say."""
-        arrays = {key: np.asarray(value)[:, None] for key, value in obs.items()}
-        tensors = to_device(arrays | {_IS_FIRST: first[:, None]}, self.device)
+        if self._watch.has_changed(self.policy.parameters()):
+            self._texts.forget()
+        tensors = self._texts.inputs({key: np.asarray(value) for key, value in obs.items()} | {_IS_FIRST: first})
         is_first = tensors.pop(_IS_FIRST)
-        if self._texts is not None:
-            if self._watch.has_changed(self.policy.parameters()):
-                self._texts.forget()
-            tensors |= self._texts.of(obs)
         assert self._state is not None
         output: TeamOutput = self.policy(narrated(self.policy.network, tensors), self._state, is_first)
         return output

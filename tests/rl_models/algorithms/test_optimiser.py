@@ -17,6 +17,7 @@ from rl_models.algorithms.optimiser import (
 )
 from rl_models.batch import Learners
 from rl_models.schedule import Progress, Schedule
+from tests.emulated_device import DEVICE, emulated_device
 
 GRADIENTS = (3.0, -1.0, 0.5, 0.2)
 
@@ -134,3 +135,27 @@ def test_the_sum_of_several_learners_gradients_lies_in_memory_as_the_weight_does
     Learners(0, 2, lambda values: 2 * values).sum_gradients([weight])
     assert weight.grad.stride() == weight.stride()
     torch.testing.assert_close(weight.grad, expected)
+
+
+@pytest.mark.parametrize("first_is_bad", [False, True])
+def test_rmsprop_undoes_a_step_of_a_bad_gradient_on_an_emulated_device_and_asks_nothing(first_is_bad):
+    gradients = [torch.tensor([1.0, 2.0]), torch.tensor([torch.nan, 1.0]), torch.tensor([0.5, -1.0])]
+    gradients = [gradients[1], gradients[0], gradients[2]] if first_is_bad else gradients
+    settings = OptimiserSettings(optimiser="rmsprop")
+    here = torch.nn.Parameter(torch.ones(2))
+    expected = make_optimiser(settings, [here])
+    for gradient in gradients:
+        here.grad = gradient.clone()
+        step_if_finite(expected, gradient.isfinite().all())
+    with emulated_device() as counts:
+        there = torch.nn.Parameter(torch.ones(2).to(DEVICE))
+        optimiser = make_optimiser(settings, [there])
+        moved = [gradient.to(DEVICE) for gradient in gradients]
+        counts.copies = counts.syncs = 0
+        for gradient in moved:
+            there.grad = gradient.clone()
+            step_if_finite(optimiser, gradient.isfinite().all())
+        assert (counts.copies, counts.syncs) == (0, 0)
+        weight, moment = there.detach().cpu(), optimiser.state[there]["square_avg"].cpu()
+    torch.testing.assert_close(weight, here.detach())
+    torch.testing.assert_close(moment, expected.state[here]["square_avg"])

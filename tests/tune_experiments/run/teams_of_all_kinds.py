@@ -12,15 +12,16 @@ TEAMS = {
     ("furnmove_methods", "sync_13_cordial"): (5, 1),
     ("furnmove_methods", "marginal"): (5, 1),
     ("furnmove_methods", "central_cordial"): (5, 1),
+    ("furnmove_visual", "sync_13_cordial"): (5, 1),
     ("rtfm_txt2pi", "txt2pi"): (2, 1),
     ("rtfm_matching", "matching"): (2, 1),
     ("messenger_emma", "emma_grounding"): (2, 1),
     ("endi_rtfm", "endi_dis"): (2, 1),
-    ("endi_rtfm", "qmix"): (4, 1),
+    ("endi_rtfm", "qmix"): (4, 2),
     ("endi_messenger", "silg"): (2, 1),
     ("overcooked_selfplay", "selfplay"): (2, 1),
     ("sama_overcooked", "sama-cramped_room"): (2, 1),
-    ("verco_salad", "verco"): (11, 1),
+    ("verco_salad", "verco"): (11, 3),
     ("verco_salad", "commnet"): (2, 1),
 }
 """(script, method) -> copies and syncs of a first update; three of FurnMove's copies are CORDIAL's tables, once."""

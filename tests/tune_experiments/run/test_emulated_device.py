@@ -13,7 +13,7 @@ import torch
 from rl_models import cuda_graph
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
-from rl_models.training.loop import parts, with_few_sizes_of_tables
+from rl_models.training.loop import Divergence, parts, with_few_sizes_of_tables
 from tests.emulated_device import DEVICE, NAME, EmulatedCapture, emulated_device
 from tests.tune_experiments.run.teams_of_all_kinds import (
     MINIBATCHES,
@@ -52,6 +52,7 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
     collector, learner = loop_of(plan, plan.build_policy())
     fragments = [collector.collect()]
     learner.update(fragments)
+    validated = plan.validate(collector.policy)
     with emulated_device() as counts:
         policy = plan.build_policy().to(DEVICE)
         there, learner_there = loop_of(plan, policy)
@@ -60,7 +61,7 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
         counts.copies = counts.syncs = 0
         learner_there.update(found)
         waited = counts.copies, counts.syncs
-        plan.validate(policy)
+        validated_there = plan.validate(policy)
         weights = weights_of(policy)
     assert {value.device.type for value in policy.parameters()} == {DEVICE.type}
     assert method == "verco" or asked[1:] == [(0, 0)] * (STEPS - 1)
@@ -68,6 +69,8 @@ def test_a_team_on_an_emulated_device_plays_and_learns_as_on_the_cpu(script, met
         np.testing.assert_allclose(numbers_of(found[0])[name], expected, atol=1e-4, err_msg=name)
     for name, expected in weights_of(collector.policy).items():
         np.testing.assert_allclose(weights[name], expected, atol=1e-5, err_msg=name)
+    for name, expected in validated.items():
+        np.testing.assert_allclose(validated_there[name], expected, atol=1e-4, err_msg=name)
     assert all(has <= bound for has, bound in zip(waited, TEAMS[script, method], strict=True)), waited
 
 
@@ -99,6 +102,14 @@ def test_a_number_asked_for_in_every_minibatch_is_noticed_on_an_emulated_device(
     assert waited[1] == bounds[1] + MINIBATCHES
 
 
+def test_whether_an_update_ends_is_asked_once_a_minibatch_on_an_emulated_device():
+    def limit(learner):
+        learner.divergence = Divergence(dataclasses.replace(learner.objective, target_kl=1e9))
+
+    waited, bounds = update_of_selfplay(limit)
+    assert waited[1] == bounds[1] + MINIBATCHES
+
+
 def test_a_constant_left_on_the_cpu_is_refused_on_an_emulated_device():
     def leave(learner):
         learner.policy.value_head.register_forward_hook(lambda module, inputs, values: values + torch.ones(1))
@@ -115,7 +126,7 @@ def test_an_emulated_device_counts_and_refuses_as_cuda_does():
         assert there[there > 2].shape == (3,)
         assert (counts.copies, counts.syncs) == (1, 2)
         assert there.cpu().numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
-        assert counts.copies == 2
+        assert (counts.copies, counts.syncs) == (2, 3)
         row = torch.ones(1, dtype=torch.long)
         assert there[row].tolist() == [[3, 4, 5]]  # the index of x[index] may lie on the CPU, and is copied
         assert counts.copies == 3
