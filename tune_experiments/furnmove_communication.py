@@ -147,9 +147,12 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         if method == TRAINED and not config.team:
             return trials.plan(settings, name, seed)
         fixed = trials.plan(dataclasses.replace(settings, budget_env_steps=1), name, seed)
-        build = functools.partial(_given_policy, config.team) if method == TRAINED else fixed.build_policy
         unchanged = OptimiserSettings(learning_rate=Schedule.constant(0.0))
-        return dataclasses.replace(fixed, build_policy=build, optimiser=unchanged)
+        fixed = dataclasses.replace(fixed, optimiser=unchanged, learns=False)
+        if method == UNTRAINED:
+            return fixed
+        build = functools.partial(_given_policy, config.team)
+        return dataclasses.replace(fixed, build_policy=build, given_env_steps=_given(config.team).env_steps)
 
     def evaluate(self, config: CommunicationConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """The paper's metrics, the data, and what the models say of them."""
@@ -172,8 +175,6 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         """How well the teams play, then a table a model."""
         played = [result for result in results if result.metric in _PLAYED]
         table = make_table(played, self.caption, _PLAYED, says_world=True)
-        # A team that is given was trained elsewhere, so the env steps of this run say nothing.
-        table = dataclasses.replace(table, caption=table.caption.partition(" Trained for ")[0])
         return [table, *_model_tables(results, self.caption)]
 
     def deviations(self, config: CommunicationConfig) -> list[str]:

@@ -1,6 +1,6 @@
 """The five actions of FurnLift and the rule of coordinated joint actions.
 
-A Cordial Sync (Jain et al., ECCV 2020), section 4.3, for the task of section 3.1: a joint action is coordinated if
+A Cordial Sync (Jain et al., ECCV 2020), section 3 and figure 2b: a joint action is coordinated if
 both agents pick up or neither does. These are 17 of 25, whatever the state.
 """
 

@@ -1,6 +1,6 @@
 """The expert of FurnLift: shortest paths to a pair of places from which both agents can pick the television up.
 
-A Cordial Sync (Jain et al., ECCV 2020), section 5.2 and the authors' code. The expert looks at all pairs of target
+A Cordial Sync (Jain et al., ECCV 2020), appendix A.3, and the authors' code. The expert looks at all pairs of target
 states in their order, each in both assignments, and takes the smallest sum of path lengths, the first of equals. The
 authors' graph lacks the turn between north and west, so that this turn takes three steps; `heading_ring` has it.
 

@@ -1,4 +1,4 @@
-"""FurnLift for a warm start: an expert takes over in a falling share of the steps (A Cordial Sync, appendix A.4).
+"""FurnLift for a warm start: an expert takes over in a falling share of the steps (A Cordial Sync, appendix A.3).
 
 This is how DAgger collects data. One coin a step decides for both agents: it is the world's draw 0 of that step. The
 plain game makes no draw in a step, so the starts of episodes are the same as there.
@@ -15,7 +15,7 @@ from rl_envs.furnlift.world import FurnLift
 
 
 class GuidedFurnLift(FurnLift):
-    """FurnLift in which the expert takes over in part of the steps (appendix A.4; DAgger).
+    """FurnLift in which the expert takes over in part of the steps (appendix A.3; DAgger).
 
     With probability p(1 - e / E) both agents take the expert's action, by one coin for both; e is the number of
     training episodes that have ended. Each world counts its own episodes, and all worlds of a run play about equally

@@ -1,4 +1,4 @@
-"""FurnLift (A Cordial Sync, Jain et al., ECCV 2020, sections 3.1 and 6; "constrained" of Two Body Problem, CVPR 2019).
+"""FurnLift (A Cordial Sync, Jain et al., ECCV 2020, sections 2 and 6.1; "constrained" of Two Body Problem, CVPR 2019).
 
 Two agents look for a television on the floor of a living room and pick it up. They must do so at the same moment, both
 must see it, and they must stand at least 2 m apart. They walk through each other and do not see each other, as in the

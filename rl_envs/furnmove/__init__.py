@@ -1,1 +1,1 @@
-"""Gridworld-FurnMove: agents carry a lifted television through a living room (A Cordial Sync, section 3.2)."""
+"""Gridworld-FurnMove: agents carry a lifted television through a living room (A Cordial Sync, section 3)."""

@@ -1,6 +1,6 @@
 """The 13 actions of FurnMove and the rule of coordinated joint actions.
 
-A Cordial Sync, sections 3.2 and 4.3: actions have four modalities, and only some joint actions (16 of 169 for two
+A Cordial Sync, section 3 and appendix A.1: actions have four modalities, and only some joint actions (16 of 169 for two
 agents, 46 of 2,197 for three) are coordinated. They depend only on the agents' headings relative to agent 0, so there
 are 4**(N-1) coordination matrices. They are stored as lists of their entries that are 1; the A**N matrix is built only
 for tests and figures.
@@ -45,7 +45,7 @@ _ROTATE_OBJECT_ACTION = 8
 
 
 def is_coordinated(actions: Array, headings: Array) -> Array:
-    """Whether a joint action is an entry of S_t (section 4.3).
+    """Whether a joint action is an entry of S_t (section 3, A.1).
 
     All agents must share a modality. Navigation needs an agent that passes (unless there is a single agent). Pushes
     must have the same direction in the world. Rotating the object is always coordinated.

@@ -1,6 +1,6 @@
 """The furniture that stands in a room, and heights on a grid of 0.125 m: what blocks a line of sight.
 
-Rooms say where the centre of an agent may be (A Cordial Sync, Jain et al., ECCV 2020, section 5), so their furniture
+Rooms say where the centre of an agent may be (A Cordial Sync, Jain et al., ECCV 2020, section 6.1), so their furniture
 and walls are wider than the real ones by the radius of an agent. So one fine cell is shaved off at each edge. Cells of
 furniture that no listed piece covers are joined to pieces, whose kind follows from the room's name. Where a room's
 cells for the television are inferred, such cells outside of the enclosed floor are wall: nothing is known there.

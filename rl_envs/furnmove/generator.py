@@ -1,6 +1,6 @@
 """Rooms generated from a seed, equal in every process, and the placement of their furniture.
 
-Procedural rooms instead of the 30 living rooms of AI2-THOR in "A Cordial Sync" (Jain et al., ECCV 2020, section 5),
+Procedural rooms instead of the 30 living rooms of AI2-THOR in "A Cordial Sync" (Jain et al., ECCV 2020, section 6.1),
 which need that engine. `full` rooms have the extent and the clutter of those rooms, drawn from statistics: one of them,
 FloorPlan229, is known cell by cell, and shares and ratios are chosen after it; the other numbers are our own choice.
 `laptop` is a small version of the same task. Results on these rooms must be called "procedural rooms, not AI2-THOR".

@@ -1,6 +1,6 @@
 """Shapes of FurnMove on its grid: the cells from which agents can hold the television, and the cells of TV and stand.
 
-"A Cordial Sync" (Jain et al., ECCV 2020), section 3 and the gridworld of section 5: cells of 0.25 m, a television
+"A Cordial Sync" (Jain et al., ECCV 2020), section 3 and the gridworld of section 6.1: cells of 0.25 m, a television
 carried at 1.3 m, agents that must stay within reach of it. Cells are (row, column); rows grow to the south, columns to
 the east. Headings and rotations are clockwise quarter turns: 0 north (row - 1), 1 east (column + 1), 2 south, 3 west.
 

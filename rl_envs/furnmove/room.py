@@ -1,6 +1,6 @@
 """A room of FurnMove: the cells for agents and for the lifted television.
 
-Gridworld of "A Cordial Sync" (Jain et al., ECCV 2020), section 5: the room is one mask of cells for the centres of
+Gridworld of "A Cordial Sync" (Jain et al., ECCV 2020), section 6.1: the room is one mask of cells for the centres of
 agents, and one mask per rotation for the centre of the television, which moves above low furniture. The television's
 masks do not follow from the floor alone, so a room stores them; `tv_cells_by_rule` computes them where they are not
 given.

@@ -1,8 +1,8 @@
 """Room files: JSON that a person can read, draw and correct (docs/room_format.md).
 
-A file describes a room of the gridworld of "A Cordial Sync" (Jain et al., ECCV 2020, section 5): the floor as a drawing
-and, if they do not follow from the drawing, the cells for the lifted television, and pieces of furniture with their
-kinds and heights. Files are untrusted: reading is bounded, nothing in them is executed, and every fault is one
+A file describes a room of the gridworld of "A Cordial Sync" (Jain et al., ECCV 2020, section 6.1): the floor as a
+drawing and, if they do not follow from the drawing, the cells for the lifted television, and pieces of furniture with
+their kinds and heights. Files are untrusted: reading is bounded, nothing in them is executed, and every fault is one
 sentence.
 
 This file must not know about episodes or how rooms are made.

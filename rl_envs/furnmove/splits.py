@@ -1,6 +1,6 @@
 """Rooms for training, validation and test: named rooms, and streams of many rooms.
 
-"A Cordial Sync" (Jain et al., ECCV 2020, section 5) trains in 20 living rooms of AI2-THOR and tests in 5 others. Here
+"A Cordial Sync" (Jain et al., ECCV 2020, section 6.1) trains in 20 living rooms of AI2-THOR and tests in 5 others. Here
 the named rooms are procedural, with FloorPlan229 as a sixth test room of the full size. A room's seed encodes split,
 stream, size and index, so no two rooms share a seed. `ithor_train`, `ithor_valid` and `ithor_test` are the paper's own
 rooms, with inferred cells for the television (`ithor.py`).

@@ -1,4 +1,4 @@
-"""Gridworld-FurnMove (A Cordial Sync, Jain et al., ECCV 2020, sections 3.2, 6.1 and appendix A.3), for any N agents.
+"""Gridworld-FurnMove (A Cordial Sync, Jain et al., ECCV 2020, sections 3 and 6.1, A.1 and A.3), for any N agents.
 
 N agents hold a lifted television and carry it over a stand. The furniture moves only by coordinated joint actions. An
 agent can walk around the TV but cannot let go of it.

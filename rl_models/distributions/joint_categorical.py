@@ -1,4 +1,4 @@
-"""One probability for each joint action of a team: the central policy (A Cordial Sync, section 4.2).
+"""One probability for each joint action of a team: the central policy (A Cordial Sync, section 5, A.3).
 
 The table has A**N entries and can represent every dependence between agents. One central policy moves all agents, so a
 sample takes one uniform number, and its component is always 0.

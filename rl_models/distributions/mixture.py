@@ -1,4 +1,4 @@
-"""Mixture of product policies: pi(a_1 ... a_N) = sum_j alpha_j prod_i pi^i_j(a_i) (A Cordial Sync, section 4.2).
+"""Mixture of product policies: pi(a_1 ... a_N) = sum_j alpha_j prod_i pi^i_j(a_i) (A Cordial Sync, section 4).
 
 With one component it is a product of marginals, so SYNC and marginal policies share this class. All agents draw the
 component from a shared random stream and then act independently.

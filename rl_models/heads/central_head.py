@@ -1,4 +1,4 @@
-"""Heads of a central policy: a probability for each joint action, and one value (A Cordial Sync, section 4.2)."""
+"""Heads of a central policy: a probability for each joint action, and one value (A Cordial Sync, section 5, A.3)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 | heads | of | layers |
 |---|---|---|
-| `MarginalHead`, `SyncHead`, `ValueHead` | A Cordial Sync, section 4.2 | one linear layer; SYNC's mixture has three |
+| `MarginalHead`, `SyncHead`, `ValueHead` | A Cordial Sync, sections 4, 5 | one linear layer; SYNC's mixture has three |
 | `LegalPolicyHead`, `LayeredValueHead` | RTFM, eqs. 21-22 | two with a ReLU; the released code has one |
 | `PolicyTower`, `LegalPolicyTower`, `ValueTower` | EMMA, section 4 | one, on the policy's or the value's half |
 """

@@ -1,4 +1,4 @@
-"""A round of communication: every agent sends one message to all others (A Cordial Sync, section 4.1, talk and reply).
+"""A round of communication: every agent sends one message to all others (A Cordial Sync, section 5, talk and reply).
 
 A message is a convex combination of two learned symbols, so it has one degree of freedom, and gradients pass through
 it. `forward` computes the round of all agents at once; `forward_agent` computes the part of one agent that runs apart.

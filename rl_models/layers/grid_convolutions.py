@@ -1,6 +1,6 @@
 """Embedding of cells with binary channels, and convolutions over a view of 15 x 15 of them.
 
-A Cordial Sync, appendix A.4.
+A Cordial Sync, section 6.1 (the view) and the authors' code.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class LanguageTeamSettings:
     messages: MessageSettings = field(default_factory=MessageSettings)
     """How messages are written, and what reaches the others."""
     normalisation: Normalisation = "sum"
-    """Divisor of an action's log-probability: sum, none, as in Verco's eq. 3; token, its number of tokens; word, its
+    """Divisor of an action's log-probability: sum, none, as in Verco's eq. 2; token, its number of tokens; word, its
     number of words, as in Verco's base method."""
     critic_base: Literal["action", "frozen"] = "action"
     """Hidden state that the critic reads: action, that of the action adapter's pass; frozen, that of the base model

@@ -1,4 +1,4 @@
-"""How likely each of several candidate texts is behind a prompt: log P(candidate | prompt) (Verco, eq. 3).
+"""How likely each of several candidate texts is behind a prompt: log P(candidate | prompt) (Verco, eq. 2).
 
 `score_trie` reads the prompt once and all candidates as one prefix tree: what several of them begin with is there once.
 `score_alone` reads every prompt and candidate for itself; it is what the former must equal, and serves models that

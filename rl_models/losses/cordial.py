@@ -1,4 +1,4 @@
-"""Coordination sets, the CORDIAL loss and the coordination metrics (A Cordial Sync, sections 4.3 and 6.2, eq. 1).
+"""Coordination sets, the CORDIAL loss and the coordination metrics (A Cordial Sync, sections 4 and 6.2, eq. 1).
 
 CL_beta(S_t, Pi_t) = -beta <S_t, log Pi_t> / <S_t, S_t>, which follows from the special case in the paper. The authors'
 code averages navigation entries and joint-action entries separately and takes the mean of both averages. It produced

@@ -1,4 +1,4 @@
-"""Imitation: the cross-entropy to the joint actions of an expert (Ross et al. 2011, DAgger; A Cordial Sync, A.4).
+"""Imitation: the cross-entropy to the joint actions of an expert (Ross et al. 2011, DAgger; A Cordial Sync, A.3).
 
 For a mixture it is the joint probability of the whole mixture, not of the drawn component. The world shows the expert's
 actions in an observation that only this loss reads, in the states that the team itself reaches.

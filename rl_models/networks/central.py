@@ -1,4 +1,4 @@
-"""Network of the central policy: it reads every agent's view and has one memory (A Cordial Sync, section 4.2, A.4).
+"""Network of the central policy: it reads every agent's view and has one memory (A Cordial Sync, section 5, A.3).
 
 There are no messages, and only their order distinguishes the agents. As in the authors' code, the views of two agents
 go through the same convolutions and are then concatenated; for any other number of agents the embedded views are

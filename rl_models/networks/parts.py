@@ -3,7 +3,7 @@
 `PartsEncoder` turns them into one vector an agent: vectors are divided by their largest values, images go through
 convolutions, and a reader reads texts with all of that as its query. The networks behind it are those of the papers: a
 multilayer perceptron or CommNet (Sukhbaatar et al., 2016) with the agent's own or the whole team's observations for the
-values (MAPPO: Yu et al., 2022, section 3), and TBONE's rounds of messages (A Cordial Sync, section 4.1). All agents
+values (MAPPO: Yu et al., 2022, section 3), and TBONE's rounds of messages (A Cordial Sync, section 5). All agents
 share the weights; the agent's index is one of the vectors. No file here knows a game: what there is to see is an
 argument.
 """

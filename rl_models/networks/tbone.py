@@ -1,4 +1,4 @@
-"""TBONE: agents with a grid view, an LSTM and two rounds of messages a step (A Cordial Sync, section 4.1, A.4).
+"""TBONE: agents with a grid view, an LSTM and two rounds of messages a step (A Cordial Sync, section 5).
 
 All agents share the weights, and a learned vector distinguishes them. The belief after both rounds replaces the LSTM's
 output as the recurrent state, so the recurrence runs step by step; everything before it is computed for all T steps at

@@ -1,4 +1,4 @@
-"""Networks that see through the agents' cameras: TBONE and the central network (A Cordial Sync, section 4.1, A.4).
+"""Networks that see through the agents' cameras: TBONE and the central network (A Cordial Sync, section 5, A.3).
 
 After the encoder they are the networks of the gridworld. The authors' code has five convolutions for the task of moving
 furniture (the paper says four) and four for lifting it. Input key: `frame`. Parameters with the authors' widths, two

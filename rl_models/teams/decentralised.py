@@ -1,4 +1,4 @@
-"""Decentralised execution: one agent of a team, run apart from the others (A Cordial Sync, section 4.2).
+"""Decentralised execution: one agent of a team, run apart from the others (A Cordial Sync, section 4).
 
 An agent has the team's weights, its own observation, its own memory, the messages that it receives, and the seed of a
 random stream that all agents share. With these it computes its own marginal policies. All agents receive the same

@@ -1,6 +1,6 @@
 """Every setting of a run on Gridworld-FurnMove, with the laptop's values as defaults.
 
-A Cordial Sync, section 6.1 and appendix A.4. How settings become worlds, teams and losses is `trials.py`.
+A Cordial Sync, section 6.1 and appendix A.3. How settings become worlds, teams and losses is `trials.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An experiment on Gridworld-FurnMove: which rows its table has; presets and everything else are shared.
 
 Presets: `laptop` (minutes on 2 cores), `smoke`, `authors` (the laptop's sizes with the constants of the authors'
-optimiser) and `paper` (the paper's sizes with those constants). A Cordial Sync, section 6.1 and appendix A.4.
+optimiser) and `paper` (the paper's sizes with those constants). A Cordial Sync, section 6.1 and appendix A.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every setting of a run on FurnLift, with the laptop's values as defaults (A Cordial Sync, section 6, A.4)."""
+"""Every setting of a run on FurnLift, with the laptop's values as defaults (A Cordial Sync, section 6, A.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages between agents: the weights of talk and reply while a team acts (A Cordial Sync, section 4.1, A.5).
+"""Messages between agents: the weights of talk and reply while a team acts (A Cordial Sync, section 5, A.5).
 
 A message is a mixture of two learned symbols; its weight is the share of the first. It has no sign of its own: which
 symbol means what differs from one training run to the next.

@@ -40,7 +40,8 @@ class TrialPlan(TrainingPlan):
         validate: metrics of the present policy on validation worlds, logged under `valid/`.
         chosen_by: metric of `validate`; the weights with which it was highest are handed on and tested, not the last.
         make_algorithm: who trains, from the finished plan.
-        learns: False for a team that plays as it is; its results name no env steps of training.
+        learns: False for a team that plays as it is.
+        given_env_steps: env steps for which a team that plays as it is was trained elsewhere; None: not trained.
     """
 
     is_staged: ClassVar[bool] = False
@@ -53,6 +54,7 @@ class TrialPlan(TrainingPlan):
     kept_checkpoints: int = 3
     make_algorithm: Callable[[TrialPlan], Algorithm] = make_rllib_algorithm
     learns: bool = True
+    given_env_steps: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse processes that the algorithm would not use, and learners without a world or with a small replay."""
@@ -60,6 +62,14 @@ class TrialPlan(TrainingPlan):
         if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")
+
+    def trained_env_steps(self, env_steps: int) -> int | None:
+        """Env steps of training that results name; None where nothing was trained.
+
+        Args:
+            env_steps: of this run.
+        """
+        return env_steps if self.learns else self.given_env_steps
 
     def with_gpus(self, per_learner: float, per_runner: float) -> TrialPlan:
         """The same plan whose processes have so many GPUs."""

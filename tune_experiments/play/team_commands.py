@@ -143,7 +143,7 @@ def evaluate(command: Evaluate, console: Console) -> None:
     experiment, curriculum = loaded.experiment, loaded.curriculum
     stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
-    rows, trained = [], loaded.env_steps if curriculum.plan.learns else None
+    rows, trained = [], curriculum.plan.trained_env_steps(loaded.env_steps)
     found = evaluations_of(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
     for after, evaluation in found.items():
         for world, episodes in evaluation(loaded.policy).items():

@@ -154,7 +154,7 @@ class Trial(Generic[Config]):
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []
-        trained, spent = (env_steps, cpu_seconds.get(env_steps)) if plan.learns else (None, None)
+        trained, spent = plan.trained_env_steps(env_steps), cpu_seconds.get(env_steps) if plan.learns else None
         for after, evaluate in evaluations.items():
             for world, episodes in evaluate(policy).items():
                 who = (self.experiment, self.method, self.seed, world + after)

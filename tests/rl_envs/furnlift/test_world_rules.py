@@ -1,4 +1,4 @@
-"""FurnLift's rules: A Cordial Sync, section 3.1 and the authors' code."""
+"""FurnLift's rules: A Cordial Sync, sections 2 and 6.1, and the authors' code."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which joint actions are coordinated (A Cordial Sync, section 4.3), counted over all headings."""
+"""Which joint actions are coordinated (A Cordial Sync, section 3, A.1), counted over all headings."""
 
 import itertools
 

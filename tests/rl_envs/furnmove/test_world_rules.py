@@ -1,4 +1,4 @@
-"""What one joint step of FurnMove does, sentence by sentence (A Cordial Sync, section 3.2 and appendix A.3)."""
+"""What one joint step of FurnMove does, sentence by sentence (A Cordial Sync, section 3, A.1 and A.3)."""
 
 import itertools
 

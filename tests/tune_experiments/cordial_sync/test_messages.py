@@ -262,6 +262,23 @@ def test_an_untrained_row_learns_nothing_and_a_trained_one_does():
         torch.testing.assert_close(one, other)
 
 
+def test_results_name_the_env_steps_for_which_the_team_itself_was_trained():
+    own = CommunicationConfig(training=dataclasses.replace(CONFIG, methods=("sync_2_cordial",)))
+    given = CommunicationConfig(team="pretrained/furnmove_sync")
+    of_run = 1_280
+    named = {
+        (config.team, method): EXPERIMENT.plan(config, method, 0).trained_env_steps(of_run)
+        for config in (own, given)
+        for method in ("trained", "untrained")
+    }
+    assert named == {
+        ("", "trained"): of_run,
+        ("", "untrained"): None,
+        (given.team, "trained"): 160_000,
+        (given.team, "untrained"): None,
+    }
+
+
 def test_results_hold_slopes_with_their_own_intervals_and_a_table_for_each_model():
     from tune_experiments.results.intervals import BOOTSTRAP
     from tune_experiments.run.final_evaluation import results_of
