@@ -186,7 +186,7 @@ def test_teams_are_called_by_trial_then_by_folder_then_by_length_of_training():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "holds no whole checkpoint"),
+        (["nowhere"], "nowhere does not exist"),
         (["nowhere", "--episodes", "0"], "--episodes must be 1 to"),
         (["nowhere", "--out", "there.html"], "there.html is there already and is no page"),
     ],

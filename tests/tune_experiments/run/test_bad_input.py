@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_written_is_told(here, place):
 
 def test_a_file_in_place_of_the_folder_is_told(here, tmp_path):
     (tmp_path / "out").write_text("mine")
-    assert "cannot be written (File exists); give --out a folder that you may write to" in here()
+    assert here() == f"{tmp_path / 'out'} is a file, not a folder; give --out a folder that you may write to"
     assert (tmp_path / "out").read_text() == "mine"
 
 
