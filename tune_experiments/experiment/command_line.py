@@ -33,6 +33,7 @@ __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", 
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
+_NO_WHOLE_NUMBER = re.compile(r"Error parsing (--\S+): invalid literal for int\(\) with base 10: ('.*')")
 _read_docstrings = _docstrings.parse_docstring_from_object
 
 
@@ -139,6 +140,7 @@ def _reason(said: str) -> str:
     paragraphs = re.split(r"╭.*\n|[-─]{20,}", said.replace("│", " "))
     reason = one_line(paragraphs[1]).partition(" Arguments are applied")[0] if len(paragraphs) > 1 else ""
     reason = re.sub(r" \(applied to [^)]*\)", "", reason).rstrip(".")
+    reason = _NO_WHOLE_NUMBER.sub(r"\1 must be a whole number, not \2", reason)
     return f": {reason[0].lower()}{reason[1:]}" if reason else ""
 
 

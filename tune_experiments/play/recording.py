@@ -78,7 +78,7 @@ def _in_words(world: World, steps: Iterator[tuple[Any, Any, Any, Any]], index: i
     for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
         chosen = [names[action] if names else str(action) for action in actions[index]]
         done = ", ".join(f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True))
-        yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+.2f}' for value in reward[index])})"
+        yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())

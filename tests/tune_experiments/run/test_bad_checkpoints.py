@@ -75,7 +75,7 @@ def test_a_video_does_not_replace_a_file(checkpoint, tmp_path, capsys):
 
     (tmp_path / "mine.gif").write_text("mine")
     code = after_training(["render", str(checkpoint), "--out", str(tmp_path / "mine.gif")])
-    assert "is there already" in checked(code, capsys.readouterr().err)
+    assert "already exists: name a new file" in checked(code, capsys.readouterr().err)
     assert (tmp_path / "mine.gif").read_text() == "mine"
 
 
@@ -85,7 +85,16 @@ def test_every_command_tells_a_folder_that_holds_nothing(command, tmp_path, caps
 
     for path in (tmp_path, tmp_path / "missing"):
         sentence = checked(after_training([command, str(path)]), capsys.readouterr().err)
-        assert sentence.startswith(str(path))
+        assert sentence.startswith(f"{path} does not exist" if path != tmp_path else str(path))
+
+
+@pytest.mark.parametrize("command", ["evaluate", "doctor"])
+def test_every_command_tells_a_file_in_place_of_a_folder(command, tmp_path, capsys):
+    from tune_experiments.__main__ import main as after_training
+
+    (tmp_path / "notes.txt").touch()
+    sentence = checked(after_training([command, str(tmp_path / "notes.txt")]), capsys.readouterr().err)
+    assert sentence.startswith(f"{tmp_path / 'notes.txt'} is a file, not a folder: ")
 
 
 @pytest.mark.parametrize("words", [["evalute", "x"], ["evaluate"], ["evaluate", "x", "--sed", "1"], []])
