@@ -222,6 +222,10 @@ def _explanation(default: _Arguments, arguments: Sequence[str]) -> UserError | N
 def _expectation(flag: str, hint: Any, values: list[str]) -> str:
     if hint is bool:
         return f"{flag} takes no value, not {' '.join(values)!r}; the flag with and without 'no-' are its two values"
+    if typing.get_origin(hint) is tuple and typing.get_origin(typing.get_args(hint)[0]) is Literal:
+        choices = [str(choice) for choice in typing.get_args(typing.get_args(hint)[0])]
+        if wrong := [value for value in values if value not in choices]:
+            return f"{wrong[0]!r} is not one of {flag}: choose from {', '.join(choices)}"
     got = f"not {' '.join(values)!r}" if values else "and nothing follows it"
     return f"{flag} must be {describe_type(hint)}, {got}"
 

@@ -110,7 +110,7 @@ class LoadedPolicy:
         Args:
             obs: name -> [B, N, ...], as the experiment's worlds give them.
             is_first: [B] bool, worlds whose episode begins now; all of them at the first call.
-            uniforms: [B, 1 + N] in [0, 1), a shared draw and one an agent; drawn from this policy's own stream by
+            uniforms: [B, 1 + N] in [0, 1), a shared draw and one per agent; drawn from this policy's own stream by
                 default.
 
         Returns:

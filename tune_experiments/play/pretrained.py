@@ -41,7 +41,7 @@ def read_card(name: str) -> dict[str, Any]:
     """The card of a team in the package.
 
     Raises:
-        UserError: it is no JSON.
+        UserError: it is not JSON.
     """
     return read_json(PRETRAINED / name / CARD)
 

@@ -66,8 +66,10 @@ class Evaluate(Acting):
 
 @dataclass(frozen=True)
 class Play(Acting):
-    """Play one of sixteen episodes, a solved one of median length if there is any, and print the actions and rewards of all
-    agents."""
+    """Play one of sixteen episodes and print the actions and rewards of all agents.
+
+    It is a solved one of median length if there is any.
+    """
 
     seed: int = SEED
     """Seed of the sixteen episodes to choose from, or of a game with a person, at least 0."""

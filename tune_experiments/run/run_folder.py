@@ -168,7 +168,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 
 
 def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
-    """Refuse a place that is no run folder yet and holds visible files.
+    """Refuse a place that is not a run folder yet and holds visible files.
 
     Args:
         out: the place, for the sentence.
@@ -179,7 +179,7 @@ def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
     """
     foreign = sorted(name for name in names if not name.startswith("."))
     if foreign:
-        raise UserError(f"{out} is no run folder and holds other files ({foreign[0]}, ...); give --out a new folder")
+        raise UserError(f"{out} is not a run folder and holds other files ({foreign[0]}, ...); give --out a new folder")
 
 
 def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> None:

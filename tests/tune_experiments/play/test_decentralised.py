@@ -101,7 +101,7 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     steps, message_bytes = len(together) - 1, 4 * loaded.config.network.message_features
     said = agents * (agents - 1) * rounds * steps
     assert steps > 10
-    assert first == f"{agents} processes, one an agent; in a step, " + exchanged.format(rounds * message_bytes)
+    assert first == f"{agents} processes, one per agent; in a step, " + exchanged.format(rounds * message_bytes)
     assert last == f"{said:,} messages passed between the agents, {said * message_bytes:,} bytes"
 
 

@@ -29,4 +29,4 @@ def test_no_reward_in_words_is_minus_zero():
 
     info = {"done_worlds": [0], "episode": {"return": [0.0]}}
     steps = [(np.zeros((1, 2), int), np.array([[-0.0, -0.5]]), None, info)]
-    assert list(recording._in_words(World(), iter(steps), 0))[0].endswith("(rewards +0.00, -0.50)")
+    assert next(recording._in_words(World(), iter(steps), 0)).endswith("(rewards +0.00, -0.50)")

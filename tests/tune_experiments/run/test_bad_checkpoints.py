@@ -49,7 +49,7 @@ def test_a_checkpoint_that_was_cut_off_or_altered_is_told(checkpoint):
     weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert "differs from its recorded SHA-256" in refusal(checkpoint)
     (checkpoint / "state.json").write_text("{")
-    assert "is no whole JSON" in refusal(checkpoint)
+    assert "is not whole JSON" in refusal(checkpoint)
     (checkpoint / "state.json").write_text('{"weights": 1}')
     assert "give a checkpoint that Concord wrote" in refusal(checkpoint)
 
@@ -159,6 +159,6 @@ class Bomb:
 @pytest.mark.processes
 def test_a_pickle_bomb_in_place_of_the_weights_does_not_go_off(checkpoint):
     forge(checkpoint, "weights.safetensors", pickle.dumps(Bomb()))
-    assert "weights.safetensors is no safetensors file" in refusal(checkpoint)
+    assert "weights.safetensors is not a safetensors file" in refusal(checkpoint)
     sentence = complaint("-m", "tune_experiments", "evaluate", checkpoint)
-    assert "is no safetensors file" in sentence
+    assert "is not a safetensors file" in sentence

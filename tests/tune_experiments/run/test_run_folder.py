@@ -98,7 +98,7 @@ def test_a_run_from_before_there_were_ids_gets_one_that_stays(tmp_path):
 
 def test_a_damaged_config_is_one_sentence(tmp_path):
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(UserError, match=r"config\.json is no JSON"):
+    with pytest.raises(UserError, match=r"config\.json is not JSON"):
         RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
     with pytest.raises(UserError, match="nowhere does not exist"):
         read_config(tmp_path / "nowhere")
