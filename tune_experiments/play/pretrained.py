@@ -80,6 +80,8 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
     """
     if not given.strip():
         raise UserError("--given must be a sentence on what the team was given, and is empty: write `Nothing.` if so")
+    if folder.is_file():
+        raise UserError(f"{folder} is a file, not a folder: name a folder with --out")
     out = folder / name
     if not name.isidentifier():
         raise UserError(f"NAME must have letters, digits and _ only and begin with no digit, not {name!r}")
@@ -122,7 +124,7 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
 
 def _place(team: Path) -> str:
     """The path of a team by which commands open it."""
-    return f"{PRETRAINED.name}/{team.name}" if team.parent.resolve() == PRETRAINED else str(team)
+    return f"{PRETRAINED.name}/{team.name}" if team.parent.resolve() == PRETRAINED.resolve() else str(team)
 
 
 def card_for_people(card: dict[str, Any], place: str = "") -> str:

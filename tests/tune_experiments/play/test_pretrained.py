@@ -71,6 +71,8 @@ def test_a_taken_name_and_a_team_without_results_are_refused(tmp_path, capsys):
         pack(team, "overcooked_selfplay", "Nothing.")
     with pytest.raises(UserError, match="NAME must have letters, digits and _ only and begin with no digit, not 'a-b'"):
         pack(team, "a-b", "Nothing.")
+    with pytest.raises(UserError, match="is a file, not a folder: name a folder with --out"):
+        pack(team, "another", "Nothing.", PRETRAINED / "overcooked_selfplay" / PEOPLES_CARD)
     with pytest.raises(UserError, match="has no test results of selfplay with seed 0"):
         pack(team, "another", "Nothing.", tmp_path)
     with pytest.raises(UserError, match="--given must be a sentence"):
