@@ -61,5 +61,5 @@ def _world_class(entry_point: str) -> type[World]:
             f"{entry_point!r} cannot be imported ({error}); write package.module:Class of an installed package"
         ) from error
     if not (isinstance(found, type) and issubclass(found, World)):
-        raise ValueError(f"{entry_point!r} is no world, a subclass of rl_envs.World; correct module or class")
+        raise ValueError(f"{entry_point!r} is not a subclass of rl_envs.World: correct module or class")
     return found

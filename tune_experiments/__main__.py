@@ -158,6 +158,12 @@ def _check_paths(command: Any) -> None:
         raise UserError(f"{uri} lies in an object store: fetch it, as by `aws s3 sync {uri} FOLDER`, and name FOLDER")
 
 
+def _check_seed(command: Any) -> None:
+    """Refuse what `--seeds` of a script refuses."""
+    if (seed := getattr(command, "seed", 0)) < 0:
+        raise UserError(f"--seed must be a whole number, 0 or larger, not {seed}")
+
+
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command and do it, or run the experiment that the first word names."""
@@ -171,6 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_experiment(find_experiment(words[0]), words[1:])
     command = _read(words)
     _check_paths(command)
+    _check_seed(command)
     torch.set_num_threads(1)
     with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):
         dict(COMMANDS.values())[type(command)](command, Terminal())

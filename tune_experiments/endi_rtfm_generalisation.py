@@ -22,9 +22,9 @@ from tune_experiments.launch.experiment import main
 
 STAGES = (1, 2, 3, 4, 5)
 ROWS: tuple[RowName, ...] = ("endi_sup", "endi_reg", "endi_dis")
-PRESETS = {
+PRESETS = {"smoke": dataclasses.replace(OF_CURRICULUM["smoke"], methods=("endi_sup",))} | {
     name: dataclasses.replace(OF_CURRICULUM[name], stages=STAGES, methods=ROWS) for name in ("laptop", "paper")
-} | {"smoke": dataclasses.replace(OF_CURRICULUM["smoke"], methods=("endi_sup",))}
+}
 
 
 class EndiRtfmGeneralisation(EndiRtfmExperiment):

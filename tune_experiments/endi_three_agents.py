@@ -25,8 +25,9 @@ def with_three_agents(config: EndiRtfmConfig, *methods: RowName) -> EndiRtfmConf
     return dataclasses.replace(config, methods=methods, stages=(1,), task=task)
 
 
-PRESETS = {name: with_three_agents(OF_TWO_AGENTS[name], "txt2pi", "endi_dis") for name in ("laptop", "paper")}
-PRESETS["smoke"] = with_three_agents(OF_TWO_AGENTS["smoke"], "endi_dis")
+PRESETS = {"smoke": with_three_agents(OF_TWO_AGENTS["smoke"], "endi_dis")} | {
+    name: with_three_agents(OF_TWO_AGENTS[name], "txt2pi", "endi_dis") for name in ("laptop", "paper")
+}
 
 
 class EndiThreeAgents(EndiRtfmExperiment):

@@ -111,9 +111,9 @@ class Config:
     entropy_share: UnitInterval = 0.5
     """Share of the budget, from 0 to 1, after which there is no entropy bonus."""
     games: PositiveInt = 256
-    """Number of games played at once; one update learns from one step of each."""
+    """Number of worlds played at once; one update learns from one step of each."""
     updates_per_row: PositiveInt = 10
-    """Number of updates between two rows of the log."""
+    """Number of updates per logged row."""
     budget_env_steps: PositiveInt = 102_400
     """Number of joint env steps of training."""
     checkpoint_every_env_steps: PositiveInt = 25_600

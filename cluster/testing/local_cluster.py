@@ -7,6 +7,7 @@ and is ended by process id. `ray stop` is never called, because it ends every Ra
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -214,6 +215,7 @@ def wait_until(holds: Callable[[], bool], seconds: float, otherwise: str) -> flo
 
 def main() -> None:
     """Keep a cluster up until Control-C: `python -m cluster.testing.local_cluster`."""
+    argparse.ArgumentParser(prog="python -m cluster.testing.local_cluster", description=__doc__).parse_args()
     with LocalCluster(workers=2, cpus_per_worker=2) as cluster:
         for name in ("RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
             print(f"export {name}={cluster.environment[name]}")

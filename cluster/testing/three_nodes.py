@@ -7,6 +7,7 @@ ends every process that it started.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ TRIAL_PROCESS = "ray::ImplicitFunc"
 
 def main() -> int:
     """Run all steps; 0 if each of them succeeded."""
+    argparse.ArgumentParser(prog="python -m cluster.testing.three_nodes", description=__doc__).parse_args()
     begun = time.monotonic()
 
     def say(sentence: str) -> None:

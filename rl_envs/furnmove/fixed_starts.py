@@ -124,11 +124,11 @@ def check_start(room: Room, start: Start, min_agent_distance_cells: int) -> None
     for agent, cell in enumerate(start.agent_cells):
         where, near = f"agent_locations/{agent}: {_named(cell)}", start.agent_cells[:agent] - cell
         if not floor[agent]:
-            raise StartError(f"{where} is no free floor of {room.name!r}: move the agent")
+            raise StartError(f"{where} is not free floor of {room.name!r}: move the agent")
         if under_stand[agent]:
             raise StartError(f"to_object_location: agent {agent} stands where the stand is: move either")
         if not holds[agent]:
-            raise StartError(f"{where} is no cell to hold the TV from: move the agent beside the TV, clear of it")
+            raise StartError(f"{where} is not a cell to hold the TV from: move the agent beside the TV, clear of it")
         if (abs(near).max(1) < min_agent_distance_cells).any():
             raise StartError(f"{where} is nearer to another agent than {min_agent_distance_cells} cells: move either")
 
@@ -137,11 +137,11 @@ def _check_tv_and_stand(room: Room, start: Start) -> None:
     row, column, rotation = start.tv.tolist()
     if not _allows(room.tv_cells[rotation], start.tv[:2]):
         pose = f"{_named(start.tv)}, rotation {90 * rotation}"
-        raise StartError(f"lifted_object_location: {pose} is no pose of the TV in {room.name!r}: move or turn it")
+        raise StartError(f"lifted_object_location: {pose} is not a pose of the TV in {room.name!r}: move or turn it")
     covered = start.stand[:2] + STAND[start.stand[2]]
     blocked = ~_allows(room.agent_cells, covered)
     if blocked.any():
-        fault = f"the stand covers {_named(covered[blocked][0])}, which is no free floor of {room.name!r}"
+        fault = f"the stand covers {_named(covered[blocked][0])}, which is not free floor of {room.name!r}"
         raise StartError(f"to_object_location: {fault}: move or turn it")
     if abs(start.stand[:2] - (row, column)).sum() <= 1:
         raise StartError("to_object_location: the TV is over the stand, so the episode is solved already: move either")

@@ -87,7 +87,7 @@ def check_drawing(floor: Sequence[str]) -> None:
     """Refuse a floor drawing, surrounding wall included, that is ragged, too large, misspelt or not closed."""
     check_rectangle(floor, "floor")
     cells = characters(floor)
-    _refuse_cells(~np.isin(cells, _KNOWN), floor, "is no character of a floor: use one of " + _legend())
+    _refuse_cells(~np.isin(cells, _KNOWN), floor, "is not a character of a floor: use one of " + _legend())
     inner = np.isin(cells, (FREE, LOW, TALL))
     at_border = inner.copy()
     at_border[1:-1, 1:-1] = False

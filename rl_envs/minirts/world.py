@@ -272,7 +272,7 @@ class MiniRts(World):
             ValueError: not two policies, an unknown one, or less than a tick between frames.
         """
         if len(policies) != 2:
-            raise ValueError(f"a match of MiniRTS has two policies, one a side, not {len(policies)}")
+            raise ValueError(f"a match of MiniRTS has two policies, one per side, not {len(policies)}")
         if every_ticks < 1:
             raise ValueError(f"every_ticks must be at least 1, got {every_ticks}")
         world = MiniRts(1, own_script=policies[0], opponents=policies[1])

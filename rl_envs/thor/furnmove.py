@@ -141,13 +141,13 @@ def scene_of(room: Room) -> str:
     """`ithor_FloorPlan201` -> `FloorPlan201`.
 
     Raises:
-        ThorError: a room that is no scene of AI2-THOR.
+        ThorError: a room that is not a scene of AI2-THOR.
     """
     for prefix in (ITHOR_PREFIX, EXPORTED_PREFIX):
         if room.name.startswith(f"{prefix}FloorPlan"):
             return room.name.removeprefix(prefix)
     raise ThorError(
-        f"room {room.name!r} is no scene of AI2-THOR: use ithor_train, ithor_valid, ithor_test, or rooms that were "
+        f"room {room.name!r} is not a scene of AI2-THOR: use ithor_train, ithor_valid, ithor_test, or rooms that were "
         "exported with `python -m rl_envs.thor.exporter`"
     )
 

@@ -42,12 +42,12 @@ class OptimiserConfig:
     amsgrad: bool = False
     """Whether Adam divides by the largest second moment so far (AMSGrad)."""
     max_grad_norm: NonNegativeFloat = 1.0
-    """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
+    """Maximum global gradient norm, at least 0; 0 clips no gradient."""
     grad_clip_by: GradClipBy = "norm"
     """Measure that max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
     precision: Precision = field(default="float32", metadata={"came_later": True})
-    """Number type of the network's matrix products: float32, or bfloat16, which a GPU computes faster; weights, heads
-    and losses are float32 with either."""
+    """Data type (dtype) of the network's matrix products: float32, or bfloat16, which a GPU computes faster; weights,
+    heads and losses are float32 with either."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ class PpoConfig(ActorCriticConfig):
     clip_range: PositiveFloat = 0.2
     """Distance from 1 at which a probability ratio is clipped, above 0 (PPO)."""
     num_epochs: PositiveInt = 2
-    """Number of passes over each batch (PPO)."""
+    """Number of epochs over each batch (PPO)."""
     num_minibatches: PositiveInt = 4
     """Number of minibatches, and so of optimiser steps, in a pass (PPO)."""
     decision_minibatches: bool = field(default=False, metadata={"renamed_from": "by_decisions"})

@@ -49,13 +49,13 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
     optimiser: OptimiserName = "rmsprop"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
     max_grad_norm: NonNegativeFloat = 10.0
-    """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
+    """Maximum global gradient norm, at least 0; 0 clips no gradient."""
     final_learning_rate_share: UnitInterval = 1.0
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     learning_rate: PositiveFloat = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
     precision: Precision = field(default="float32", metadata={"came_later": True})
-    """Number type of the network's matrix products: float32; bfloat16 is refused here, because the last
+    """Data type (dtype) of the network's matrix products: float32; bfloat16 is refused here, because the last
     products are the action values."""
     exploration_env_steps: PositiveInt = 50_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""

@@ -35,7 +35,7 @@ def read_record(text: str, model: type[R]) -> R:
     """The reply as an instance of a pydantic model.
 
     Raises:
-        RejectedReplyError: the reply is no JSON object, or it does not match the model; the message names the first
+        RejectedReplyError: the reply is not a JSON object, or it does not match the model; the message names the first
             error.
     """
     try:

@@ -48,7 +48,7 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
         model, report = loaded
     except Exception as error:  # safetensors, torch and tokenizers have types of their own for a damaged file
         raise LanguageModelError(
-            f"{name} is no causal language model that transformers can load from safetensors without code of its own "
+            f"{name} is not a causal language model that transformers can load from safetensors without its own code "
             f"({first_line(error)}); it needs config.json, a tokenizer and model.safetensors"
         ) from error
     finally:

@@ -29,13 +29,13 @@ class DistillationSettings:
     """How the message adapter learns."""
 
     num_epochs: PositiveInt = 3
-    """Number of passes over all pairs so far, in each round."""
+    """Number of epochs over all pairs so far, in each round."""
     batch_size: PositiveInt = 16
     """Number of pairs in a minibatch."""
     learning_rate: PositiveFloat = 2e-3
     """Learning rate, above 0; models with billions of parameters need about a tenth of the default."""
     max_grad_norm: PositiveFloat = 1.0
-    """Largest norm of all gradients together, above 0."""
+    """Maximum global gradient norm, above 0."""
     held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
     """Share of the prompts, from 0 to 0.9, that are held out for the test of the message adapter."""
     seed: int = 0

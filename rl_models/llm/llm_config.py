@@ -65,7 +65,7 @@ class LanguageModelSettings:
     lora: LoraSettings = field(default_factory=LoraSettings)
     """Rank, scale and layers of the adapters."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Number type of the base model: float32, bfloat16, or auto, which is bfloat16 where it runs on a GPU, else
+    """Data type (dtype) of the base model: float32, bfloat16, or auto, which is bfloat16 where it runs on a GPU, else
     float32."""
     gradient_checkpointing: bool = False
     """Whether the backward pass computes layers again; it needs less memory and a third more time."""

@@ -100,10 +100,10 @@ class PrivateNetworks(Stateless):
 
 
 def number_of_networks(shares_network: bool, num_agents: int) -> int:
-    """Number of networks of a team: 1 that all agents share, or one an agent."""
+    """Number of networks of a team: 1 that all agents share, or one per agent."""
     return 1 if shares_network else num_agents
 
 
 def shared_or_private(build: Callable[[], FeatureNetwork], members: int) -> FeatureNetwork:
-    """One network that all agents share if `members` is 1, else `members` networks, one an agent."""
+    """One network that all agents share if `members` is 1, else `members` networks, one per agent."""
     return build() if members == 1 else PrivateNetworks([build() for _ in range(members)])

@@ -70,7 +70,7 @@ class SubgoalData:
         except OSError as error:
             raise SubgoalDataError(f"{path} cannot be read ({error.strerror}): check the path") from None
         except (ValueError, RecursionError):
-            raise SubgoalDataError(f"{path} is no file of states with sub-goals: write it again") from None
+            raise SubgoalDataError(f"{path} is not a file of states with sub-goals: write it again") from None
         return data
 
 

@@ -58,7 +58,7 @@ def build_reader_team(
 
     Args:
         make_network: builds a reader with `features`, its width.
-        members: number of networks: 1 that all agents share, or one an agent.
+        members: number of networks: 1 that all agents share, or one per agent.
         num_actions: A.
         head_hidden_size: width of the hidden layer of each head; 0 for no hidden layer.
         only_legal_moves: whether only legal moves are drawn.
@@ -106,7 +106,7 @@ def near_uniform_reader_team(
 
     Args:
         make_network: builds a reader with `features`, its width.
-        members: number of networks: 1 that all agents share, or one an agent.
+        members: number of networks: 1 that all agents share, or one per agent.
         num_actions: A.
         only_legal_moves: whether only legal moves are drawn.
         seed: seed of the initial weights.

@@ -113,7 +113,7 @@ class PretrainedEncoder:
             logging.set_verbosity(verbosity)
         if tokenizer.pad_token is None or model.config.is_encoder_decoder:
             raise PretrainedError(
-                f"{self.name} is no encoder like BERT: it needs a padding token and no decoder; name another"
+                f"{self.name} is not an encoder like BERT: it needs a padding token and no decoder; name another"
             )
         return tokenizer, model.eval().float()
 

@@ -78,7 +78,7 @@ def write_state(folder: Path, step: int, state: Mapping[str, Any], entries: Mapp
     try:
         content = json.dumps({**body, "sha256": _digest(body)}, indent=1).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"the state of step {step} is no JSON ({error}); save plain numbers and text") from error
+        raise CheckpointError(f"the state of step {step} is not JSON ({error}); save plain numbers and text") from error
     _write_durably(folder / STATE_FILE, content)
 
 
@@ -140,14 +140,14 @@ def read_state(path: Path) -> dict[str, Any]:
     """
     state_file = path / STATE_FILE
     if not path.is_dir():
-        raise CheckpointError(f"{path} is no checkpoint directory; give the path of a checkpoint_<step> directory")
+        raise CheckpointError(f"{path} is not a checkpoint directory; give the path of a checkpoint_<step> directory")
     _check_size(state_file, None, LARGEST_STATE_BYTES)
     try:
         document = json.loads(_read(state_file))
     except (ValueError, RecursionError) as error:
         if isinstance(error, CheckpointError):
             raise
-        raise CheckpointError(f"{state_file} is no whole JSON ({error}); use an earlier checkpoint") from error
+        raise CheckpointError(f"{state_file} is not whole JSON ({error}); use an earlier checkpoint") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise CheckpointError(f"{state_file} does not say {FORMAT!r}; give a checkpoint that Concord wrote")
     if document.get("schema_version") != SCHEMA_VERSION:
@@ -182,7 +182,7 @@ def read_group(path: Path, name: str, entry: dict[str, Any]) -> tuple[str, dict[
     try:
         loaded: dict[str, torch.Tensor] = safetensors.torch.load(content)
     except Exception as error:  # the parser's own errors share no base class
-        raise CheckpointError(f"{file} is no safetensors file ({error}); give one that Concord wrote") from error
+        raise CheckpointError(f"{file} is not a safetensors file ({error}); give one that Concord wrote") from error
     as_numpy = set(entry["numpy"])
     arrays = {key: value.numpy() if key in as_numpy else value for key, value in loaded.items()}
     return name.removesuffix(_SUFFIX), arrays
@@ -233,7 +233,7 @@ def _check_size(path: Path, expected: int | None, limit: int) -> None:
     except OSError as error:
         raise CheckpointError(f"{path} is missing ({error.strerror}); use an earlier checkpoint") from error
     if not stat.S_ISREG(status.st_mode):
-        raise CheckpointError(f"{path} is no regular file; copy the checkpoint with its files, not links to them")
+        raise CheckpointError(f"{path} is not a regular file; copy the checkpoint with its files, not links to them")
     if status.st_size > limit:
         raise CheckpointError(f"{path} has {status.st_size} bytes, more than {limit}; give a checkpoint of Concord's")
     if expected is not None and status.st_size != expected:

@@ -48,7 +48,7 @@ def world_name(config: Config) -> str:
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:
-    """A point of the dashed curves."""
+    """A point of the validation curves, which are dashed."""
     return play_from(config, valid_starts(config), policy)
 
 

@@ -157,7 +157,7 @@ def _extra_losses(config: LiftConfig, has_expert: bool) -> tuple[ExtraLoss, ...]
 
 
 def validate(config: LiftConfig, policy: TeamPolicy) -> Episodes:
-    """A point of the dashed curves."""
+    """A point of the validation curves, which are dashed."""
     return play(world_of(config, config.valid_rooms, config.valid_episodes), policy)
 
 

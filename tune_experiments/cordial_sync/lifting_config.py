@@ -32,7 +32,7 @@ class ExpertWarmStart:
     learning_rate: PositiveFloat = 1e-3
     """Learning rate of the stage, above 0."""
     num_epochs: PositiveInt = field(default=4, metadata={"absent_means": 2})
-    """Number of passes over each batch of the stage, at least 1."""
+    """Number of epochs over each batch of the stage, at least 1."""
 
 
 @dataclass(frozen=True, kw_only=True)

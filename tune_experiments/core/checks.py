@@ -56,7 +56,7 @@ def check_some(config: DataclassInstance, *paths: str) -> None:
 def check_precision_of_values(config: DataclassInstance, *paths: str) -> None:
     """Refuse bfloat16 where a network's last matrix product gives the action values, which Q-learning compares."""
     for path in paths:
-        wanted = "float32, because action values and their targets are computed in no other number type"
+        wanted = "float32, because action values and their targets are computed in no other data type"
         _require(value_at(config, path) == "float32", path, wanted, value_at(config, path))
 
 

@@ -51,8 +51,9 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             return EXIT_CODE
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+        except KeyboardInterrupt as stop:
+            if not stop.args:  # else whoever raised it has printed its sentence
+                print("interrupted", file=sys.stderr)
             return 130
         except BrokenPipeError:
             if not _nobody_reads():

@@ -59,14 +59,14 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object that a run wrote; it is checked, because the folder may come from another user.
 
     Raises:
-        UserError: it is no JSON object.
+        UserError: it is not a JSON object.
     """
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is no JSON ({error}); restore it or give --out another folder") from error
+        raise UserError(f"{path} is not JSON ({error}); restore it or give --out another folder") from error
     if not isinstance(document, dict):
-        raise UserError(f"{path} is no JSON object; restore it or give --out another folder")
+        raise UserError(f"{path} is not a JSON object; restore it or give --out another folder")
     return document
 
 

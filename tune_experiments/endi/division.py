@@ -28,12 +28,12 @@ from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.run.final_evaluation import after_stage
 
 DividedRow: TypeAlias = Literal["endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance"]
-"""Rows that divide with the paper's backbone; `endi_kl` and `endi_dis_balance` are in no table of the paper."""
+"""Methods with the entity divider and the paper's backbone; the paper has no `endi_kl` and no `endi_dis_balance`."""
 PAPER_DIVISIONS: tuple[DividedRow, ...] = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
 DIVIDED = "endi_"
 """Rows whose teams divide begin with it."""
 ON_MATCHING = "_matching"
-"""Rows that divide with the mention-matching reader in place of the paper's backbone end with it."""
+"""Methods with the entity divider and the mention-matching reader in place of the paper's backbone end with it."""
 MEASURES = ("overlap", "coverage", "taken", "conflicts")
 """Metrics of a division, beside the number of entities that each agent takes, `own_entities_i`."""
 Way = TypeVar("Way", bound=Evaluation)
@@ -41,7 +41,7 @@ Way = TypeVar("Way", bound=Evaluation)
 
 @dataclass(frozen=True)
 class DivisionSettings:
-    """How rows that divide differ from their backbones, beside the losses that their names say."""
+    """How methods with the entity divider differ from their backbones, beside the losses that their names say."""
 
     regulariser_coef: NonNegativeFloat = field(default=1.0, metadata={"renamed_from": "regulariser_weight"})
     """Weight of the regulariser, at least 0; the paper gives none, the release has 1."""

@@ -46,7 +46,7 @@ class EndiMessengerConfig(
     )
     """How all rows learn, with one number for each stage in a triple."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
-    """How rows that divide differ from their backbones."""
+    """How methods with the entity divider differ from their backbones."""
     goal_features: PositiveInt = 64
     """Number of channels of the grounded goal; the paper gives none."""
     silg: SilgConfig = field(

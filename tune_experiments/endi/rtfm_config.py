@@ -129,18 +129,18 @@ class EndiRtfmConfig(
     """Widths of all networks; the first look and the features are those of the paper's text, with which txt2pi learns
     to read sooner."""
     goal_channels: tuple[PositiveInt, ...] = (8, 4)
-    """Number of channels of the layers that ground the goal, in rows that divide; the paper has 16 4."""
+    """Number of channels of the layers that ground the goal, in methods with the entity divider; the paper has 16 4."""
     divided_features: NonNegativeInt = 64
-    """Width of the features that the heads receive in rows that divide; 0: the pooled grid, as in the paper, which has
-    64 channels."""
+    """Width of the features that the heads receive in methods with the entity divider; 0: the pooled grid, as in the
+    paper, which has 64 channels."""
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(joint_ratio=False, entropy_coef=0.015, num_minibatches=16)
     )
     """How all rows learn but `qmix` and those of the mention-matching reader."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
-    """How rows that divide differ from their backbones."""
+    """How methods with the entity divider differ from their backbones."""
     matching_goal_features: PositiveInt = field(default=16, metadata={"came_later": True})
-    """Width of the states that ground the goal, in rows that divide with the mention-matching reader."""
+    """Width of the states that ground the goal, in methods with the entity divider and the mention-matching reader."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the row `qmix` learns, and its widths."""
     annealing_env_steps: NonNegativeInt = 0

@@ -133,7 +133,9 @@ def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
         if (one := getattr(ours, path)) != (other := getattr(paper, path)):
             notes.append(f"{what}: {' '.join(map(str, one))}, the paper has {' '.join(map(str, other))}")
     if has_other_rows and config.divided_features:
-        notes.append(f"rows that divide have an output layer of {config.divided_features}; the paper's have none")
+        notes.append(
+            f"methods with the entity divider have an output layer of {config.divided_features}; the paper's have none"
+        )
     if (shared := config.task.team_loss) is not None:
         notes.append(f"when one agent causes a loss the others get {shared:g}; the paper's reward is not shared")
     if any(map(on_matching, config.methods)):

@@ -33,6 +33,7 @@ __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", 
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
+_NO_WHOLE_NUMBER = re.compile(r"Error parsing (--\S+): invalid literal for int\(\) with base 10: ('.*')")
 _read_docstrings = _docstrings.parse_docstring_from_object
 
 
@@ -139,6 +140,7 @@ def _reason(said: str) -> str:
     paragraphs = re.split(r"╭.*\n|[-─]{20,}", said.replace("│", " "))
     reason = one_line(paragraphs[1]).partition(" Arguments are applied")[0] if len(paragraphs) > 1 else ""
     reason = re.sub(r" \(applied to [^)]*\)", "", reason).rstrip(".")
+    reason = _NO_WHOLE_NUMBER.sub(r"\1 must be a whole number, not \2", reason)
     return f": {reason[0].lower()}{reason[1:]}" if reason else ""
 
 
@@ -220,6 +222,10 @@ def _explanation(default: _Arguments, arguments: Sequence[str]) -> UserError | N
 def _expectation(flag: str, hint: Any, values: list[str]) -> str:
     if hint is bool:
         return f"{flag} takes no value, not {' '.join(values)!r}; the flag with and without 'no-' are its two values"
+    if typing.get_origin(hint) is tuple and typing.get_origin(typing.get_args(hint)[0]) is Literal:
+        choices = [str(choice) for choice in typing.get_args(typing.get_args(hint)[0])]
+        if wrong := [value for value in values if value not in choices]:
+            return f"{wrong[0]!r} is not one of {flag}: choose from {', '.join(choices)}"
     got = f"not {' '.join(values)!r}" if values else "and nothing follows it"
     return f"{flag} must be {describe_type(hint)}, {got}"
 

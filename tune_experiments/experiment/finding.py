@@ -62,7 +62,7 @@ def _from_outside(module: str, name: str) -> BaseExperiment:
             f"{module}:{name} cannot be imported ({error}): install its package, or add its folder to PYTHONPATH"
         ) from error
     if not isinstance(found, BaseExperiment):
-        raise UserError(f"{module}:{name} is no experiment, an object of a subclass of Experiment: correct the name")
+        raise UserError(f"{module}:{name} is not an Experiment object: correct the name")
     return found
 
 

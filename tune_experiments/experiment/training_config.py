@@ -43,7 +43,7 @@ class TrainingConfig:
     budget_env_steps: PositiveInt = 100_000
     """Number of joint env steps of training, of each row and seed."""
     validate_every_env_steps: PositiveInt = 10_000
-    """Number of env steps between validations, the points of the dashed curves."""
+    """Validation interval in env steps."""
     checkpoint_every_env_steps: PositiveInt = 10_000
     """Number of env steps between checkpoints; a crash loses at most this many."""
 

@@ -136,7 +136,7 @@ class Config(
         try:
             arguments = json.loads(self.env_arguments)
         except ValueError as error:
-            raise UserError(f"--env-arguments is no JSON ({error}): write it as '{{\"max_cycles\": 50}}'") from None
+            raise UserError(f"--env-arguments is not JSON ({error}): write it as '{{\"max_cycles\": 50}}'") from None
         if not isinstance(arguments, dict):
             raise UserError("--env-arguments must be a JSON object, such as '{\"max_cycles\": 50}'")
         return arguments

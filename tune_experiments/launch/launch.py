@@ -20,6 +20,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import trial_folders, trial_name, trusting
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.launch.finished_run import Callback, Run
+from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import announcements, with_verdicts
 from tune_experiments.results.rows import Result
@@ -82,7 +83,7 @@ def launch(
             raise UserError(one_line(error)) from error
         except KeyboardInterrupt:
             console.print(STOPPED)
-            raise
+            raise KeyboardInterrupt(STOPPED) from None
     for callback in callbacks:
         callback.on_end(run)
     return run
@@ -189,13 +190,19 @@ class _Session(Generic[Config]):
         self.folder.announce(said)
         unfinished = [request for request in requests if _is_unfinished(request)]
         if not unfinished or (scheduler is not None and scheduler.is_over):
+            self.console.print("all trials are trained; making tables again")
             return {}
         return self._train(unfinished, scheduler)
 
     def _train(self, requests: list[Request], scheduler: SearchSchedulers | None) -> dict[str, str]:
         plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
+        for name, plan in plans.items():
+            if (newest := newest_checkpoint(folders[name])) is not None:
+                env_steps = int(newest.name.rpartition("_")[2])
+                self.console.print(f"{name} continues from {env_steps:,} of {plan.budget_env_steps:,} env steps")
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
+        self.console.print("connecting to Ray")
         with ray_cluster() as ray, graceful_stop(self.console.print), self.experiment.shared(self.config):
             try:
                 failures = self._run_trials(ray, requests, plans, scheduler, watch)
@@ -232,7 +239,8 @@ class _Session(Generic[Config]):
         if not at_once:
             raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
         concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
-        self.console.print(cost(list(plans.values()), concurrent))
+        self.console.print(cost(list(plans.values()), concurrent, self.console.print))
+        self.console.print("starting trials")
         stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
         return run_trials(
             requests,

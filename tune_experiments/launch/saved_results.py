@@ -124,7 +124,7 @@ def refuse_foreign(path: Path) -> None:
         try:
             read_saved(path)
         except UserError as error:
-            raise UserError(f"{path} is there already and is no saved file: name another file with --save") from error
+            raise UserError(f"{path} already exists and is not a saved file: name another file with --save") from error
 
 
 def read_saved(path: Path) -> SavedRun:
@@ -139,7 +139,7 @@ def read_saved(path: Path) -> SavedRun:
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; write it with python -m tune_experiments table RUN --save") from None
     except (OSError, EOFError, ValueError) as error:
-        raise UserError(f"{path} is no saved file ({error}); write it again with table RUN --save") from error
+        raise UserError(f"{path} is not a saved file ({error}); write it again with table RUN --save") from error
     found = config_from_json(SavedRun, first, f"{path} line 1")
     if found.experiment not in known_experiments():
         raise UserError(f"{path} is of the experiment {found.experiment!r}, which Concord has not; correct its name")

@@ -49,7 +49,7 @@ class MessengerLearnerConfig(LearnerConfig):
     gamma: _SharesByStage = (0.8, 0.99, 0.99)  # type: ignore[assignment]  # `at_stage` gives one number
     """Discounts of an env step, from 0 to 1, by stage, as in the release."""
     num_epochs: PositiveInt = 3
-    """Number of passes over each batch (PPO); the release has 4."""
+    """Number of epochs over each batch (PPO); the release has 4."""
     num_minibatches: tuple[PositiveInt, PositiveInt, PositiveInt] = (4, 4, 4)  # type: ignore[assignment]
     """Numbers of minibatches in a pass, by stage (PPO); the release has 1 of 64 samples."""
     entropy_coef: _ByStage = (0.2, 0.02, 0.03)  # type: ignore[assignment]

@@ -24,7 +24,7 @@ _COMPARED = {
     "learner.gae_lambda": "lambda of GAE",
     "learner.entropy_coef": "entropy weight",
     "learner.final_entropy_coef": "entropy weight at the end",
-    "learner.max_grad_norm": "largest norm of the gradients (0: any)",
+    "learner.max_grad_norm": "maximum global gradient norm (0: any)",
     "workers.worlds_per_runner": "worlds of a runner",
     "workers.fragment_length": "env steps of a fragment",
     "first_stage_env_steps": "env steps of the first stage",

@@ -1,4 +1,4 @@
-"""A trained team as N processes, one an agent, that act as the team does without a centre (decentralised execution).
+"""A trained team as N processes, one per agent, that act as the team does without a centre (decentralised execution).
 
 The coordinator steps the world, hands each agent its own observation and takes its action. It makes the pipes between
 the agents but closes its own ends of them as soon as the processes have theirs, so that it can neither read nor write a
@@ -35,7 +35,7 @@ class SeparateAgents:
     """The coordinator's view of the agents' processes: one pipe each, for observations and actions.
 
     Attributes:
-        processes: one an agent.
+        processes: one per agent.
     """
 
     def __init__(self, observation_keys: Sequence[str], patience_seconds: float) -> None:

@@ -110,7 +110,7 @@ class LoadedPolicy:
         Args:
             obs: name -> [B, N, ...], as the experiment's worlds give them.
             is_first: [B] bool, worlds whose episode begins now; all of them at the first call.
-            uniforms: [B, 1 + N] in [0, 1), a shared draw and one an agent; drawn from this policy's own stream by
+            uniforms: [B, 1 + N] in [0, 1), a shared draw and one per agent; drawn from this policy's own stream by
                 default.
 
         Returns:
@@ -207,7 +207,11 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
     Raises:
         UserError: there is none.
     """
-    path = in_package(path).absolute()  # a checkpoint's trial is found above it
+    named = in_package(path)
+    if not named.is_dir():
+        fault = "is a file, not a folder" if named.exists() else "does not exist"
+        raise UserError(f"{named} {fault}: give a run folder, a trial folder or a checkpoint_NUMBER folder")
+    path = named.absolute()  # a checkpoint's trial is found above it
     if path.name.startswith("checkpoint_") and not (path / CONFIG_FILE).exists():
         return path
     for folder in [path, *_trials_of(path, allow)]:
@@ -215,7 +219,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
         if checkpoint is not None:
             return checkpoint
     raise UserError(
-        f"{path} holds no whole checkpoint; give a run folder, a trial folder or a checkpoint_NUMBER folder"
+        f"{named} holds no whole checkpoint: give a run folder, a trial folder or a checkpoint_NUMBER folder"
     )
 
 
@@ -233,7 +237,7 @@ def in_package(path: Path) -> Path:
     if path.parts[:1] != (PRETRAINED.name,) or len(path.parts) != 2 or path.exists():
         return path
     if path.name not in pretrained_names():
-        raise UserError(f"the package brings no team {path.name!r}; it has {', '.join(pretrained_names())}")
+        raise UserError(f"the package has no team {path.name!r}; it has {', '.join(pretrained_names())}")
     return PRETRAINED / path.name
 
 

@@ -41,7 +41,7 @@ def read_card(name: str) -> dict[str, Any]:
     """The card of a team in the package.
 
     Raises:
-        UserError: it is no JSON.
+        UserError: it is not JSON.
     """
     return read_json(PRETRAINED / name / CARD)
 
@@ -80,9 +80,13 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
     """
     if not given.strip():
         raise UserError("--given must be a sentence on what the team was given, and is empty: write `Nothing.` if so")
+    if folder.is_file():
+        raise UserError(f"{folder} is a file, not a folder: name a folder with --out")
     out = folder / name
-    if not name.isidentifier() or out.exists():
-        raise UserError(f"{out} is there already or {name!r} is no name; choose another one of letters, digits and _")
+    if not name.isidentifier():
+        raise UserError(f"NAME must have letters, digits and _ only and begin with no digit, not {name!r}")
+    if out.exists():
+        raise UserError(f"{out} already exists: choose another name")
     checkpoint = find_checkpoint(path)
     trial = checkpoint.parent.parent
     run = trial.parent.parent
@@ -110,7 +114,7 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
         save_checkpoint(unfinished / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
         _copy_beside(trial, unfinished)
         write_json(unfinished / CARD, card)
-        write_atomically(unfinished / PEOPLES_CARD, card_for_people(card))
+        write_atomically(unfinished / PEOPLES_CARD, card_for_people(card, _place(out)))
         _refuse_size(folder)
         unfinished.rename(out)
     finally:
@@ -118,8 +122,19 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
     return out
 
 
-def card_for_people(card: dict[str, Any]) -> str:
-    """The card in Markdown."""
+def _place(team: Path) -> str:
+    """The path of a team by which commands open it."""
+    return f"{PRETRAINED.name}/{team.name}" if team.parent.resolve() == PRETRAINED.resolve() else str(team)
+
+
+def card_for_people(card: dict[str, Any], place: str = "") -> str:
+    """The card in Markdown.
+
+    Args:
+        card: of the team.
+        place: path by which commands open the team; by default its name in the package.
+    """
+    place = place or f"{PRETRAINED.name}/{card['name']}"
     lines = [
         f"# {card['name']}",
         "",
@@ -128,8 +143,7 @@ def card_for_people(card: dict[str, Any]) -> str:
         f"* Given: {card['given']}",
         f"* Command: `{card['command']}`",
         f"* Commit: `{card['commit']}`, with " + ", ".join(f"{key} {value}" for key, value in card["versions"].items()),
-        f'* Use: `load_policy("pretrained/{card["name"]}")`, '
-        f"`python -m tune_experiments show pretrained/{card['name']}`",
+        f'* Use: `load_policy("{place}")`, `python -m tune_experiments show {place}`',
         "",
         "| tested in | metric | value | 95 % interval | episodes |",
         "|---|---|---:|---:|---:|",

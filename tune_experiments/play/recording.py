@@ -1,4 +1,4 @@
-"""An episode of a trained team: as frames, the last one included, in words, or played by a process an agent."""
+"""An episode of a trained team: as frames, the last one included, in words, or played by one process per agent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, N
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
-    """The episode of `describe_episode`, by one process an agent, with the form and number of their messages.
+    """The episode of `describe_episode`, by one process per agent, with the form and number of their messages.
 
     Args:
         policy: who chooses the episode.
@@ -56,7 +56,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     keys, allow = first_agent.observation_keys, policy.allow
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
     with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
-        yield f"{first_agent.num_agents} processes, one an agent; in a step, {_exchanged(policy, obs)}"
+        yield f"{first_agent.num_agents} processes, one per agent; in a step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.dismiss()
         yield f"{traffic.messages:,} messages passed between the agents, {traffic.bytes:,} bytes"
@@ -78,7 +78,7 @@ def _in_words(world: World, steps: Iterator[tuple[Any, Any, Any, Any]], index: i
     for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
         chosen = [names[action] if names else str(action) for action in actions[index]]
         done = ", ".join(f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True))
-        yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+.2f}' for value in reward[index])})"
+        yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())

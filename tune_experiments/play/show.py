@@ -73,13 +73,13 @@ def names_of(teams: Sequence[LoadedPolicy]) -> list[str]:
 
 
 def refuse_foreign(out: Path) -> None:
-    """Refuse to write over a file that is no page of episodes.
+    """Refuse to write over a file that is not a page of episodes.
 
     Raises:
         UserError: it is something else.
     """
     if out.exists() and not (out.is_file() and GENERATOR in out.read_bytes()[:4096]):
-        raise UserError(f"{out} is there already and is no page of episodes: name another file with --out")
+        raise UserError(f"{out} already exists and is not a page of episodes: name another file with --out")
 
 
 def write_page(

@@ -22,10 +22,11 @@ from rl_envs.registry import make
 from rl_models.device import DeviceChoice
 from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.errors import UserError, first_line
+from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.game.human_game import HumanGame
 from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
-from tune_experiments.play.pretrained import pack, size_of
+from tune_experiments.play.pretrained import CARD, pack, size_of
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
 from tune_experiments.play.video import write_gif
@@ -65,10 +66,13 @@ class Evaluate(Acting):
 
 @dataclass(frozen=True)
 class Play(Acting):
-    """Play one episode and print what all agents do."""
+    """Play one of sixteen episodes and print the actions and rewards of all agents.
+
+    It is a solved one of median length if there is any.
+    """
 
     seed: int = SEED
-    """Seed of the episode that is played."""
+    """Seed of the sixteen episodes to choose from, or of a game with a person, at least 0."""
     decentralised: bool = False
     """Whether each agent runs in a process of its own and exchanges only messages; the episode is the same."""
     human: str = ""
@@ -88,7 +92,7 @@ class Show(Acting):
     beside: Path | None = None
     """Another team, or run, that plays the same starts and is shown beside the first."""
     seed: int = SEED
-    """Seed of the starts that every team plays."""
+    """Seed of the starts that every team plays, at least 0."""
     episodes: int = 3
     """Number of starts, at least 1 and at most 64."""
     out: Path | None = None
@@ -98,16 +102,17 @@ class Show(Acting):
 
 @dataclass(frozen=True)
 class Render(Acting):
-    """Write a video of one episode, a solved one if there is any among sixteen; or of a match of scripted policies."""
+    """Write a video of one of sixteen episodes, a solved one if there is any; or of a match of scripted policies."""
 
     path: Where
     """Run folder, trial folder or checkpoint of the team; with --policies the id of a world, such as minirts-v0."""
     policies: tuple[str, ...] = ()
-    """Names of scripted policies that play a match in a world, one a side, such as medium strong."""
+    """Names of scripted policies that play a match in a world, one per side, such as medium strong."""
     seed: int = SEED
-    """Seed of the sixteen episodes to choose from, or of the match."""
+    """Seed of the sixteen episodes to choose from, or of the match, at least 0."""
     out: Path | None = None
-    """File of the new GIF; by default beside the checkpoints, and for a match in the current folder."""
+    """File of the new GIF; by default beside the checkpoints, and for a match or a team of the package in the current
+    folder."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,8 @@ class Export(Opened):
     """Write a team's adapters of a language model as folders that peft reads."""
 
     out: Path | None = None
-    """New folder for the adapters; by default it lies beside the checkpoints."""
+    """New folder for the adapters; by default it lies beside the checkpoints, and for a team of the package in the
+    current folder."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ class Pack:
     """Put a trained team into the package, with a card of what made it, for load_policy("pretrained/NAME")."""
 
     path: Where
-    """Trial folder or checkpoint of the team, in a run folder with results."""
+    """Trial folder or checkpoint of the team, in a run folder with results; or the run folder, for its first method."""
     name: tyro.conf.Positional[str]
     """Name of the new team: letters, digits and underscores."""
     given: str
@@ -194,7 +200,9 @@ def render(command: Render, console: Console) -> None:
         raise UserError(f"a match in {command.path} needs its sides: render {command.path} --policies NAME NAME")
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
-    default = _beside(checkpoint) / f"{trial_name(loaded.method, loaded.seed)}.gif"
+    of_package = PRETRAINED in checkpoint.parents
+    name = checkpoint.parent.parent.name if of_package else trial_name(loaded.method, loaded.seed)
+    default = _beside(checkpoint) / f"{name}.gif"
     _write_gif(lambda out: _write_episode(loaded, command.seed, out), command, default, console)
 
 
@@ -222,12 +230,13 @@ def _write_episode(loaded: LoadedPolicy, seed: int, out: Path) -> Path:
 
 
 def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, console: Console) -> None:
-    """Write a GIF to the named file or the default one; only an episode's default file may be there already."""
+    """Write a GIF to the named file or the default one, of which only one beside checkpoints may already exist."""
     out = command.out or default
     if out.suffix.lower() != ".gif":
         raise UserError(f"--out must end in .gif, not {str(out)!r}")
-    if (command.out is not None or command.policies) and out.exists():
-        raise UserError(f"{out} is there already: name a new file with --out")
+    is_beside_checkpoints = command.out is None and default.is_absolute()
+    if out.exists() and not is_beside_checkpoints:
+        raise UserError(f"{out} already exists: name a new file with --out")
     with _writing(out):
         written = write(out)
     console.print(f"wrote {written}")
@@ -239,7 +248,7 @@ def export(command: Export, console: Console) -> None:
     loaded = load_policy(checkpoint, command.allow, "cpu")
     out = command.out or _beside(checkpoint) / "adapters"
     if out.exists():
-        raise UserError(f"{out} is there already: name a new folder with --out")
+        raise UserError(f"{out} already exists: name a new folder with --out")
     with _writing(out):
         written = loaded.experiment.export(loaded, out)
     for path in written:
@@ -250,7 +259,8 @@ def pack_team(command: Pack, console: Console) -> None:
     """Write the folder of a team of the package."""
     with _writing(command.out, (OSError, CheckpointError)):
         written = pack(command.path, command.name, command.given, command.out)
-    console.print(f"wrote {written}: {size_of(written):,} bytes")
+    card = read_json(written / CARD)
+    console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {size_of(written):,} bytes")
 
 
 def doctor(command: Doctor, console: Console) -> None:

@@ -37,9 +37,9 @@ class CloningSettings:
     worlds: PositiveInt = 8
     """Number of games that are played at once to gather decisions."""
     num_epochs: PositiveInt = 6
-    """Number of passes over the decisions before reinforcement learning."""
+    """Number of epochs over the decisions before reinforcement learning."""
     distillation_epochs: PositiveInt = 1
-    """Number of passes over the decisions in a distillation, half of them of own won games."""
+    """Number of epochs over the decisions in a distillation, half of them of own won games."""
     frequency_power: UnitInterval = field(default=1.0, metadata={"came_later": True})
     """Exponent, from 0 to 1, of a command kind's frequency: a pass draws kinds in proportion to the result; 1 draws
     each decision once, 0 all kinds equally often."""
@@ -60,7 +60,7 @@ class RedLearnerConfig(AlgorithmConfig):
     value_clip_range: NonNegativeFloat = 0.2
     """How far a value may move in an update before its error stops falling, at least 0; 0 sets no limit (PPO)."""
     max_grad_norm: NonNegativeFloat = 0.5
-    """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
+    """Maximum global gradient norm, at least 0; 0 clips no gradient."""
     gradient_accumulation_steps: PositiveInt = 4
     """Number of parts of a minibatch whose gradients are summed before a step; memory holds one part at a time."""
     peak_learning_rate: PositiveFloat = 2e-4

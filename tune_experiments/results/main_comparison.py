@@ -66,13 +66,11 @@ class MainComparison:
         if not first or not second:
             return "Every ordering here is exploratory."
         if any(len({line.seed for line in side}) < len(side) for side in (first, second)):
-            return (
-                f"{opening}: **no verdict**, for a seed stands in several worlds and the comparison names none. {_REST}"
-            )
+            return f"{opening}: **no verdict**: a seed stands in several worlds and the comparison names none. {_REST}"
         difference = welch_interval([line.value for line in first], [line.value for line in second])
         if min(len(first), len(second)) < 2:
-            counts = f"{len(first)} and {len(second)} seeds"
-            return f"{opening}: **no verdict**, for it needs two seeds of each and has {counts}. {_REST}"
+            counts = f"here they have {len(first)} and {len(second)}"
+            return f"{opening}: **no verdict**: each method needs at least 2 seeds; {counts}. {_REST}"
         numbers = f"difference {difference.value:+.3f}, {_in_words(difference, len(first), len(second))}"
         return f"{opening}: **{self._ordering(difference, first, second)}**, {numbers}. {_REST}"
 
@@ -131,7 +129,7 @@ def _in_words(difference: Interval, first: int, second: int) -> str:
     seeds = f"{first} and {second} seeds"
     if difference.low is not None and difference.high is not None:
         return f"Welch [{difference.low:.3f}, {difference.high:.3f}], {seeds}"
-    return f"Welch gives no interval, for the seeds of each are equal ({seeds})"
+    return f"Welch gives no interval, because the seeds of each are equal ({seeds})"
 
 
 def first_trained(pairs: Sequence[tuple[str, str]], methods: Collection[str]) -> tuple[str, str] | None:

@@ -152,7 +152,7 @@ def _parse(path: Path, number: int, line: bytes) -> Result:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} line {number} is no JSON ({error}); {_mend(path)}") from error
+        raise UserError(f"{path} line {number} is not JSON ({error}); {_mend(path)}") from error
     result = config_from_json(Result, data, f"{path} line {number}")
     if (fault := _not_finite(result)) is not None:
         raise UserError(f"{path} line {number}: {fault}; {_mend(path)}")

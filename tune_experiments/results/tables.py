@@ -82,7 +82,7 @@ class PaperTable:
         """
         blocks = min((self._blocks(width, separator) for separator in (" ", "\n")), key=len)
         spaced = [piece for block in blocks for piece in (block, "")]
-        return rich.console.Group(Text(self.title, "italic"), *spaced, Text(self.caption, "dim"), "")
+        return rich.console.Group(Text(self.title, "italic"), *spaced, Text(self.caption.replace("**", ""), "dim"), "")
 
     def _blocks(self, width: int, separator: str) -> list[rich.table.Table]:
         """The fewest tables that fit, with `separator` between a number and its interval."""

@@ -175,9 +175,9 @@ def _lines_and_rows(path: Path) -> list[tuple[bytes, dict[str, float]]]:
             row = {key: float(value) if isinstance(value, str) else value for key, value in json.loads(line).items()}
             row["env_steps"] = int(row["env_steps"])
             if not all(isinstance(value, int | float) for value in row.values()):
-                raise ValueError("a value is no number")
+                raise ValueError("a value is not a number")
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-            raise UserError(f"{path} line {number} is no row of metrics ({error!r}); delete that line") from error
+            raise UserError(f"{path} line {number} is not a row of metrics ({error!r}); delete that line") from error
         pairs.append((line, row))
     return pairs
 

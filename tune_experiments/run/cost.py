@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rl_models.device import give_memory_back
 from rl_models.rllib.workers import Workers
@@ -16,7 +16,7 @@ from tune_experiments.run.doctor import playing_and_learning
 __all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
 
 
-def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
+def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
     """One sentence on the cost; an update is made and timed, in the last stage of the longest trial.
 
     As a rule that is the dearest, and a stage that is learned early costs less. It is the time of training alone: Ray's
@@ -25,6 +25,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
     Args:
         plans: of all trials in their order.
         concurrent: how many of them run at once.
+        say: hears that the measurement begins, which takes a while.
     """
     learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
     if not learning:
@@ -34,6 +35,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int) -> str:
     plans, concurrent = learning, min(concurrent, len(learning))
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
     last = longest.stages[-1].plan
+    say("measuring this machine's speed")
     seconds = seconds_per_env_step(*_measured(last), last.workers, last.objective.takes_turns)
     give_memory_back()
     budgets = [plan.budget_env_steps for plan in plans]

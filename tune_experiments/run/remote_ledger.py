@@ -48,7 +48,7 @@ class HiddenFile:
             found = None
         if isinstance(found, dict) and found.keys() == self._keys:
             return found
-        raise UserError(f"{self._uri} is no file of a run; move it away or give --out another place")
+        raise UserError(f"{self._uri} is not a file of a run; move it away or give --out another place")
 
     def write(self, content: dict[str, Any]) -> None:
         """Write it anew, at once: a reader finds the old one or the new one.

@@ -83,13 +83,13 @@ class RunFolder:
                 _take_lock(out, stack)
                 continued = _claim(out, config_json, experiment)
                 run_id = _add_session(out, experiment, seeds)
-                for name in ("trials", "plots", "videos"):
+                for name in ("trials", "plots"):
                     (out / name).mkdir(exist_ok=True)
                 return cls(out, continued, run_id, stack.pop_all())
         except OSError as error:
-            raise UserError(
-                f"{out} cannot be written ({error.strerror or error}); give --out a folder that you may write to"
-            ) from error
+            is_file = isinstance(error, FileExistsError)
+            fault = "is a file, not a folder" if is_file else f"cannot be written ({error.strerror or error})"
+            raise UserError(f"{out} {fault}; give --out a folder that you may write to") from error
 
     @property
     def results(self) -> Path:
@@ -100,11 +100,6 @@ class RunFolder:
     def plots(self) -> Path:
         """Folder of the figures."""
         return self.path / "plots"
-
-    @property
-    def videos(self) -> Path:
-        """Folder of the videos."""
-        return self.path / "videos"
 
     def trial(self, name: str) -> Path:
         """The folder of one trial (created)."""
@@ -143,7 +138,8 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
     """
     path = Path(out) / CONFIG_FILE
     if not path.is_file():
-        raise UserError(f"{out} is no run folder, for it has no {CONFIG_FILE}; give the --out of a run")
+        fault = f"is not a run folder: it has no {CONFIG_FILE}" if Path(out).exists() else "does not exist"
+        raise UserError(f"{out} {fault}; give the --out of a run")
     document = read_json(path)
     experiment, config = document.get("experiment"), document.get("config")
     check_version(document, path)
@@ -172,7 +168,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 
 
 def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
-    """Refuse a place that is no run folder yet and holds visible files.
+    """Refuse a place that is not a run folder yet and holds visible files.
 
     Args:
         out: the place, for the sentence.
@@ -183,7 +179,7 @@ def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
     """
     foreign = sorted(name for name in names if not name.startswith("."))
     if foreign:
-        raise UserError(f"{out} is no run folder and holds other files ({foreign[0]}, ...); give --out a new folder")
+        raise UserError(f"{out} is not a run folder and holds other files ({foreign[0]}, ...); give --out a new folder")
 
 
 def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> None:

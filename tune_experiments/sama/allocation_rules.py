@@ -73,7 +73,7 @@ class AllocationRules:
 
 
 def assignments(prices: Prices) -> list[tuple[tuple[int, ...], int]]:
-    """All ways to hand sub-goals out, one an agent: which sub-goal each agent gets, and the price of all together."""
+    """All ways to hand sub-goals out, one per agent: which sub-goal each agent gets, and the price of all together."""
     orders = itertools.permutations(range(len(prices[0])))
     return [(order, sum(prices[agent][which] for agent, which in enumerate(order))) for order in orders]
 

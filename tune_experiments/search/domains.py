@@ -59,7 +59,7 @@ def _domain(word: str, config: DataclassInstance) -> tuple[str, Any]:
         value_at(config, path)
     except AttributeError:
         fields = ", ".join(_paths(config))
-        raise UserError(f"--search-over names {path!r}, which is no field; the fields are {fields}") from None
+        raise UserError(f"--search-over names {path!r}, which is not a field; the fields are {fields}") from None
     return path, _READERS[kind](path, rest, config)
 
 

@@ -93,7 +93,7 @@ def claim_for_search(out: Path, settings: Settings, seed: int, objective: str, b
             )
         document = max(before, document, key=_length) | {"objective": objective}
     elif any((out / "trials").iterdir()):
-        raise UserError(f"{out} holds a run that is no search; give --out another folder")
+        raise UserError(f"{out} holds a run that is not a search; give --out another folder")
     write_json(path, document)
 
 

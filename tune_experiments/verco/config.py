@@ -70,7 +70,7 @@ class ImitationSettings:
     """How a team that sees numbers learns from the corpus' decisions."""
 
     num_epochs: PositiveInt = 30
-    """Number of passes over all decisions."""
+    """Number of epochs over all decisions."""
     batch_size: PositiveInt = 128
     """Number of decisions in a minibatch."""
     learning_rate: PositiveFloat = 3e-3
@@ -99,7 +99,7 @@ class VercoLearnerConfig(LearnerConfig):
     final_entropy_coef: NonNegativeFloat | None = 0.002
     """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight as it is."""
     max_grad_norm: NonNegativeFloat = 0.5
-    """Largest norm of all gradients together, at least 0; 0 clips no gradient."""
+    """Maximum global gradient norm, at least 0; 0 clips no gradient."""
 
 
 @dataclass(frozen=True, kw_only=True)

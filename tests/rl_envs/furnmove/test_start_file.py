@@ -245,15 +245,15 @@ WRONG = {
     ),
     "agent outside of the room": (
         document(start(), start([(3, 9), (-1, 12)], (1, 12, 0), (9, 3, 0))),
-        WHERE + "agent_locations/1: row -1, column 12 is no free floor of 'open'",
+        WHERE + "agent_locations/1: row -1, column 12 is not free floor of 'open'",
     ),
     "agent not holding the TV": (
         document(start(), start([(14, 9), (19, 12)])),
-        WHERE + "agent_locations/1: row 19, column 12 is no cell to hold the TV from",
+        WHERE + "agent_locations/1: row 19, column 12 is not a cell to hold the TV from",
     ),
     "agent in the TV": (
         document(start(), start([(12, 12), (14, 15)])),
-        WHERE + "agent_locations/0: row 12, column 12 is no cell to hold the TV from",
+        WHERE + "agent_locations/0: row 12, column 12 is not a cell to hold the TV from",
     ),
     "agents too near": (
         document(start(), start([(14, 14), (14, 15)])),
@@ -266,7 +266,7 @@ WRONG = {
     ),
     "stand on blocked cells": (
         document(start(), start(stand=(21, 22, 0))),
-        WHERE + "to_object_location: the stand covers row 20, column 20, which is no free floor",
+        WHERE + "to_object_location: the stand covers row 20, column 20, which is not free floor",
     ),
     "stand under an agent": (
         document(start(), start(stand=(15, 8, 0))),
@@ -274,7 +274,7 @@ WRONG = {
     ),
     "TV pose not allowed": (
         document(start(), start(tv=(0, 12, 1), agents=[(0, 9), (2, 15)])),
-        WHERE + "lifted_object_location: row 0, column 12, rotation 90 is no pose of the TV",
+        WHERE + "lifted_object_location: row 0, column 12, rotation 90 is not a pose of the TV",
     ),
     "TV outside of the room": (
         document(start(), start(tv=(-30, 12, 1))),

@@ -89,7 +89,7 @@ def test_a_match_is_drawn_from_its_start_to_its_end():
 
 
 def test_a_match_has_two_policies_and_an_unknown_one_is_refused():
-    with pytest.raises(ValueError, match="two policies, one a side, not 3"):
+    with pytest.raises(ValueError, match="two policies, one per side, not 3"):
         MiniRts.match_frames(["medium"] * 3, seed=0)
     with pytest.raises(ValueError, match="no opponent is called 'hard'"):
         MiniRts.match_frames(["medium", "hard"], seed=0)

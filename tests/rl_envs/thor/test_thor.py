@@ -100,7 +100,7 @@ def test_a_fault_is_one_sentence(faults, said):
 
 
 def test_rooms_that_are_no_scenes_and_several_worlds_are_refused():
-    with pytest.raises(ThorError, match=r"test_room_01.*is no scene"):
+    with pytest.raises(ThorError, match=r"test_room_01.*is not a scene"):
         scene_of(room_by_name("test_room_01"))
     with pytest.raises(ValueError, match="num_worlds must be 1"):
         ThorFurnMove(2)

@@ -97,7 +97,7 @@ def test_states_met_are_kept_for_fine_tuning_and_handed_out_once(tmp_path):
 def test_a_file_that_holds_no_pairs_is_one_sentence(tmp_path, text):
     path = tmp_path / "met.jsonl"
     path.write_text(text)
-    with pytest.raises(SubgoalDataError, match="is no file of states with sub-goals"):
+    with pytest.raises(SubgoalDataError, match="is not a file of states with sub-goals"):
         SubgoalData.load(path)
 
 

@@ -143,6 +143,13 @@ def test_the_authors_constants_get_enough_updates_to_mean_something(preset):
     assert f"the optimiser steps {-(-config.budget_env_steps // batch):,}" in said
 
 
+def test_an_update_has_no_more_minibatches_than_worlds():
+    laptop = PRESETS["laptop"]
+    many = dataclasses.replace(laptop, learner=dataclasses.replace(laptop.learner, num_minibatches=10_000))
+    passes = laptop.learner.num_epochs * max(laptop.workers.runners, 1) * laptop.workers.worlds_per_runner
+    assert f", {passes:,} for each batch of " in "\n".join(find_experiment("furnmove_methods").deviations(many))
+
+
 def test_a_run_says_where_its_settings_and_its_test_differ_from_the_papers():
     said = find_experiment("furnmove_methods").deviations
     assert any("bootstrap_at_limit: yes, the paper has no" in note for note in said(PRESETS["laptop"]))

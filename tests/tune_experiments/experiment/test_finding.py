@@ -75,8 +75,8 @@ def test_a_script_is_found_by_its_name_and_any_other_by_module_and_name(outside)
     [
         ("furnmove", "no experiment is called 'furnmove'; there are .*furnmove_sync.*package.module:NAME"),
         ("nowhere.at_all:EXPERIMENT", "nowhere.at_all:EXPERIMENT cannot be imported .*PYTHONPATH"),
-        ("os.path:join", "os.path:join is no experiment"),
-        ("tune_experiments.matrix_game:NOTHING", "is no experiment"),
+        ("os.path:join", "os.path:join is not an Experiment object"),
+        ("tune_experiments.matrix_game:NOTHING", "is not an Experiment object"),
         ("overcooked_crossplay", "trains nothing"),
     ],
 )
@@ -122,8 +122,8 @@ def test_worlds_are_found_by_module_and_class():
     [
         ("two_step_gam-v0", "did you mean 'two_step_game-v0'"),
         ("nowhere.at_all:World", "cannot be imported"),
-        ("os:getcwd", "'os:getcwd' is no world"),
-        ("rl_envs.registry:make", "is no world"),
+        ("os:getcwd", "'os:getcwd' is not a subclass of rl_envs.World"),
+        ("rl_envs.registry:make", "is not a subclass of rl_envs.World"),
         (":Class", "names no class"),
         ("rl_envs.two_step_game.world:", "names no class"),
     ],

@@ -191,7 +191,7 @@ def test_a_game_that_turns_out_unplayable_is_one_sentence_of_the_script(tmp_path
 def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys):
     with pytest.raises(UserError, match=r"--qmix\.precision must be float32, because action values"):
         dataclasses.replace(SMOKE, qmix=dataclasses.replace(SMOKE.qmix, precision="bfloat16"))
-    with pytest.raises(UserError, match="--env-arguments is no JSON"):
+    with pytest.raises(UserError, match="--env-arguments is not JSON"):
         Config(env_arguments="max_cycles=3")
     with pytest.raises(UserError, match=r"sync_4_cordial needs coordination sets, and .* declares none"):
         plan(SMOKE, "sync_4_cordial", 0)

@@ -38,7 +38,11 @@ def test_a_command_without_a_path_asks_for_one(command, capsys):
         ("evaluate x --episodes 0", "unrecognized or misplaced options: --episodes 0"),
         ("pack run foo", "--given STR Sentence on what the team was given"),
         ("evaluate x --device tpu", "invalid choice 'tpu' for argument '--device'"),
-        ("show x --episodes many", "error parsing --episodes"),
+        ("show x --episodes many", ": --episodes must be a whole number, not 'many'"),
+        ("play x --seed abc", ": --seed must be a whole number, not 'abc'"),
+        ("play x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
+        ("show x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
+        ("render x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
         ("render minirts-v0", "a match in minirts-v0 needs its sides: render minirts-v0 --policies NAME NAME"),
         ("doctor pretrained/rtfm_letters", "has no metrics.jsonl, as teams of the package have none"),
     ],
@@ -97,7 +101,11 @@ def test_a_checkpoint_is_found_from_its_own_folder_and_a_run_by_any_name(tmp_pat
         find_checkpoint(run)
 
 
-def test_a_video_of_a_team_of_the_package_lands_in_the_present_folder(tmp_path, monkeypatch):
+def test_a_video_of_a_team_of_the_package_has_its_name_and_replaces_no_file_in_the_present_folder(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert main(["render", "pretrained/rtfm_letters"]) == 0
-    assert [path.suffix for path in tmp_path.iterdir()] == [".gif"]
+    assert [path.name for path in tmp_path.iterdir()] == ["rtfm_letters.gif"]
+    assert main(["render", "pretrained/rtfm_letters"]) == 2
+    assert "rtfm_letters.gif already exists: name a new file with --out" in capsys.readouterr().err

@@ -98,7 +98,7 @@ def test_a_trial_that_refuses_what_it_finds_says_so_once_and_is_not_started_agai
     trial = EXPERIMENT.run(**arguments).trials["sync"][0]
     (trial / TEST_RESULTS_FILE).unlink()
     (trial / "metrics.jsonl").write_text("no row\n")
-    with pytest.raises(UserError, match=r"metrics\.jsonl line 1 is no row of metrics"):  # its curves cannot be drawn
+    with pytest.raises(UserError, match=r"metrics\.jsonl line 1 is not a row of metrics"):  # its curves cannot be drawn
         EXPERIMENT.run(**arguments)
     said = capsys.readouterr().out
     assert "failed: " in said and "has died" not in said

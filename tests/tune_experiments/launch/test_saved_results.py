@@ -70,7 +70,7 @@ def test_a_saved_file_replaces_only_a_saved_file(run, file, capsys):
     assert main(["table", str(run), "--save", str(file)]) == 0
     file.write_bytes(gzip.compress(b"measured once\n"))
     assert main(["table", str(run), "--save", str(file)]) == 2
-    assert f"{file} is there already and is no saved file" in capsys.readouterr().err
+    assert f"{file} already exists and is not a saved file" in capsys.readouterr().err
     assert gzip.decompress(file.read_bytes()) == b"measured once\n"
 
 

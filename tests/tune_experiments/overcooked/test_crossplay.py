@@ -144,7 +144,7 @@ def test_what_cannot_meet_is_refused_in_one_sentence(tmp_path, capsys):
             "is of overcooked_roles, and only teams of overcooked_selfplay and sama_overcooked",
         ),
         ([run, told, "--kitchen", "coordination_ring"], "has 0 in coordination_ring: train further --seeds"),
-        ([tmp_path], "is no run folder"),
+        ([tmp_path], "is not a run folder"),
     ):
         assert main(list(map(str, runs))) == 2
         error = capsys.readouterr().err

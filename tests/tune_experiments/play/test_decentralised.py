@@ -101,7 +101,7 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     steps, message_bytes = len(together) - 1, 4 * loaded.config.network.message_features
     said = agents * (agents - 1) * rounds * steps
     assert steps > 10
-    assert first == f"{agents} processes, one an agent; in a step, " + exchanged.format(rounds * message_bytes)
+    assert first == f"{agents} processes, one per agent; in a step, " + exchanged.format(rounds * message_bytes)
     assert last == f"{said:,} messages passed between the agents, {said * message_bytes:,} bytes"
 
 
@@ -208,7 +208,7 @@ def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest
 @pytest.mark.processes
 def test_an_agent_that_cannot_load_its_weights_says_so(stage, tmp_path):
     _, obs, start = stage
-    with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match="is no checkpoint dir") as told:
+    with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match="does not exist") as told:
         team.act(obs)
     assert str(told.value).startswith("agent ")
     assert "\n" not in str(told.value)

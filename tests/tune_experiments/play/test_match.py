@@ -38,7 +38,7 @@ def test_a_match_is_written_as_a_gif(tmp_path, monkeypatch, capsys):
         (["two_step_game-v0", "--policies", "a", "b"], "two_step_game-v0 offers no matches"),
         (["chess-v0", "--policies", "a", "b"], "no world is called 'chess-v0'"),
         ([WORLD, "--policies", "a", "b", "--out", "match.mp4"], "--out must end in .gif"),
-        ([WORLD, "--policies", "a", "b", "--out", "there.gif"], "there.gif is there already"),
+        ([WORLD, "--policies", "a", "b", "--out", "there.gif"], "there.gif already exists"),
         (["minirts-v0", "--policies", "medium", "hard"], "no opponent is called 'hard'"),
     ],
     ids=str,

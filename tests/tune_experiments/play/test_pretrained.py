@@ -54,7 +54,7 @@ def test_all_of_them_together_are_small_and_hold_weights_alone():
 
 
 def test_an_unknown_name_is_refused_with_those_that_there_are():
-    with pytest.raises(UserError, match=r"brings no team 'nobody'; it has .*overcooked_selfplay"):
+    with pytest.raises(UserError, match=r"has no team 'nobody'; it has .*overcooked_selfplay"):
         load_policy("pretrained/nobody")
 
 
@@ -67,15 +67,24 @@ def test_a_folder_of_ones_own_of_that_name_comes_first(tmp_path, monkeypatch):
 
 def test_a_taken_name_and_a_team_without_results_are_refused(tmp_path, capsys):
     team = PRETRAINED / "overcooked_selfplay"
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="overcooked_selfplay already exists: choose another name"):
         pack(team, "overcooked_selfplay", "Nothing.")
+    with pytest.raises(UserError, match="NAME must have letters, digits and _ only and begin with no digit, not 'a-b'"):
+        pack(team, "a-b", "Nothing.")
+    with pytest.raises(UserError, match="is a file, not a folder: name a folder with --out"):
+        pack(team, "another", "Nothing.", PRETRAINED / "overcooked_selfplay" / PEOPLES_CARD)
     with pytest.raises(UserError, match="has no test results of selfplay with seed 0"):
         pack(team, "another", "Nothing.", tmp_path)
     with pytest.raises(UserError, match="--given must be a sentence"):
         pack(team, "another", " ", tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert after_training(["pack", str(team), "no/name", "--given", "Nothing."]) != 0
-    assert "choose another one" in capsys.readouterr().err
+    assert "NAME must have letters" in capsys.readouterr().err
+
+
+def test_a_card_in_a_folder_of_ones_own_names_that_folder():
+    card = read_card(NAMES[0])
+    assert f'`load_policy("teams/{NAMES[0]}")`' in card_for_people(card, f"teams/{NAMES[0]}")
 
 
 def test_a_computed_number_has_no_episodes_on_a_card():

@@ -108,7 +108,7 @@ def test_a_comparison_replaces_only_a_comparison(tmp_path):
     comparisons = compare(read_runs([tmp_path]))
     report = tmp_path / "comparison.md"
     report.write_text("### What I think of these runs\n")
-    with pytest.raises(UserError, match="is there already and is no comparison of runs"):
+    with pytest.raises(UserError, match="already exists and is not a comparison of runs"):
         write_comparison(tmp_path, comparisons)
     assert report.read_text() == "### What I think of these runs\n"
     report.unlink()

@@ -25,7 +25,7 @@ def lines(method, values, world="rooms", low=None, high=None):
         ((0.70, 0.72, 0.71), (0.40, 0.41, 0.42), "**sync above marginal**, difference +0.300, Welch [0.277, 0.323]"),
         ((0.40, 0.41, 0.42), (0.70, 0.72, 0.71), "**marginal above sync**"),
         ((0.40, 0.41, 0.80), (0.30, 0.32, 0.71), "**not separated**"),
-        ((0.9,), (0.1,), "**no verdict**, for it needs two seeds of each and has 1 and 1 seeds"),
+        ((0.9,), (0.1,), "**no verdict**: each method needs at least 2 seeds; here they have 1 and 1."),
         ((0.5, 0.5), (0.5, 0.5), "**not separated**, difference +0.000, Welch gives no interval"),
         ((1.0, 1.0), (0.0, 0.0), "**sync above marginal**"),
     ],
@@ -46,9 +46,7 @@ def test_worlds_of_one_seed_are_not_counted_as_seeds():
     main = MainComparison("sync", "marginal", "success")
     rows = [*lines("sync", (0.9, 0.8)), *lines("marginal", (0.1, 0.2))]
     assert "**sync above marginal**" in main.verdict(rows)
-    assert "**no verdict**, for a seed stands in several worlds" in main.verdict(
-        [*rows, *lines("sync", (0.9,), "hard")]
-    )
+    assert "**no verdict**: a seed stands in several worlds" in main.verdict([*rows, *lines("sync", (0.9,), "hard")])
 
 
 def test_a_method_that_was_not_run_leaves_everything_exploratory():

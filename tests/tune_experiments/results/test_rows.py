@@ -62,7 +62,7 @@ def test_a_repeated_evaluation_doubles_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "line 2 is no JSON"),
+        ("{", "line 2 is not JSON"),
         ("{]", "delete that line, and the experiment's command with --out "),
         ("[]", "line 2 must be an object"),
         ('{"metric": "success"}', "line 2 does not fit Result (missing ci_high"),

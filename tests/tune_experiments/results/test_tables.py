@@ -153,3 +153,10 @@ def test_the_file_and_the_terminal_show_the_same_numbers(tmp_path):
     shown = "\n".join(drawn(table, 100))
     assert "0.750" in shown
     assert "[0.700, 0.800]" in shown
+
+
+def test_a_terminal_shows_no_marks_of_markdown():
+    table = make_table([line("sync", "success", 0.7)], "unseen rooms", ("success",))
+    table = dataclasses.replace(table, caption="Named before the run: **no verdict**.")
+    assert "Named before the run: no verdict." in drawn(table, 80)
+    assert "**no verdict**" in table.markdown()

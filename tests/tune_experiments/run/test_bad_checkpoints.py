@@ -49,7 +49,7 @@ def test_a_checkpoint_that_was_cut_off_or_altered_is_told(checkpoint):
     weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert "differs from its recorded SHA-256" in refusal(checkpoint)
     (checkpoint / "state.json").write_text("{")
-    assert "is no whole JSON" in refusal(checkpoint)
+    assert "is not whole JSON" in refusal(checkpoint)
     (checkpoint / "state.json").write_text('{"weights": 1}')
     assert "give a checkpoint that Concord wrote" in refusal(checkpoint)
 
@@ -75,7 +75,7 @@ def test_a_video_does_not_replace_a_file(checkpoint, tmp_path, capsys):
 
     (tmp_path / "mine.gif").write_text("mine")
     code = after_training(["render", str(checkpoint), "--out", str(tmp_path / "mine.gif")])
-    assert "is there already" in checked(code, capsys.readouterr().err)
+    assert "already exists: name a new file" in checked(code, capsys.readouterr().err)
     assert (tmp_path / "mine.gif").read_text() == "mine"
 
 
@@ -85,7 +85,16 @@ def test_every_command_tells_a_folder_that_holds_nothing(command, tmp_path, caps
 
     for path in (tmp_path, tmp_path / "missing"):
         sentence = checked(after_training([command, str(path)]), capsys.readouterr().err)
-        assert sentence.startswith(str(path))
+        assert sentence.startswith(f"{path} does not exist" if path != tmp_path else str(path))
+
+
+@pytest.mark.parametrize("command", ["evaluate", "doctor"])
+def test_every_command_tells_a_file_in_place_of_a_folder(command, tmp_path, capsys):
+    from tune_experiments.__main__ import main as after_training
+
+    (tmp_path / "notes.txt").touch()
+    sentence = checked(after_training([command, str(tmp_path / "notes.txt")]), capsys.readouterr().err)
+    assert sentence.startswith(f"{tmp_path / 'notes.txt'} is a file, not a folder: ")
 
 
 @pytest.mark.parametrize("words", [["evalute", "x"], ["evaluate"], ["evaluate", "x", "--sed", "1"], []])
@@ -150,6 +159,6 @@ class Bomb:
 @pytest.mark.processes
 def test_a_pickle_bomb_in_place_of_the_weights_does_not_go_off(checkpoint):
     forge(checkpoint, "weights.safetensors", pickle.dumps(Bomb()))
-    assert "weights.safetensors is no safetensors file" in refusal(checkpoint)
+    assert "weights.safetensors is not a safetensors file" in refusal(checkpoint)
     sentence = complaint("-m", "tune_experiments", "evaluate", checkpoint)
-    assert "is no safetensors file" in sentence
+    assert "is not a safetensors file" in sentence

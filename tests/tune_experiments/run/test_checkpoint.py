@@ -91,7 +91,7 @@ def test_a_missing_file_is_named(tmp_path):
     (path / "weights.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r"weights\.safetensors is missing"):
         load_checkpoint(path)
-    with pytest.raises(CheckpointError, match="no checkpoint directory"):
+    with pytest.raises(CheckpointError, match="is not a checkpoint directory"):
         load_checkpoint(tmp_path / "nowhere")
 
 
@@ -106,7 +106,7 @@ def test_a_pickle_in_a_checkpoint_is_refused_and_never_opened(tmp_path):
     entry = {"sha256": checkpoint_files.hashlib.sha256(bomb).hexdigest(), "bytes": len(bomb), "numpy": []}
     (path / "weights.safetensors").write_bytes(bomb)
     checkpoint_files.write_state(path, 2, {}, {"weights.safetensors": entry})
-    with pytest.raises(CheckpointError, match="no safetensors file"):
+    with pytest.raises(CheckpointError, match="is not a safetensors file"):
         load_checkpoint(path)
     assert not (tmp_path / "exploded").exists()
 
@@ -303,7 +303,7 @@ def test_what_others_keep_among_checkpoints_outlives_them(tmp_path):
         ({"../w": {}}, {}, "file name"),
         ({"w": {"text": np.array(["a"])}}, {}, "safetensors cannot hold"),
         ({}, {"a": {1: 2}}, "text keys"),
-        ({}, {"a": object()}, "no JSON"),
+        ({}, {"a": object()}, "is not JSON"),
     ],
 )
 def test_what_cannot_come_back_is_not_saved(tmp_path, tensors, state, said):

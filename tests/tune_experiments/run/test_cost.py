@@ -29,7 +29,9 @@ def test_stages_and_trials_of_all_lengths_are_counted(monkeypatch):
     timed = []
     monkeypatch.setattr(module, "_measured", lambda plan: timed.append(plan) or (0.2, 0.3))
     staged = three_stages()  # at most 60 env steps each
-    said = cost([plan(budget_env_steps=20), staged, plan(budget_env_steps=30)], 2)
+    heard = []
+    said = cost([plan(budget_env_steps=20), staged, plan(budget_env_steps=30)], 2, heard.append)
+    assert heard == ["measuring this machine's speed"]
     assert said == (
         "cost: 3 trials of at most 20 to 180 env steps in up to 3 stages, 2 at a time: "
         "training alone takes about 90 seconds at this machine's 2 env steps a second and trial"

@@ -70,3 +70,8 @@ def test_idle_learners_side_by_side_with_runners_may_want_aggregators():
     with_one = Workers(runners=2, worlds_per_runner=32, learners=1, aggregators=1)
     assert "1 learners x 1 aggregators" in report(found, with_one)[0]
     assert not any("--workers.aggregators" in line for line in report(found, with_one))
+
+
+def test_a_trial_of_one_process_is_told_so():
+    found = diagnose(rows(speed=100, runner_speed=125, busy=0.1), ALONE, takes_turns=True)
+    assert report(found, ALONE)[0].startswith("one process samples (64 worlds) and learns: 100 env steps/s")

@@ -107,6 +107,6 @@ def test_a_file_of_others_that_has_the_name_of_a_runs_own_one_is_refused(name, t
     run_in(tmp_path, 0)
     put(tmp_path, {name: text})
     before = contents(tmp_path)
-    with pytest.raises(UserError, match=rf"^{copy_at(tmp_path)}/{name} is no file of a run; move it away"):
+    with pytest.raises(UserError, match=rf"^{copy_at(tmp_path)}/{name} is not a file of a run; move it away"):
         run_in(tmp_path, 3)
     assert contents(tmp_path) == before

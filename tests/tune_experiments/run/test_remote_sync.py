@@ -316,9 +316,9 @@ def test_a_run_whose_claim_was_taken_over_sends_nothing_more(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        (HIDDEN | {"data/big.bin": b"x" * 1000}, r"is no run folder and holds other files \(data, \.\.\.\)"),
+        (HIDDEN | {"data/big.bin": b"x" * 1000}, r"is not a run folder and holds other files \(data, \.\.\.\)"),
         ({"config.json": b'{"model_type": "bert"}', "model.bin": b"x"}, "schema version None"),
-        ({"config.json": b"{", "model.bin": b"x"}, "is no JSON"),
+        ({"config.json": b"{", "model.bin": b"x"}, "is not JSON"),
     ],
 )
 def test_a_store_of_others_is_refused_by_its_name_and_not_fetched(files, said, tmp_path, monkeypatch):
@@ -337,7 +337,7 @@ def test_what_is_wrong_in_a_run_is_told_by_the_stores_name(tmp_path):
     run_in(tmp_path, 0)
     put(tmp_path, {"manifest.json": b"{"})
     before = contents(tmp_path)
-    with pytest.raises(UserError, match=f"^{copy_at(tmp_path)}/manifest.json is no JSON"):
+    with pytest.raises(UserError, match=f"^{copy_at(tmp_path)}/manifest.json is not JSON"):
         run_in(tmp_path, 3)
     assert contents(tmp_path) == before
 

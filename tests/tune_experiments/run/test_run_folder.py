@@ -98,16 +98,19 @@ def test_a_run_from_before_there_were_ids_gets_one_that_stays(tmp_path):
 
 def test_a_damaged_config_is_one_sentence(tmp_path):
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(UserError, match=r"config\.json is no JSON"):
+    with pytest.raises(UserError, match=r"config\.json is not JSON"):
         RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
-    with pytest.raises(UserError, match="is no run folder"):
+    with pytest.raises(UserError, match="nowhere does not exist"):
         read_config(tmp_path / "nowhere")
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(UserError, match=r"is not a run folder: it has no config\.json"):
+        read_config(tmp_path)
 
 
-@pytest.mark.parametrize("out", ["file/below", "file"])
-def test_a_file_in_the_way_is_one_sentence(tmp_path, out):
+@pytest.mark.parametrize(("out", "said"), [("file/below", "cannot be written"), ("file", "is a file, not a folder")])
+def test_a_file_in_the_way_is_one_sentence(tmp_path, out, said):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(UserError, match="cannot be written"):
+    with pytest.raises(UserError, match=said):
         RunFolder.open(tmp_path / out, CONFIG, "furnmove_sync")
 
 

@@ -13,6 +13,7 @@ import pytest
 from cluster.testing.local_cluster import wait_until
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments.launch import launch as launching
+from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.run.stopping import graceful_stop
 from tune_experiments.run.tuning import _failures
@@ -88,3 +89,19 @@ def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(
     with pytest.raises(KeyboardInterrupt):
         EXPERIMENT.run("smoke", out=tmp_path / "run")
     assert "stopped; the same command continues from the newest checkpoints" in capsys.readouterr().out
+    assert main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "script")]) == 130
+    assert capsys.readouterr().err == "", "it is said once"
+
+
+def test_a_run_says_what_it_continues_before_ray_starts(tmp_path, monkeypatch, capsys):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launching, "newest_checkpoint", lambda folder: folder / "checkpoint_002560")
+    monkeypatch.setattr(launching, "ray_cluster", stop)
+    with pytest.raises(KeyboardInterrupt):
+        EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
+    assert "sync-seed0 continues from 2,560 of 5,120 env steps\n" in capsys.readouterr().out
+    monkeypatch.setattr(launching, "_is_unfinished", lambda request: False)
+    EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
+    assert "all trials are trained; making tables again\n" in capsys.readouterr().out

@@ -111,7 +111,7 @@ def test_the_present_folder_is_a_run_like_any_other(run, monkeypatch, capsys):
     assert main(["."]) == 0
     assert (run.with_name("trained_retest") / "results.jsonl").is_file()
     assert main(["/"]) == EXIT_CODE
-    assert "error: / is no run folder" in capsys.readouterr().err
+    assert "error: / is not a run folder" in capsys.readouterr().err
 
 
 def test_a_folder_with_other_things_is_left_alone(run, capsys):

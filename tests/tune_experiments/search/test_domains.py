@@ -69,7 +69,7 @@ def test_objective_and_uses_stay_the_experiments():
         ("epochs=__import__('os'):1", r"takes PATH=KIND:VALUES"),
         (
             "epoch=grid:1",
-            r"names 'epoch', which is no field; the fields are inner.learning_rate, inner.joint_ratio, ep",
+            r"names 'epoch', which is not a field; the fields are inner.learning_rate, inner.joint_ratio, ep",
         ),
         ("epochs=grid:many", r"epochs cannot be 'many'"),
         ("epochs=grid:9", r"--epochs must be at most 4"),

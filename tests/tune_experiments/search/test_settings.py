@@ -275,7 +275,7 @@ def test_the_objective_of_a_search_that_is_ranked_at_its_end_may_be_corrected(ou
 def test_runs_and_searches_do_not_share_a_folder(out):
     refuse_search_folder(out)
     (out / "trials" / "sync-seed0").mkdir()
-    with pytest.raises(UserError, match="holds a run that is no search; give --out another folder"):
+    with pytest.raises(UserError, match="holds a run that is not a search; give --out another folder"):
         claim(out)
     (out / "trials" / "sync-seed0").rmdir()
     claim(out)

@@ -85,7 +85,7 @@ def test_exported_adapters_are_read_by_peft_and_by_another_run(trained, tmp_path
         if "message" in name or "action" in name:
             np.testing.assert_array_equal(own[name], other[name])
     assert main(["export", str(trained), "--out", str(out)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_folders_of_models_and_adapters_are_whole_and_names_of_the_hub_stay(tmp_path, monkeypatch):

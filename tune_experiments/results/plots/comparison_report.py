@@ -43,7 +43,7 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Pa
     """
     text = folder / "comparison.md"
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
-        raise UserError(f"{text} is there already and is no comparison of runs: rename it")
+        raise UserError(f"{text} already exists and is not a comparison of runs: rename it")
     write_atomically(text, "\n".join([_NOTE, *(one.markdown() for one in comparisons)]))
     (folder / "plots").mkdir(exist_ok=True)
     return [text, draw_comparisons(comparisons, folder / "plots" / "comparison.png")]
