@@ -196,7 +196,7 @@ def _step_and_undo(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
 
 
 def _moments(optimiser: torch.optim.Optimizer) -> list[Tensor]:
-    """What the optimiser remembers of its gradients, on their device; its count of steps is a number of the CPU."""
+    """Moments of the gradients, on their device; the count of steps is a number of the CPU and is left out."""
     entries = [value for state in optimiser.state.values() for value in state.values()]
     return [value for value in entries if isinstance(value, Tensor) and value.device.type != "cpu"]
 

@@ -204,7 +204,7 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
 
 
 def _said_of(rows_of: Mapping[str, Sequence[str]]) -> str:
-    """What is said of rows, `saying -> rows`: that of most rows first, and it stands for all that are not named."""
+    """Sentence on rows, from `saying -> rows`: that of most rows comes first and stands for all that are not named."""
     usual = max(rows_of, key=lambda saying: len(rows_of[saying]))
     named = {
         saying: ", ".join(f"`{row}`" if "," in row else row for row in rows)

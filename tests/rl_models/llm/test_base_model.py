@@ -118,7 +118,7 @@ def test_code_that_comes_with_a_model_is_not_run(checkpoint):
     config = json.loads((checkpoint / "config.json").read_text())
     config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Own", "AutoModelForCausalLM": "own.Own"}}
     (checkpoint / "config.json").write_text(json.dumps(config))
-    with pytest.raises(LanguageModelError, match="without code of its own"):
+    with pytest.raises(LanguageModelError, match="without its own code"):
         load_base_model(str(checkpoint))
     assert not ran.exists()
 

@@ -38,7 +38,7 @@ COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""
 FAIR = "fair"
 SIGHTS: dict[Sight, str] = {"fair": "fair sight", "full": "full sight", "types": "told the types"}
-"""What a planner sees, in words; tables name every sight but the fair one."""
+"""Information that a planner gets, in words; tables name every sight but the fair one."""
 _TEAM_OF = "red_minirts"
 
 
