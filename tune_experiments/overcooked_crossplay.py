@@ -25,7 +25,7 @@ import tyro
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.overcooked.crossplay import play_all, teams_of
+from tune_experiments.overcooked.crossplay import play_all, report_folder, teams_of
 from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
 from tune_experiments.sama.kitchen.meetings import KITCHENS, meet
 
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = _read(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     console = Terminal()
-    out = command.out or command.runs[0] / "crossplay"
+    out = command.out or report_folder(command.runs[0], "crossplay")
     check_out(out)
     teams = teams_of(command.runs, KITCHENS, command.methods, command.kitchen)
     one = next(iter(teams.values()))

@@ -4,10 +4,10 @@
     python tune_experiments/overcooked_returns.py runs/roles runs/sama --methods qmix roma sama --out runs/returns
 
 Runs are of `overcooked_selfplay.py`, `overcooked_roles.py` and `sama_overcooked.py`; single trials, such as the best of
-a search, can be named, too. The curves of self-play and of
-role methods are the validations of their logs. SAMA validates by rounds, so each of its stored teams is tested here,
-under the run's planner, in whole episodes: all env steps count, those of undone rounds included. It leaves a figure and
-the points of every trial, by default in the folder `returns` of the first run. It trains nothing and starts no Ray.
+a search, can be named, too. The curves of self-play and of role methods are the validations of their logs. SAMA
+validates by rounds, so each of its stored teams is tested here, under the run's planner, in whole episodes: all env
+steps count, those of undone rounds included. It leaves a figure and the points of every trial, by default in the folder
+`returns` of the first run. It trains nothing and starts no Ray.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.overcooked.crossplay import StoredTrial, distinct_names, trials_of
+from tune_experiments.overcooked.crossplay import StoredTrial, distinct_names, report_folder, trials_of
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.plots.figures import REMARK, default_styles, new_figure, save
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
@@ -69,7 +69,13 @@ def names_of(runs: Sequence[Path]) -> list[str]:
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
         raise UserError(f"{twice} is named twice, and its seeds would be drawn twice; name each run once")
-    return distinct_names(folders, lambda folder: f"{folder.parent.name}/{folder.name}")
+    return distinct_names(folders, _longer)
+
+
+def _longer(folder: Path) -> str:
+    """A run's name with the folder around it, a trial's with its run."""
+    around = folder.parents[1] if (folder / CHECKPOINTS).is_dir() else folder.parent
+    return f"{around.name}/{folder.name}"
 
 
 def points_of(trial: StoredTrial, episodes: int) -> Points:
@@ -154,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not command.runs or command.episodes < 1:
         raise UserError("a figure of rewards needs one run folder or more, and --episodes of at least 1")
     torch.set_num_threads(1)
-    out = command.out or command.runs[0] / "returns"
+    out = command.out or report_folder(command.runs[0], "returns")
     refuse_other_files(out, (POINTS, PLOTS))
     runs = {
         name: [one for one in trials_of(run, KNOWN) if not command.methods or one.row in command.methods]

@@ -90,7 +90,7 @@ _COMPARED = {
     "learner.gamma": "discount",
     "learner.gae_lambda": "lambda of GAE",
     "learner.clip_range": "clipping range",
-    "learner.num_epochs": "passes over a batch",
+    "learner.num_epochs": "epochs over a batch",
     "learner.value_coef": "weight of the value error",
     "learner.entropy_coef": "entropy weight",
     "learner.final_entropy_coef": "entropy weight at the end",

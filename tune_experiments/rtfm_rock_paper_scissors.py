@@ -130,7 +130,8 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
 
     @staticmethod
     def _is_of_the_reader(config: LettersConfig) -> bool:
-        return set(config.methods) <= {*CHANGES, transfer.RANDOM}
+        rows = set(config.methods) - {transfer.RANDOM}
+        return bool(rows) and rows <= set(CHANGES)
 
     def deviations(self, config: LettersConfig) -> list[str]:
         """Deviations of all experiments that read, and of the rows that are not the paper's."""

@@ -92,7 +92,7 @@ def commands_for(phrase: str, view: View) -> Array:
     elif phrase in _RULES:
         _RULES[phrase](view, table)
     elif phrase:
-        raise ValueError(f"{phrase!r} is no phrase of MiniRTS: write one of {', '.join(PHRASES)}, or an empty text")
+        raise ValueError(f"{phrase!r} is not a phrase of MiniRTS: write one of {', '.join(PHRASES)}, or an empty text")
     return table
 
 

@@ -29,7 +29,7 @@ class ImitationLearning:
     Attributes:
         extra_losses: losses whose sum is minimised.
         num_epochs: number of epochs over each batch.
-        num_minibatches: number of optimiser steps in a pass.
+        num_minibatches: number of optimiser steps in an epoch.
         gradient_accumulation_steps: number of parts of a minibatch whose gradients are summed before a step.
     """
 

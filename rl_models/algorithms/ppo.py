@@ -32,7 +32,7 @@ class PpoConfig(ActorCriticConfig):
     num_epochs: PositiveInt = 2
     """Number of epochs over each batch (PPO)."""
     num_minibatches: PositiveInt = 4
-    """Number of minibatches, and so of optimiser steps, in a pass (PPO)."""
+    """Number of minibatches, and so of optimiser steps, in an epoch (PPO)."""
     decision_minibatches: bool = field(default=False, metadata={"renamed_from": "by_decisions"})
     """Whether minibatches hold single steps at which an agent decides, instead of whole fragments (PPO)."""
     target_kl: NonNegativeFloat = 0.0

@@ -125,6 +125,11 @@ class TextEncodings:
         self.device = device
         self._caches: dict[str, TextCache] = {}
 
+    @property
+    def are_encoded(self) -> bool:
+        """Whether there are texts whose encodings are kept, which are valid while the weights stay."""
+        return bool(self._texts) and self._encode_text is not None
+
     def forget(self) -> None:
         """Begin without any again."""
         self._caches = {}

@@ -42,6 +42,8 @@ _UNREAD_ON_MATCHING = {
     "learner": "--matching.learner.*",
     "network": "--matching.*",
     "goal_channels": "--matching-goal-features",
+    "divided_features": "--matching.features",
+    "annealing_env_steps": "--matching.learner.final-learning-rate-share",
     "division.shares_network": "--matching.shares-network",
 }
 """Settings that rows of the mention-matching reader do not read -> the flags that they read in their place."""

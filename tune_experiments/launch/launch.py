@@ -190,7 +190,7 @@ class _Session(Generic[Config]):
         self.folder.announce(said)
         unfinished = [request for request in requests if _is_unfinished(request)]
         if not unfinished or (scheduler is not None and scheduler.is_over):
-            self.console.print("all trials are trained; making tables again")
+            self.console.print("all trials are trained; making the report again")
             return {}
         return self._train(unfinished, scheduler)
 

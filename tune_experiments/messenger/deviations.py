@@ -19,7 +19,7 @@ _COMPARED = {
     "learner.learning_rate": "learning rate",
     "learner.final_learning_rate_share": "share of the learning rate at the end",
     "learner.clip_range": "clipping range",
-    "learner.num_epochs": "passes over a batch",
+    "learner.num_epochs": "epochs over a batch",
     "learner.num_minibatches": "minibatches of a pass",
     "learner.gae_lambda": "lambda of GAE",
     "learner.entropy_coef": "entropy weight",

@@ -120,6 +120,11 @@ def distinct_names(folders: Sequence[Path], longer: Callable[[Path], str]) -> li
     return names
 
 
+def report_folder(run: Path, name: str) -> Path:
+    """Default folder of a report: in the first run, or for a team of the package in the current folder."""
+    return run / name if run.exists() else Path(name)
+
+
 @dataclass(frozen=True)
 class StoredTrial:
     """A trial in a run folder.

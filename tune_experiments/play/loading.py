@@ -158,7 +158,7 @@ class LoadedPolicy:
 
     def _forward(self, obs: Arrays, first: np.ndarray) -> TeamOutput:
         """The policy's output for observations with T = 1, beside what their texts say."""
-        if self._watch.has_changed(self.policy.parameters()):
+        if self._texts.are_encoded and self._watch.has_changed(self.policy.parameters()):
             self._texts.forget()
         tensors = self._texts.inputs({key: np.asarray(value) for key, value in obs.items()} | {_IS_FIRST: first})
         is_first = tensors.pop(_IS_FIRST)

@@ -246,12 +246,12 @@ def _kind(lines: Sequence[Result], rules: str) -> str:
     """Kind of the intervals of a row: what they are over, and by which rule; `rules` are those over episodes."""
     seeds = {line.seed for line in lines if line.seed is not None}
     episodes = max((line.n_episodes or 0 for line in lines), default=0)
+    played = f"{episodes:,} episode{'s' * (episodes != 1)}"
     if len(seeds) > 1:
-        over = f", {episodes:,} episode{'s' * (episodes > 1)} a seed" if episodes else ""
-        return f"Student's t over {len(seeds)} seeds{over}"
+        return f"Student's t over {len(seeds)} seeds" + (f", {played} a seed" if episodes else "")
     if all(line.ci_low is None for line in lines):
         return "one seed, none"
-    return f"over {episodes:,} episodes{' of one seed' * bool(seeds)} ({rules})"
+    return f"over {played}{' of one seed' * bool(seeds)} ({rules})"
 
 
 def _folded(label: str) -> str:

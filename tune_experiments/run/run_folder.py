@@ -87,8 +87,7 @@ class RunFolder:
                     (out / name).mkdir(exist_ok=True)
                 return cls(out, continued, run_id, stack.pop_all())
         except OSError as error:
-            is_file = isinstance(error, FileExistsError)
-            fault = "is a file, not a folder" if is_file else f"cannot be written ({error.strerror or error})"
+            fault = "is a file, not a folder" if out.is_file() else f"cannot be written ({error.strerror or error})"
             raise UserError(f"{out} {fault}; give --out a folder that you may write to") from error
 
     @property

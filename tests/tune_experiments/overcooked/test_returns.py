@@ -62,6 +62,10 @@ def test_runs_of_one_name_are_told_apart(tmp_path, capsys):
         assert json.loads(text)[REWARD] == value
     assert main([str(runs[0]), str(runs[0])]) == 2
     assert "is named twice" in capsys.readouterr().err
+    searches = [tmp_path / name / "trials/selfplay-setting00-seed0" for name in ("s1", "s2")]
+    for trial in searches:
+        (trial / "checkpoints").mkdir(parents=True)
+    assert names_of(searches) == [f"{name}/selfplay-setting00-seed0" for name in ("s1", "s2")]
     with pytest.raises(UserError, match="two runs called b/run cannot be told apart"):
         names_of([tmp_path / "a/b/run", tmp_path / "c/b/run"])
 

@@ -104,4 +104,4 @@ def test_a_run_says_what_it_continues_before_ray_starts(tmp_path, monkeypatch, c
     assert "sync-seed0 continues from 2,560 of 5,120 env steps\n" in capsys.readouterr().out
     monkeypatch.setattr(launching, "_is_unfinished", lambda request: False)
     EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
-    assert "all trials are trained; making tables again\n" in capsys.readouterr().out
+    assert "all trials are trained; making the report again\n" in capsys.readouterr().out
