@@ -69,13 +69,7 @@ def names_of(runs: Sequence[Path]) -> list[str]:
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
         raise UserError(f"{twice} is named twice, and its seeds would be drawn twice; name each run once")
-    return distinct_names(folders, _longer)
-
-
-def _longer(folder: Path) -> str:
-    """A run's name with the folder around it, a trial's with its run."""
-    around = folder.parents[1] if (folder / CHECKPOINTS).is_dir() else folder.parent
-    return f"{around.name}/{folder.name}"
+    return distinct_names(folders)
 
 
 def points_of(trial: StoredTrial, episodes: int) -> Points:

@@ -124,7 +124,7 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         notes = cole_notes(config)
         notes += ["published constants differ by kitchen within the ranges whose middle is the preset paper"]
         notes += differences(config, PAPER, _COMPARED, "published is").values()
-        batches = [each.num_worlds * each.workers.fragment_length for each in (config, PAPER)]
+        batches = [each.workers.env_steps_of_update for each in (config, PAPER)]
         if batches[0] != batches[1]:
             notes.append(f"env steps of an update: {batches[0]:,}, published is {batches[1]:,}")
         return notes

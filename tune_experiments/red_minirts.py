@@ -159,8 +159,9 @@ def _shrunk(config: RedConfig) -> Sequence[str]:
         )
     if config.iterations * config.updates < PAPER.iterations * PAPER.updates:
         found.append(f"{config.iterations * config.updates} PPO updates in place of {PAPER.iterations * PAPER.updates}")
-    if config.env_steps_of_update != PAPER.env_steps_of_update:
-        found.append(f"{config.env_steps_of_update:,} decisions an update in place of {PAPER.env_steps_of_update:,}")
+    ours, theirs = (each.workers.env_steps_of_update for each in (config, PAPER))
+    if ours != theirs:
+        found.append(f"{ours:,} decisions an update in place of {theirs:,}")
     return [*found, *differences(config, PAPER, _COMPARED).values()]
 
 

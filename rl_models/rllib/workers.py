@@ -50,6 +50,11 @@ class Workers:
         """How many are played at once."""
         return max(self.runners, 1) * self.worlds_per_runner
 
+    @property
+    def env_steps_of_update(self) -> int:
+        """Env steps that are played for one update."""
+        return self.worlds * self.fragment_length
+
     def check_learners(self, objective: Objective) -> None:
         """Refuse groups and learners without a world, and a replay too small for a learner's share, before the start.
 

@@ -255,9 +255,8 @@ def _rooms_of(config: Config) -> str:
 def _updates(config: Config) -> str:
     """How often the optimiser steps, which the authors' asynchronous workers do far more often."""
     workers, learner = config.workers, config.learner
-    worlds = max(workers.runners, 1) * workers.worlds_per_runner
-    batch = worlds * workers.fragment_length
-    passes = learner.num_epochs * min(learner.num_minibatches, worlds) if learner.algorithm == "ppo" else 1
+    batch = workers.env_steps_of_update
+    passes = learner.num_epochs * min(learner.num_minibatches, workers.worlds) if learner.algorithm == "ppo" else 1
     steps = -(-config.budget_env_steps // batch) * passes
     return (
         f"the optimiser steps {steps:,} times, {passes:,} for each batch of {batch:,} env steps; "

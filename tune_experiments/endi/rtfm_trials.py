@@ -155,7 +155,7 @@ def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan
         seed: of the initial weights.
         stage: what is played, validated and kept, and for how long.
     """
-    batch = config.workers.worlds * config.workers.fragment_length
+    batch = config.workers.env_steps_of_update
     return dataclasses.replace(
         stage,
         build_policy=functools.partial(build_qmix_policy, config, seed),

@@ -150,7 +150,7 @@ def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
 
 
 def _qmix(config: Config) -> Objective:
-    batch = config.workers.worlds * config.workers.fragment_length
+    batch = config.workers.env_steps_of_update
     return qmix_objective(config.qmix, config.learner.gamma, batch, tuple(_example(config).text_spec))
 
 

@@ -84,7 +84,7 @@ def teams_of(
     trials = [trial for run in runs for trial in trials_of(run, kitchens)]
     chosen = [trial.folder for trial in trials if not methods or {trial.method, trial.row} & {*methods}]
     folders = [folder for folder in chosen if chosen_checkpoint(folder) is not None]
-    names = distinct_names(folders, lambda folder: f"{folder.resolve().parents[1].name}/{folder.name}")
+    names = distinct_names(folders)
     found = {name: load_policy(folder) for name, folder in zip(names, folders, strict=True)}
     where = {name: kitchens[team.experiment.name](team) for name, team in found.items()}
     found = {name: team for name, team in found.items() if kitchen in ("", where[name])}
@@ -106,18 +106,22 @@ def teams_of(
     return found
 
 
-def distinct_names(folders: Sequence[Path], longer: Callable[[Path], str]) -> list[str]:
-    """Names of folders, in the longer form if two short ones are equal.
+def distinct_names(folders: Sequence[Path]) -> list[str]:
+    """Names of runs and trials; if two are equal, with the folder around a run, or the run of a trial, in front.
 
     Raises:
         UserError: two are still called alike.
     """
     names = [folder.name for folder in folders]
     if len(set(names)) < len(names):
-        names = [longer(folder) for folder in folders]
+        names = [f"{_around(folder.resolve()).name}/{folder.name}" for folder in folders]
     if len(set(names)) < len(names):
         raise UserError(f"two runs called {max(names, key=names.count)} cannot be told apart: rename one")
     return names
+
+
+def _around(folder: Path) -> Path:
+    return folder.parents[1] if (folder / CHECKPOINTS).is_dir() else folder.parent
 
 
 def report_folder(run: Path, name: str) -> Path:

@@ -70,7 +70,7 @@ class OvercookedExperiment(Experiment[Config]):
     def check(self, config: Config) -> None:
         """Refuse more generations of COLE than updates of its learner."""
         settings = config.cole
-        updates = config.budget_env_steps // (config.num_worlds * config.workers.fragment_length)
+        updates = config.budget_env_steps // config.workers.env_steps_of_update
         if COLE in config.methods and settings.generations > updates:
             raise UserError(
                 f"--cole.generations must be at most {updates:,}, the number of updates in --budget-env-steps, "

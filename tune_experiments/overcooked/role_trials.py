@@ -65,7 +65,7 @@ def build_team(config: OvercookedRolesConfig, seed: int, *, method: RoleMethod) 
 def objective_of(config: OvercookedRolesConfig, *, method: RoleMethod) -> Objective:
     """Objective that a method minimises."""
     learner, workers = config.learner_of(method), config.workers_of(method)
-    qmix = qmix_objective(learner, learner.gamma, workers.worlds * workers.fragment_length)
+    qmix = qmix_objective(learner, learner.gamma, workers.env_steps_of_update)
     return role_objective(config.roles.team, method, qmix)
 
 

@@ -130,14 +130,9 @@ class RedConfig(
                 raise UserError(f"--opponents: {error}") from error
 
     @property
-    def env_steps_of_update(self) -> int:
-        """Env steps of one PPO update."""
-        return self.workers.worlds * self.workers.fragment_length
-
-    @property
     def updates(self) -> int:
         """PPO updates of one round, at least one."""
-        return max(1, self.budget_env_steps // (self.iterations * self.env_steps_of_update))
+        return max(1, self.budget_env_steps // (self.iterations * self.workers.env_steps_of_update))
 
     @property
     def game(self) -> dict[str, Any]:

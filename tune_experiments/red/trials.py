@@ -94,7 +94,7 @@ def learning_rate(config: RedConfig, first_update: int) -> Schedule:
         knots, rates = ([0.0, float(total)], rates[1:]) if top <= 0 else ([0.0, float(total)], rates[:2])
     last = first_update + config.updates
     moments = sorted({float(first_update), float(last), *(one for one in knots if first_update < one < last)})
-    steps = config.env_steps_of_update
+    steps = config.workers.env_steps_of_update
     points = [((one - first_update) * steps, float(np.interp(one, knots, rates))) for one in moments]
     return Schedule(tuple(points))
 
@@ -102,13 +102,13 @@ def learning_rate(config: RedConfig, first_update: int) -> Schedule:
 def _round(config: RedConfig, seed: int, number: int) -> Stage:
     """PPO."""
     rate = learning_rate(config, number * config.updates)
-    budget = config.updates * config.env_steps_of_update
+    budget = config.updates * config.workers.env_steps_of_update
     return Stage(name=f"rl_{number + 1}", plan=_plan(config, seed, budget, rate))
 
 
 def _value_stage(config: RedConfig, seed: int) -> Stage:
     """The value head alone."""
-    budget = config.value_updates * config.env_steps_of_update
+    budget = config.value_updates * config.workers.env_steps_of_update
     rate = Schedule.constant(config.learner.value_learning_rate)
     return Stage(name="value", plan=_plan(config, seed, budget, rate), frozen=("network.*", "policy_head.*"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rl_envs.salad.tasks import TASKS
-from rl_models.rllib.workers import Workers
 from tune_experiments.results.differences import differences
 from tune_experiments.verco.config import VercoConfig, make_world
 
@@ -58,14 +57,10 @@ def deviations(config: VercoConfig, published: VercoConfig) -> list[str]:
         notes.append(f"language model: {config.model or 'the small one'}, published is {published.model}")
     if not config.model:
         notes.append(_READ)
-    ours, theirs = (_env_steps_of_update(each.workers) for each in (config, published))
+    ours, theirs = (each.workers.env_steps_of_update for each in (config, published))
     if ours != theirs:
         notes.append(f"env steps of an update: {ours:,}, published is {theirs:,}")
     return [*notes, *differences(config, published, _COMPARED, "published is").values()]
-
-
-def _env_steps_of_update(workers: Workers) -> int:
-    return max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
 
 
 def _of_task(task: str) -> list[str]:

@@ -171,7 +171,7 @@ def test_acting_equals_learning_also_where_games_end(agents):
 
 def test_the_papers_schedule_rises_for_300_updates_and_falls_to_0_at_1500():
     paper = EXPERIMENT.presets["paper"]
-    step = paper.env_steps_of_update
+    step = paper.workers.env_steps_of_update
     rates = {}
     for number in range(paper.iterations):
         schedule = learning_rate(paper, number * paper.updates)
