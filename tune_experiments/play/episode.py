@@ -17,11 +17,10 @@ import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.distributions.joint_policy import WholeJointPolicy
-from rl_models.networks.added_observations import MESSAGES
 from rl_models.policy import TeamOutput
 from tune_experiments.play.attention_maps import AttentionMap, attention_maps, own_entities, texts_of
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED
+from tune_experiments.play.recording import SEED, written_by
 from tune_experiments.play.spectator import Note, Spectator
 
 MOST_STEPS = 500
@@ -139,7 +138,7 @@ class EpisodeRecorder:
             AgentStep(
                 action,
                 policy.likely(agent) if action else (),
-                self._message(output, agent),
+                written_by(self._loaded, index, agent),
                 attention_maps(world, own, output.extras, index, agent),
                 own_entities(world, own, output.extras, index, agent),
             )
@@ -167,13 +166,6 @@ class EpisodeRecorder:
             return ", ".join(f"{factor} {values[self._index, agent]}" for factor, values in actions.items())
         number, names = int(actions[self._index, agent]), self.episode.actions
         return names[number] if number < len(names) else str(number)
-
-    def _message(self, output: TeamOutput, agent: int) -> str:
-        """Message of an agent at this step; empty for a team that does not write."""
-        network: Any = self._loaded.policy.network
-        if MESSAGES not in output.extras or not hasattr(network, "message_text"):
-            return ""
-        return str(network.message_text(output.extras[MESSAGES][self._index, 0, agent].cpu().numpy()))
 
 
 class _WholePolicy:

@@ -10,9 +10,12 @@ import numpy as np
 import torch
 
 from rl_envs import World
+from rl_envs.core.spec import Arrays
 from rl_models.device import DeviceChoice, to_device
+from rl_models.networks.added_observations import MESSAGES
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from tune_experiments.core.errors import UserError
+from tune_experiments.play.attention_maps import texts_of
 from tune_experiments.play.decentralised import separate_agents
 from tune_experiments.play.loading import LoadedPolicy
 
@@ -28,10 +31,11 @@ def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
 
 
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
-    """The episode of `record_episode` in words: every step's actions and rewards, then how it ended."""
+    """The episode of `record_episode` in words: what agents read, write and do, their rewards, then how it ended."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
-    yield from _in_words(world, steps_of_episode(policy, world, seed, index), index)
+    obs = _first_observations(policy, world, seed)
+    yield from _in_words(world, policy.act, obs, index, lambda agent: written_by(policy, index, agent))
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
@@ -57,7 +61,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
     with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
         yield f"{first_agent.num_agents} processes, one per agent; in a step, {_exchanged(policy, obs)}"
-        yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
+        yield from _in_words(world, team.act, obs, 0)
         traffic = team.dismiss()
         yield f"{traffic.messages:,} messages passed between the agents, {traffic.bytes:,} bytes"
 
@@ -72,16 +76,57 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
     return f"each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"
 
 
-def _in_words(world: World, steps: Iterator[tuple[Any, Any, Any, Any]], index: int) -> Iterator[str]:
+def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
+    """Message of an agent in world `index` at the last step; empty for a team that does not write."""
+    network: Any = policy.policy.network
+    output = policy.last_output
+    if output is None or MESSAGES not in output.extras or not hasattr(network, "message_text"):
+        return ""
+    return str(network.message_text(output.extras[MESSAGES][index, 0, agent].cpu().numpy()))
+
+
+def _in_words(
+    world: World,
+    act: Callable[[Any], Any],
+    obs: Arrays,
+    index: int,
+    written: Callable[[int], str] = lambda agent: "",
+) -> Iterator[str]:
     names = getattr(world, "action_names", None)
     info: dict[str, Any] = {}
-    for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
+    texts: dict[str, str] = {}
+    new: list[str] = []
+
+    def reading(obs: Arrays) -> Any:
+        now = _read(world, {key: value[index] for key, value in obs.items()})
+        new[:] = [f"      {key}: {text}" for key, text in now.items() if texts.get(key) != text]
+        texts.update(now)
+        return act(obs)
+
+    for step, (actions, reward, _, info) in enumerate(_continue(reading, world, obs, index), start=1):  # noqa: B007
+        yield from new
+        for agent, message in enumerate(map(written, range(world.num_agents))):
+            if message:
+                yield f"      {world.agents[agent]} writes: {message}"
         chosen = [names[action] if names else str(action) for action in actions[index]]
         done = ", ".join(f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True))
         yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())
+
+
+def _read(world: World, obs: Arrays) -> dict[str, str]:
+    """Texts that agents read in one world, on one line each: key -> text, or `agent key` where agents read others."""
+    found = [texts_of(world, obs, agent) for agent in range(world.num_agents)]
+    shared = {key: text for key, text in found[0].items() if all(texts.get(key) == text for texts in found)}
+    own = {
+        f"{agent} {key}": text
+        for agent, texts in zip(world.agents, found, strict=True)
+        for key, text in texts.items()
+        if key not in shared
+    }
+    return {key: text.replace("\n", " | ") for key, text in (shared | own).items()}
 
 
 def candidate_worlds(policy: LoadedPolicy) -> World:
@@ -136,10 +181,14 @@ def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]
 
 def steps_of_episode(policy: LoadedPolicy, world: World, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Play until world `index` ends; the world is reset at the call, before the first step is asked for."""
+    return _continue(policy.act, world, _first_observations(policy, world, seed), index)
+
+
+def _first_observations(policy: LoadedPolicy, world: World, seed: int) -> Arrays:
     world.auto_resets = False
     obs = world.reset(seed)
     policy.reset(seed, world.texts)
-    return _continue(policy.act, world, obs, index)
+    return obs
 
 
 def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:

@@ -66,7 +66,7 @@ class Evaluate(Acting):
 
 @dataclass(frozen=True)
 class Play(Acting):
-    """Play one of sixteen episodes and print the actions and rewards of all agents.
+    """Play one of sixteen episodes and print what all agents read, write and do, and their rewards.
 
     It is a solved one of median length if there is any.
     """
