@@ -99,7 +99,15 @@ TASKS = {
         furnmove.validate,
         {"valid_starts_per_room": 100, "budget_env_steps": 320_000},
     ),
-    "emma_stage_1": Task("messenger_emma", "emma_grounding", "win_rate", 0.80, 10_000, _unseen),
+    "emma_stage_1": Task(
+        "messenger_emma",
+        "emma_grounding",
+        "win_rate",
+        0.80,
+        10_000,
+        _unseen,
+        {"learner.learning_rate": 5e-3, "learner.num_epochs": 2},
+    ),
     "cramped_room": Task(
         "overcooked_selfplay",
         "selfplay",
