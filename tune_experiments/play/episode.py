@@ -20,7 +20,7 @@ from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.policy import TeamOutput
 from tune_experiments.play.attention_maps import AttentionMap, attention_maps, own_entities, texts_of
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, written_by
+from tune_experiments.play.recording import SEED, action_in_words, written_by
 from tune_experiments.play.spectator import Note, Spectator
 
 MOST_STEPS = 500
@@ -131,7 +131,9 @@ class EpisodeRecorder:
         policy = _WholePolicy(output, index, self.episode.actions)
         everyone_decides = decides is None or bool(decides[index].all())
         chosen = [
-            self._name(actions, agent) if decides is None or decides[index, agent] else ""
+            action_in_words(actions, index, agent, self.episode.actions)
+            if decides is None or decides[index, agent]
+            else ""
             for agent in range(len(world.agents))
         ]
         agents = tuple(
@@ -159,13 +161,6 @@ class EpisodeRecorder:
         self.episode.last_notes = self._spectator.last_notes(self._world, self._index)
         self.episode.metrics = metrics
         return self.episode
-
-    def _name(self, actions: Any, agent: int) -> str:
-        """An agent's action in words."""
-        if isinstance(actions, dict):
-            return ", ".join(f"{factor} {values[self._index, agent]}" for factor, values in actions.items())
-        number, names = int(actions[self._index, agent]), self.episode.actions
-        return names[number] if number < len(names) else str(number)
 
 
 class _WholePolicy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from rl_envs import World
-from rl_envs.core.spec import Arrays
 from rl_models.device import DeviceChoice, to_device
 from rl_models.networks.added_observations import MESSAGES
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
@@ -31,11 +30,11 @@ def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
 
 
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
-    """The episode of `record_episode` in words: what agents read, write and do, their rewards, then how it ended."""
+    """The episode of `record_episode` in words: its texts and messages, actions and rewards, and how it ended."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
-    obs = _first_observations(policy, world, seed)
-    yield from _in_words(world, policy.act, obs, index, lambda agent: written_by(policy, index, agent))
+    steps = steps_of_episode(policy, world, seed, index)
+    yield from _in_words(world, steps, index, lambda agent: written_by(policy, index, agent))
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
@@ -61,7 +60,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
     with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
         yield f"{first_agent.num_agents} processes, one per agent; in a step, {_exchanged(policy, obs)}"
-        yield from _in_words(world, team.act, obs, 0)
+        yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.dismiss()
         yield f"{traffic.messages:,} messages passed between the agents, {traffic.bytes:,} bytes"
 
@@ -85,39 +84,54 @@ def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
     return str(network.message_text(output.extras[MESSAGES][index, 0, agent].cpu().numpy()))
 
 
+def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
+    """Action of an agent in world `index`: its name or number, or each factor with its number.
+
+    Args:
+        actions: [B, N] int, or factor -> such an array.
+        index: of the world.
+        agent: which.
+        names: of the actions; those behind the last have none.
+    """
+    if isinstance(actions, dict):
+        return ", ".join(f"{factor} {values[index, agent]}" for factor, values in actions.items())
+    number = int(actions[index, agent])
+    return names[number] if number < len(names) else str(number)
+
+
 def _in_words(
     world: World,
-    act: Callable[[Any], Any],
-    obs: Arrays,
+    steps: Iterator[tuple[Any, Any, Any, Any]],
     index: int,
     written: Callable[[int], str] = lambda agent: "",
 ) -> Iterator[str]:
-    names = getattr(world, "action_names", None)
+    """Lines of an episode: texts and messages whenever they are new, actions and rewards of each step, the metrics.
+
+    Args:
+        world: in which the steps are made.
+        steps: of `_continue`.
+        index: of the world.
+        written: agent -> its message at the last step.
+    """
+    names = tuple(map(str, getattr(world, "action_names", ())))
     info: dict[str, Any] = {}
-    texts: dict[str, str] = {}
-    new: list[str] = []
-
-    def reading(obs: Arrays) -> Any:
-        now = _read(world, {key: value[index] for key, value in obs.items()})
-        new[:] = [f"      {key}: {text}" for key, text in now.items() if texts.get(key) != text]
-        texts.update(now)
-        return act(obs)
-
-    for step, (actions, reward, _, info) in enumerate(_continue(reading, world, obs, index), start=1):  # noqa: B007
-        yield from new
-        for agent, message in enumerate(map(written, range(world.num_agents))):
-            if message:
-                yield f"      {world.agents[agent]} writes: {message}"
-        chosen = [names[action] if names else str(action) for action in actions[index]]
-        done = ", ".join(f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True))
-        yield f"{step:4d}  {done}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
+    told: dict[str, str] = {}
+    read = _read(world, index)
+    for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
+        messages = {f"{agent} writes": written(number) for number, agent in enumerate(world.agents)}
+        now = read | {key: text for key, text in messages.items() if text}
+        yield from (f"      {key}: {text}" for key, text in now.items() if told.get(key) != text)
+        done = (f"{agent}: {action_in_words(actions, index, i, names)}" for i, agent in enumerate(world.agents))
+        yield f"{step:4d}  {', '.join(done)}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
+        told, read = now, _read(world, index)
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())
 
 
-def _read(world: World, obs: Arrays) -> dict[str, str]:
-    """Texts that agents read in one world, on one line each: key -> text, or `agent key` where agents read others."""
+def _read(world: World, index: int) -> dict[str, str]:
+    """Texts in the observations of world `index`, on one line each: key -> text, or `agent key` where agents differ."""
+    obs = {key: value[index] for key, value in world.observe().items()}
     found = [texts_of(world, obs, agent) for agent in range(world.num_agents)]
     shared = {key: text for key, text in found[0].items() if all(texts.get(key) == text for texts in found)}
     own = {
@@ -181,14 +195,10 @@ def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]
 
 def steps_of_episode(policy: LoadedPolicy, world: World, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Play until world `index` ends; the world is reset at the call, before the first step is asked for."""
-    return _continue(policy.act, world, _first_observations(policy, world, seed), index)
-
-
-def _first_observations(policy: LoadedPolicy, world: World, seed: int) -> Arrays:
     world.auto_resets = False
     obs = world.reset(seed)
     policy.reset(seed, world.texts)
-    return obs
+    return _continue(policy.act, world, obs, index)
 
 
 def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:

@@ -66,7 +66,7 @@ class Evaluate(Acting):
 
 @dataclass(frozen=True)
 class Play(Acting):
-    """Play one of sixteen episodes and print what all agents read, write and do, and their rewards.
+    """Play one of sixteen episodes; print texts that agents see, messages, actions and rewards.
 
     It is a solved one of median length if there is any.
     """

@@ -26,17 +26,41 @@ def test_of_solved_and_of_failed_episodes_the_one_of_middle_length_is_shown(monk
     assert recording.failed_episode(None, 0) == failed
 
 
+class Told:
+    """A world whose second agent reads under `sign` what it is told."""
+
+    agents, action_names, num_agents, vocabulary = ("one", "two"), ("stay",), 2, ("", "stop", "go")
+    text_spec, text_tables, tables = {}, {"sign": "signs"}, {"signs": np.array([[1], [2]])}
+    sign = 0
+
+    def observe(self):
+        return {"sign": np.array([[[0], [self.sign]]])}
+
+
+def in_words(world, signs, actions=None):
+    """Lines of an episode in which a world shows one sign after another."""
+
+    def steps():
+        for sign in signs:
+            world.sign = sign
+            info = {"done_worlds": [0], "episode": {"return": [0.0]}}
+            yield np.zeros((1, 2), int) if actions is None else actions, np.array([[-0.0, -0.5]]), None, info
+
+    return list(recording._in_words(world, steps(), 0))
+
+
 def test_no_reward_in_words_is_minus_zero():
-    class World:
-        agents, action_names, num_agents = ("one", "two"), ("stay",), 2
-        text_spec, text_tables = {}, {}
+    assert in_words(Told(), [0])[1].endswith("(rewards +0.00, -0.50)")
 
-        def step(self, actions):
-            over, info = np.array([True]), {"done_worlds": [0], "episode": {"return": [0.0]}}
-            return {}, np.array([[-0.0, -0.5]]), over, ~over, info
 
-    told = recording._in_words(World(), lambda obs: np.zeros((1, 2), int), {}, 0)
-    assert next(told).endswith("(rewards +0.00, -0.50)")
+def test_a_text_is_told_again_when_it_comes_back():
+    lines = [line.strip() for line in in_words(Told(), [1, 0, 0, 0]) if "rewards" not in line]
+    assert lines[:-1] == ["sign: stop", "one sign: stop", "two sign: go", "sign: stop"]
+
+
+def test_actions_with_factors_are_told_with_their_factors():
+    factors = {"unit": np.array([[3, 4]]), "order": np.array([[0, 1]])}
+    assert "  one: unit 3, order 0, two: unit 4, order 1  " in in_words(Told(), [0], factors)[1]
 
 
 def test_an_episode_in_words_has_each_text_when_agents_first_read_it():
