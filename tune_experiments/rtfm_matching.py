@@ -1,7 +1,7 @@
 """Read to Fight Monsters with the mention-matching reader, which is ours: reading learned by reward alone, on a laptop.
 
     python tune_experiments/rtfm_matching.py                                    # laptop: ten minutes on 2 cores
-    python tune_experiments/rtfm_matching.py --stages simplest group nl dyna    # to the full game: an hour
+    python tune_experiments/rtfm_matching.py --stages simplest group nl dyna    # to the full game: minutes a seed
     python tune_experiments/rtfm_matching.py --stages simplest group nl dyna 10x10
     python tune_experiments/rtfm_matching.py --methods matching matching_named matching_frozen_words
     python tune_experiments/rtfm_matching.py --preset smoke                     # under 2 minutes, learns nothing
