@@ -1,9 +1,9 @@
 """CPU-seconds of training until a team can do what its experiment is about: what a user of a laptop waits for.
 
-Each seed trains by the laptop preset with the changes of its entry in `TASKS`, in this process without Ray. It has arrived at the
-first of two consecutive validations that reach the threshold, each of 500 episodes or more. Validations are not
-counted. A seed that never arrives in its preset's budget takes infinitely long. Changes of settings are chosen with
-seeds 10 to 12; what is quoted is the median of seeds 0 to 4.
+Each seed trains by the laptop preset with the changes of its entry in `TASKS`, in this process without Ray. It has
+arrived at the first of two consecutive validations that reach the threshold, each of 500 episodes or more. Validations
+are not counted. A seed that never arrives in its preset's budget takes infinitely long. Changes of settings are chosen
+with seeds 10 to 12; what is quoted is the median of seeds 0 to 4.
 
 Training takes hours, so each seed that has ended is written to a file in the folder `--runs` and is not trained again
 with the same settings; `--seeds 0` trains this seed alone, and the table is of all that there are.
