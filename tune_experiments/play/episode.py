@@ -20,7 +20,7 @@ from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.policy import TeamOutput
 from tune_experiments.play.attention_maps import AttentionMap, attention_maps, own_entities, texts_of
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, action_in_words, written_by
+from tune_experiments.play.recording import SEED, action_in_words, action_name, written_by
 from tune_experiments.play.spectator import Note, Spectator
 
 MOST_STEPS = 500
@@ -177,8 +177,7 @@ class _WholePolicy:
             return ()
         shares = self._marginals[agent]
         best = np.argsort(-shares, kind="stable")[:_MOST_LIKELY].tolist()
-        name = [self._names[action] if action < len(self._names) else str(action) for action in best]
-        return tuple((one, float(shares[action])) for one, action in zip(name, best, strict=True))
+        return tuple((action_name(action, self._names), float(shares[action])) for action in best)
 
     def joint(self) -> Array | None:
         """[A, A] for two agents with few actions."""

@@ -95,8 +95,12 @@ def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) 
     """
     if isinstance(actions, dict):
         return ", ".join(f"{factor} {values[index, agent]}" for factor, values in actions.items())
-    number = int(actions[index, agent])
-    return names[number] if number < len(names) else str(number)
+    return action_name(int(actions[index, agent]), names)
+
+
+def action_name(action: int, names: Sequence[str]) -> str:
+    """Name of an action, or its number where it has none."""
+    return names[action] if action < len(names) else str(action)
 
 
 def _in_words(
@@ -118,7 +122,7 @@ def _in_words(
     told: dict[str, str] = {}
     read = _read(world, index)
     for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
-        messages = {f"{agent} writes": written(number) for number, agent in enumerate(world.agents)}
+        messages = {f"{agent} writes": written(i) for i, agent in enumerate(world.agents)}
         now = read | {key: text for key, text in messages.items() if text}
         yield from (f"      {key}: {text}" for key, text in now.items() if told.get(key) != text)
         done = (f"{agent}: {action_in_words(actions, index, i, names)}" for i, agent in enumerate(world.agents))
