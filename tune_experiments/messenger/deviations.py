@@ -20,7 +20,7 @@ _COMPARED = {
     "learner.final_learning_rate_share": "share of the learning rate at the end",
     "learner.clip_range": "clipping range",
     "learner.num_epochs": "epochs over a batch",
-    "learner.num_minibatches": "minibatches of a pass",
+    "learner.num_minibatches": "minibatches of an epoch",
     "learner.gae_lambda": "lambda of GAE",
     "learner.entropy_coef": "entropy weight",
     "learner.final_entropy_coef": "entropy weight at the end",

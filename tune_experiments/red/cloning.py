@@ -1,7 +1,7 @@
 """Behaviour cloning and distillation as stages of a trial, in place of RLlib's algorithm (RED, section 4).
 
 The first stage clones scripts. A distillation clones some of the same decisions again beside as many of games that the
-team has won by itself without commands, so that it keeps both. A call of `train` is one pass (`drawn_rows`); its env
+team has won by itself without commands, so that it keeps both. A call of `train` is one epoch (`drawn_rows`); its env
 steps are its decisions.
 """
 
@@ -118,11 +118,11 @@ def _tensors(values: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Generator) -> Tensor:
-    """The rows of one pass, [D]: each once, or by chance, rare kinds of command more often than they occur.
+    """The rows of one epoch, [D]: each once, or by chance, rare kinds of command more often than they occur.
 
     A script builds in one decision of 200, and a team that has not learned to build trains no army. With power 0.5 this
     is square-root sampling (Mahajan et al., 2018): a kind of frequency f is drawn in proportion to f ** 0.5. Rows are
-    then drawn with replacement, so a pass repeats some and leaves others out. Of a team's commands the rarest counts.
+    then drawn with replacement, so an epoch repeats some and leaves others out. Of a team's commands the rarest counts.
 
     Args:
         decisions: D of them.

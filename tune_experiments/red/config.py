@@ -41,7 +41,7 @@ class CloningSettings:
     distillation_epochs: PositiveInt = 1
     """Number of epochs over the decisions in a distillation, half of them of own won games."""
     frequency_power: UnitInterval = field(default=1.0, metadata={"came_later": True})
-    """Exponent, from 0 to 1, of a command kind's frequency: a pass draws kinds in proportion to the result; 1 draws
+    """Exponent, from 0 to 1, of a command kind's frequency: an epoch draws kinds in proportion to the result; 1 draws
     each decision once, 0 all kinds equally often."""
     batch_size: PositiveInt = 64
     """Number of decisions in a minibatch."""

@@ -28,7 +28,7 @@ _COMPARED = {
     "learner.value_clip_range": "value clipping (0: none)",
     "learner.value_coef": "weight of the squared value error",
     "learner.num_epochs": "epochs over a batch",
-    "learner.num_minibatches": "minibatches of a pass",
+    "learner.num_minibatches": "minibatches of an epoch",
     "learner.gradient_accumulation_steps": "parts of a minibatch",
     "learner.decision_minibatches": "minibatches of decisions, not of fragments",
     "learner.entropy_coef": "entropy weight",

@@ -241,7 +241,7 @@ def test_departures_name_the_grounding_loss_our_sentences_and_our_encoder():
     paper = " ".join(deviations(PRESETS["paper"], REFERENCE))
     assert "grounding" not in paper
     assert "word vectors" not in paper
-    assert "minibatches of a pass: 16 16 16, the release has 1 1 1" in paper
+    assert "minibatches of an epoch: 16 16 16, the release has 1 1 1" in paper
     moving = dataclasses.replace(PRESETS["stages"], methods=("emma_movement_grounding",), frames=4)
     said = EXPERIMENT.deviations(moving)
     assert "moments that are seen: 4, the paper has 3" in said
