@@ -1,7 +1,7 @@
 """EnDi: training loops around EMMA with an entity divider (private or shared networks), and around txt2pi with one.
 
 MESSENGER: stage 1, two agents, the released width, random encodings of BERT's width instead of cached ones, PPO with
-four passes over each sample. Authors' number (reference: their loop with random encodings, timed): 5 agent steps per
+four epochs over each sample. Authors' number (reference: their loop with random encodings, timed): 5 agent steps per
 CPU-second. RTFM: S1 in the paper's room of 8 x 8 with the paper's widths and IMPALA; that code was never published.
 The bare passes include the heads that predict the other agents' actions, as the learner's passes do.
 """

@@ -8,7 +8,7 @@ with the number of documents in a fragment, and so with the number of episodes. 
 about 20 steps in the simplest game and 15 in the full game; for an untrained team it takes 3 in the full game. Authors'
 numbers (reference, timed): 84 and 19 steps per CPU-second.
 
-Matching: the mention-matching reader in its own PPO loop, fragments of 256 worlds and 16 steps, three passes, with
+Matching: the mention-matching reader in its own PPO loop, fragments of 256 worlds and 16 steps, three epochs, with
 episodes as long as a trained team's; and beside it a txt2pi of two layers of 16 channels in the same loop.
 """
 

@@ -1,4 +1,4 @@
-"""PPO around EMMA in MESSENGER: the released size, cached encodings, four passes over each sample, as the authors do.
+"""PPO around EMMA in MESSENGER: the released size, cached encodings, four epochs over each sample, as the authors do.
 
 Random encodings of BERT's width replace cached ones: a vector for each word and for two marks, and as many sentences as
 the published corpus has. A minibatch holds 256 samples; the authors' holds 64. Authors' numbers (reference: their loop

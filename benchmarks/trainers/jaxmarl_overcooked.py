@@ -138,7 +138,7 @@ class Ippo:
         return Playing(playing.train, state, planes, playing.env_steps + CONSTANTS.envs, key), step
 
     def _update(self, playing: Playing) -> Playing:
-        """A fragment, and its passes of PPO."""
+        """A fragment, and its epochs of PPO."""
         playing, steps = jax.lax.scan(self._play, playing, None, CONSTANTS.fragment)
         advantages = _gae(steps, self.chef.apply(playing.train.params, playing.planes)[1])
         samples = jax.tree.map(

@@ -4,7 +4,7 @@
     python -m benchmarks.trainers.spread_speed sb3 --train
 
 Without `--train` only the wrapped environments are stepped, with random actions: what the wrapper costs beside the bare
-environment. With `--train` each library's PPO runs with one set of sizes (two layers of 64, 800 env steps and 8 passes
+environment. With `--train` each library's PPO runs with one set of sizes (two layers of 64, 800 env steps and 8 epochs
 an update, minibatches of a quarter), and collecting, learning and all overhead count. CPU time is that of this process
 and its children; the thread count is one. BenchMARL and Stable-Baselines3 need environments of their own, as
 `examples/trainers` says; one line of JSON is printed.

@@ -1,6 +1,6 @@
 """PPO of four libraries on simple_spread behind one function: train, and tell after each update how to act.
 
-Sizes are those of `spread_speed.py`: two layers of 64, 800 env steps and 8 passes an update, minibatches of a quarter,
+Sizes are those of `spread_speed.py`: two layers of 64, 800 env steps and 8 epochs an update, minibatches of a quarter,
 shared weights, no discount but 0.99. The rest is each library's default. RLlib comes with Concord. The others live in
 environments of their own: `pip install stable-baselines3 supersuit mpe2` and
 `pip install "pettingzoo==1.25.0" benchmarl mpe2`. Each entry of `TRAINERS` imports its library, and returns the

@@ -256,10 +256,10 @@ def _updates(config: Config) -> str:
     """How often the optimiser steps, which the authors' asynchronous workers do far more often."""
     workers, learner = config.workers, config.learner
     batch = workers.env_steps_of_update
-    passes = learner.num_epochs * min(learner.num_minibatches, workers.worlds) if learner.algorithm == "ppo" else 1
-    steps = -(-config.budget_env_steps // batch) * passes
+    of_batch = learner.num_epochs * min(learner.num_minibatches, workers.worlds) if learner.algorithm == "ppo" else 1
+    steps = -(-config.budget_env_steps // batch) * of_batch
     return (
-        f"the optimiser steps {steps:,} times, {passes:,} for each batch of {batch:,} env steps; "
+        f"the optimiser steps {steps:,} times, {of_batch:,} for each batch of {batch:,} env steps; "
         "the authors' workers step it after every 50 env steps of one world"
     )
 

@@ -95,7 +95,7 @@ def evaluation_of(settings: DivisionSettings, way: type[Way], world: World, poli
 
 def division_deviations(settings: DivisionSettings) -> list[str]:
     """Deviations of a run's settings from the paper and its release, one sentence each."""
-    notes = ["masks are of entities and their noise is replayed in all passes; the release masks cells and draws anew"]
+    notes = ["masks are of entities and their noise is replayed in all epochs; the release masks cells and draws anew"]
     if not settings.draws_masks:
         notes.append("tested teams take the likelier side of each mask; the paper draws")
     if settings.shares_network:

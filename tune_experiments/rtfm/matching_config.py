@@ -37,7 +37,7 @@ CHANGES: dict[MatchingRow, dict[str, Any]] = {
 
 
 def matching_learner(**changes: Any) -> LearnerConfig:
-    """PPO of the mention-matching reader: three passes over minibatches of 512 env steps."""
+    """PPO of the mention-matching reader: three epochs of minibatches of 512 env steps."""
     learner = LearnerConfig(
         learning_rate=3e-3,
         num_epochs=3,

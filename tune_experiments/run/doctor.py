@@ -161,7 +161,7 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
 
 _MEANINGS = {
     "playing": "playing; more runners help",
-    "learning": "learning; a GPU, more learners, fewer passes or a smaller network help, runners do not",
+    "learning": "learning; a GPU, more learners, fewer epochs or a smaller network help, runners do not",
     "neither": "what is neither playing nor learning: validation, checkpoints, weights on their way, a busy machine",
 }
 _AGGREGATORS = "batches are then joined in processes of their own; the log does not tell what that is worth"
