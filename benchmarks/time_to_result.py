@@ -97,7 +97,12 @@ TASKS = {
         0.65,
         10_000,
         furnmove.validate,
-        {"valid_starts_per_room": 100, "budget_env_steps": 320_000},
+        {
+            "valid_starts_per_room": 100,
+            "budget_env_steps": 320_000,
+            "network.channels": (16, 32, 32, 64),
+            "sync.learning_rate": 3e-3,
+        },
     ),
     "emma_stage_1": Task(
         "messenger_emma",
