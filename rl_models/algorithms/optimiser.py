@@ -167,8 +167,8 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
     """Make a step unless a gradient is not finite: one bad batch must not end a run.
 
-    The host asks on the CPU alone. On an accelerator fused Adam decides by itself, and RMSProp steps with gradients of
-    0: no weight moves, and its mean squares fall by 1 %.
+    The host asks on the CPU alone, and then nothing changes. On an accelerator fused Adam decides by itself, and
+    RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares fall by 1 %.
 
     Args:
         optimiser: from `make_optimiser`.
@@ -188,9 +188,10 @@ def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
 
 def _drop_unless(is_finite: Tensor, optimiser: torch.optim.Optimizer) -> None:
     """Put 0 in the place of all gradients where `is_finite` is False."""
+    is_bad = ~is_finite
     for weight in (weight for group in optimiser.param_groups for weight in group["params"]):
         if weight.grad is not None:
-            weight.grad = torch.where(is_finite, weight.grad, 0.0)
+            weight.grad.masked_fill_(is_bad, 0.0)
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
