@@ -21,7 +21,7 @@ __all__ = ["AFTER", "BEFORE", "MainComparison", "announcements", "first_trained"
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
 BEFORE = "before the run"
-AFTER = "after a session of the run"
+AFTER = "after the run began"
 
 
 @dataclass(frozen=True)
