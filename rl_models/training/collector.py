@@ -27,9 +27,10 @@ from rl_models.networks.added_observations import (
     with_speech,
 )
 from rl_models.networks.fixed_weights import fixed_weights
-from rl_models.networks.texts import ENCODED, TEXTS, TextEncodings
+from rl_models.networks.texts import TextEncodings
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.team_world import TeamWorld
+from rl_models.training.final_observations import FinalObservations
 
 _IS_FIRST, _UNIFORMS, _DECIDING, _STATE = "is_first", "uniforms", "deciding", "state/"
 """Names of inputs that are copied to the device beside a step's observations; `state/NAME` is there already."""
@@ -48,21 +49,6 @@ class _PendingActions:
     arriving: Arrival
     record: dict[str, Tensor]
     state: State
-
-
-@dataclass(frozen=True)
-class _TruncatedObservations:
-    """Final observations of the episodes that were truncated at one step, whose values are computed later.
-
-    Attributes:
-        step: of the fragment.
-        rows: [K] int64, their worlds.
-        inputs: their final observations and the state before these, name -> [K, ...], on the device.
-    """
-
-    step: int
-    rows: Array
-    inputs: dict[str, Tensor]
 
 
 class Collector:
@@ -91,7 +77,7 @@ class Collector:
         self._obs: dict[str, Array] = {}
         self._is_first = np.ones(world.num_worlds, bool)
         self._state: State = {}
-        self._final: list[_TruncatedObservations] = []
+        self._final = FinalObservations()
         self._draws = 0
         self._graphed = Graphed(policy, leaves_gradients=False)
         self._begin_reading()
@@ -114,7 +100,7 @@ class Collector:
         state_before = {f"state/{name}": value.numpy() for name, value in to_host(self._state).items()}
         texts = self._begin_texts()
         obs, steps, is_first = self._buffers()
-        chosen, self._final = [], []
+        chosen, self._final = [], FinalObservations()
         for step in range(self.fragment_length):
             _write(obs, step, self._obs)
             is_first[:, step] = self._is_first
@@ -125,7 +111,7 @@ class Collector:
         is_first[:, -1] = self._is_first
         record = to_host({name: torch.cat([each[name] for each in chosen], 1) for name in chosen[0]})
         steps |= {name: value.numpy() for name, value in record.items()}
-        self._value_stopped_episodes(steps["final_values"])
+        self._final.write_values(steps["final_values"], self._values)
         ends = state_before
         if self.needs_values:
             ends["last_values"] = self._values_of(self._obs, self._state, self._is_first)
@@ -259,18 +245,7 @@ class Collector:
             index = torch.from_numpy(rows).to(self.device)
             state = {name: value.index_select(0, index) for name, value in self._state.items()}
             inputs = self._inputs(_all_deciding(obs) | {_IS_FIRST: np.zeros(len(rows), bool)}, state)
-            self._final.append(_TruncatedObservations(step, rows, _with_own_encodings(inputs)))
-
-    def _value_stopped_episodes(self, out: Array) -> None:
-        """Write V of the final observations that were kept into [B, T, N], as many as there are worlds at a time."""
-        kept, self._final = self._final, []
-        while kept:
-            ends = np.cumsum([len(one.rows) for one in kept])
-            some = max(1, int(np.searchsorted(ends, self.world.num_worlds, "right")))
-            now, kept = kept[:some], kept[some:]
-            parts = np.split(self._values(_joined([one.inputs for one in now])), ends[: some - 1])
-            for one, values in zip(now, parts, strict=True):
-                out[one.rows, one.step] = values
+            self._final.keep(step, rows, inputs)
 
     def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
         """V of every agent in the game at these observations, [B, N]."""
@@ -340,34 +315,6 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
 def _all_deciding(obs: dict[str, Array]) -> dict[str, Array]:
     """Observations as of agents that all decide, since only values are asked for."""
     return {key: value for key, value in obs.items() if key != "decides"}
-
-
-def _with_own_encodings(inputs: Inputs) -> Inputs:
-    """The same inputs with one row of encodings for each agent, since those in the caches are replaced later."""
-    own = dict(inputs)
-    for name, value in inputs.items():
-        if name.startswith(ENCODED):
-            key = _text_key(name)
-            rows = inputs[key]
-            own[name] = value.index_select(0, rows.flatten())
-            own[key] = torch.arange(rows.numel(), device=rows.device).view_as(rows)
-    return own
-
-
-def _joined(parts: list[Inputs]) -> Inputs:
-    """Inputs of several steps as one batch. Tables of texts only grow meanwhile, so the last ones hold all."""
-    last = parts[-1]
-    joined = {
-        name: last[name] if name.startswith(TEXTS) else torch.cat([part[name] for part in parts]) for name in last
-    }
-    for key in {_text_key(name) for name in last if name.startswith(ENCODED)}:
-        joined[key] = torch.arange(joined[key].numel(), device=joined[key].device).view_as(joined[key])
-    return joined
-
-
-def _text_key(name: str) -> str:
-    """The observation key of `encoded/KEY/NAME`."""
-    return name.removeprefix(ENCODED).rpartition("/")[0]
 
 
 def _write(buffers: dict[str, Array], step: int, obs: dict[str, Array]) -> None:
