@@ -1,7 +1,6 @@
-"""Last observations of episodes that were truncated: kept while a fragment is played, and valued at its end.
+"""Last observations of truncated episodes: kept while a fragment is played, and evaluated by the critic at its end.
 
-Their values bootstrap returns. Those of a whole fragment are computed together, because one network call a step would
-cost more than the call that acts.
+Their values bootstrap returns. Those of a whole fragment are computed together, in few calls of the network.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from rl_models.networks.texts import ENCODED, TEXTS
 
 
 @dataclass(frozen=True)
-class _OfStep:
-    """Final observations at one step.
+class _StepObservations:
+    """Final observations of the episodes that were truncated at one step.
 
     Attributes:
         step: of the fragment.
@@ -37,7 +36,7 @@ class FinalObservations:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._kept: list[_OfStep] = []
+        self._kept: list[_StepObservations] = []
 
     def keep(self, step: int, rows: Array, inputs: Inputs) -> None:
         """Keep those of one step.
@@ -47,7 +46,7 @@ class FinalObservations:
             rows: [K] int64, their worlds.
             inputs: observations and the state before these, name -> [K, ...], on the device.
         """
-        self._kept.append(_OfStep(step, rows, _with_own_encodings(inputs)))
+        self._kept.append(_StepObservations(step, rows, _with_own_encodings(inputs)))
 
     def write_values(self, out: Array, values_of: Callable[[Inputs], Array]) -> None:
         """Write all values, with at most as many observations in a call as there are worlds.

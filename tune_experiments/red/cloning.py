@@ -48,7 +48,7 @@ class Cloning(SupervisedStage):
         self._won = 0
 
     def train(self) -> dict[str, float]:
-        """One pass; the mean of -log P(decision) over the drawn decisions, in nats."""
+        """One epoch; the mean of -log P(decision) over the drawn decisions, in nats."""
         decisions = self._gathered()
         number = self._progress.updates
         generator = torch.Generator().manual_seed(self._plan.seed + number)

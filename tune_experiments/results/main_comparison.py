@@ -21,7 +21,7 @@ __all__ = ["AFTER", "BEFORE", "MainComparison", "announcements", "first_trained"
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
 BEFORE = "before the run"
-AFTER = "after the run began"
+AFTER = "in the script, not announced before the run"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class MainComparison:
         world: in which both were tested, as in results.jsonl; empty where the results have one world.
         against_world: in which `against` was tested, if that is another one.
         table: title of the table that the verdict stands under; empty for the first.
-        named: when, as the verdict says it. A comparison that a session of the run did not announce was named later.
+        named: how, as the verdict says it: a session of the run that trains one side alone announces no comparison.
     """
 
     method: str

@@ -76,7 +76,8 @@ def test_a_saved_file_replaces_only_a_saved_file(run, file, capsys):
 
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):
     announced = [one.announcement() for one in EXPERIMENT.main_comparisons(SMOKE)]
-    for number, (said, named) in enumerate([(announced, "before the run"), ([], "after the run began")]):
+    late = "in the script, not announced before the run"
+    for number, (said, named) in enumerate([(announced, "before the run"), ([], late)]):
         with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
             folder.announce(said)
         path = tmp_path / f"{number}.jsonl.gz"
