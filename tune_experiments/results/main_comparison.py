@@ -16,12 +16,12 @@ from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
-__all__ = ["AFTER", "BEFORE", "MainComparison", "announcements", "first_trained", "with_verdicts"]
+__all__ = ["BEFORE", "UNANNOUNCED", "MainComparison", "announcements", "first_trained", "with_verdicts"]
 
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
 BEFORE = "before the run"
-AFTER = "in the script, not announced before the run"
+UNANNOUNCED = "in the script, not announced before the run"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from rl_models.file_lock import hold_lock
 from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
-from tune_experiments.results.main_comparison import AFTER, BEFORE, MainComparison
+from tune_experiments.results.main_comparison import BEFORE, UNANNOUNCED, MainComparison
 from tune_experiments.results.rows import RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
 
@@ -212,7 +212,7 @@ def with_announcement_times(
     announced = [session[ANNOUNCED] for session in sessions if ANNOUNCED in session]
     is_early = [all(comparison.announcement() in one for one in announced) for comparison in comparisons]
     return [
-        dataclasses.replace(comparison, named=BEFORE if early else AFTER)
+        dataclasses.replace(comparison, named=BEFORE if early else UNANNOUNCED)
         for comparison, early in zip(comparisons, is_early, strict=True)
     ]
 
