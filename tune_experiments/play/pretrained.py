@@ -65,21 +65,24 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
     return found
 
 
-def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
+def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRETRAINED) -> Path:
     """Make a team of a finished run one that the package brings.
 
     Args:
         path: trial folder or checkpoint in a run folder with results.
         name: of the new folder.
         given: what the team was given beside observations and rewards, a sentence for its card.
+        seed_choice: how its seed was chosen, a sentence for its card.
         folder: where the new folder goes.
 
     Raises:
-        UserError: the name is taken or no name, `given` is empty, the run is not finished, or all teams together become
+        UserError: the name is taken or no name, a sentence is empty, the run is not finished, or all teams together become
             too large.
     """
     if not given.strip():
         raise UserError("--given must be a sentence on what the team was given, and is empty: write `Nothing.` if so")
+    if not seed_choice.strip():
+        raise UserError("--seed-choice must be a sentence on how the seed was chosen, and is empty")
     if folder.is_file():
         raise UserError(f"{folder} is a file, not a folder: name a folder with --out")
     out = folder / name
@@ -106,6 +109,7 @@ def pack(path: Path, name: str, given: str, folder: Path = PRETRAINED) -> Path:
         "commit": session["git"]["commit"],
         "versions": {key: session["versions"][key] for key in ("python", "torch", "numpy")},
         "given": given,
+        "seed_choice": seed_choice,
         "numbers": numbers,
         "actions": {"seed": _ACTION_SEED, "joint": first_actions(loaded)},
     }
@@ -141,6 +145,7 @@ def card_for_people(card: dict[str, Any], place: str = "") -> str:
         f"{card['caption']}: row `{card['method']}`, seed {card['seed']}, trained for {card['env_steps']:,} env steps.",
         "",
         f"* Given: {card['given']}",
+        f"* Seed: {card['seed_choice']}",
         f"* Command: `{card['command']}`",
         f"* Commit: `{card['commit']}`, with " + ", ".join(f"{key} {value}" for key, value in card["versions"].items()),
         f'* Use: `load_policy("{place}")`, `python -m tune_experiments show {place}`',

@@ -134,6 +134,8 @@ class Pack:
     """Name of the new team: letters, digits and underscores."""
     given: str
     """Sentence on what the team was given in addition to observations and rewards."""
+    seed_choice: str
+    """Sentence on how its seed was chosen among those that were trained, such as `The only seed.`"""
     out: Path = PRETRAINED
     """Folder that the new team's folder goes into."""
 
@@ -258,7 +260,7 @@ def export(command: Export, console: Console) -> None:
 def pack_team(command: Pack, console: Console) -> None:
     """Write the folder of a team of the package."""
     with _writing(command.out, (OSError, CheckpointError)):
-        written = pack(command.path, command.name, command.given, command.out)
+        written = pack(command.path, command.name, command.given, command.seed_choice, command.out)
     card = read_json(written / CARD)
     console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {size_of(written):,} bytes")
 

@@ -36,10 +36,24 @@ def test_its_card_is_whole_and_names_no_folder_of_a_machine(name):
     card = read_card(name)
     assert (PRETRAINED / name / PEOPLES_CARD).read_text() == card_for_people(card)
     assert card["given"].endswith(".") and re.fullmatch("[0-9a-f]{40}", card["commit"])
+    assert card["seed_choice"].endswith(".")
     assert MAIN_METRICS & {row["metric"] for row in card["numbers"]}
     for path in (PRETRAINED / name).rglob("*"):
         if path.suffix in (".json", ".md"):
             assert not re.search(r"(?<![\w.])/(work|home|root|tmp|mnt|Users)\b|--out", path.read_text()), path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_card_says_that_a_seed_was_picked_where_its_command_had_several_and_it_is_not_the_first(name):
+    card = read_card(name)
+    seeds = re.search(r"--seeds((?: \d+)+)", card["command"])[1].split()
+    assert (str(card["seed"]) != seeds[0]) == ("picked by its result" in card["seed_choice"].lower())
+    assert (len(seeds) == 1) == ("only seed" in card["seed_choice"])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("sama_")])
+def test_its_card_names_the_count_of_soups_where_there_are_two(name):
+    assert "standing_soups" in read_card(name)["given"]
 
 
 def test_all_of_them_together_are_small_and_hold_weights_alone():
@@ -68,17 +82,19 @@ def test_a_folder_of_ones_own_of_that_name_comes_first(tmp_path, monkeypatch):
 def test_a_taken_name_and_a_team_without_results_are_refused(tmp_path, capsys):
     team = PRETRAINED / "overcooked_selfplay"
     with pytest.raises(UserError, match="overcooked_selfplay already exists: choose another name"):
-        pack(team, "overcooked_selfplay", "Nothing.")
+        pack(team, "overcooked_selfplay", "Nothing.", "The only one.")
     with pytest.raises(UserError, match="NAME must have letters, digits and _ only and begin with no digit, not 'a-b'"):
-        pack(team, "a-b", "Nothing.")
+        pack(team, "a-b", "Nothing.", "The only one.")
     with pytest.raises(UserError, match="is a file, not a folder: name a folder with --out"):
-        pack(team, "another", "Nothing.", PRETRAINED / "overcooked_selfplay" / PEOPLES_CARD)
+        pack(team, "another", "Nothing.", "The only one.", PRETRAINED / "overcooked_selfplay" / PEOPLES_CARD)
     with pytest.raises(UserError, match="has no test results of selfplay with seed 0"):
-        pack(team, "another", "Nothing.", tmp_path)
+        pack(team, "another", "Nothing.", "The only one.", tmp_path)
     with pytest.raises(UserError, match="--given must be a sentence"):
-        pack(team, "another", " ", tmp_path)
+        pack(team, "another", " ", "The only one.", tmp_path)
+    with pytest.raises(UserError, match="--seed-choice must be a sentence"):
+        pack(team, "another", "Nothing.", " ", tmp_path)
     assert list(tmp_path.iterdir()) == []
-    assert after_training(["pack", str(team), "no/name", "--given", "Nothing."]) != 0
+    assert after_training(["pack", str(team), "no/name", "--given", "Nothing.", "--seed-choice", "."]) != 0
     assert "NAME must have letters" in capsys.readouterr().err
 
 
