@@ -33,7 +33,7 @@ from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import RESULTS_FILE, Result, read
 from tune_experiments.results.tables import TABLE_FILE, write_tables
 from tune_experiments.run.manifest import describe_session
-from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
+from tune_experiments.run.run_folder import ANNOUNCED, read_config, read_sessions, with_announcement_times
 from tune_experiments.sama.kitchen.config import ModelSettings
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
 from tune_experiments.sama.kitchen.retest import check_out, teams_of, tested_again
@@ -112,7 +112,7 @@ def _this_session(command: Retest) -> dict[str, Any]:
     left_out = {"--save", str(command.save), "--out", str(command.out)}
     words = [word for word in shlex.split(session["command"]) if word not in left_out]
     named = [f"runs/{command.whole_run.name}" if word == str(command.run) else word for word in words]
-    return session | {"command": shlex.join(named)}
+    return session | {"command": shlex.join(named), ANNOUNCED: None}
 
 
 def _in_words(method: str, seed: int, rows: Sequence[Result]) -> str:

@@ -16,12 +16,13 @@ from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
-__all__ = ["BEFORE", "UNANNOUNCED", "MainComparison", "announcements", "first_trained", "with_verdicts"]
+__all__ = ["BEFORE", "NOT_RECORDED", "UNANNOUNCED", "MainComparison", "announcements", "first_trained", "with_verdicts"]
 
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
 BEFORE = "before the run"
 UNANNOUNCED = "in the script, not announced before the run"
+NOT_RECORDED = "at a time that is not recorded"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class MainComparison:
         world: in which both were tested, as in results.jsonl; empty where the results have one world.
         against_world: in which `against` was tested, if that is another one.
         table: title of the table that the verdict stands under; empty for the first.
-        named: how, as the verdict says it: a session of the run that trains one side alone announces no comparison.
+        named: when, as the verdict says it. Only the record of the run's sessions can say `BEFORE`.
     """
 
     method: str
@@ -44,7 +45,7 @@ class MainComparison:
     world: str = ""
     against_world: str = ""
     table: str = ""
-    named: str = field(default=BEFORE, metadata={"came_later": True})
+    named: str = field(default=NOT_RECORDED, metadata={"came_later": True})
 
     @property
     def names(self) -> tuple[str, str]:

@@ -24,11 +24,12 @@ from rl_models.file_lock import hold_lock
 from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
-from tune_experiments.results.main_comparison import BEFORE, UNANNOUNCED, MainComparison
+from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
 from tune_experiments.results.rows import RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
 
 __all__ = [
+    "ANNOUNCED",
     "WRITTEN_BY",
     "RunFolder",
     "check_config",
@@ -43,7 +44,8 @@ SCHEMA_VERSION = 3
 """Schema version of run files and configuration fields. 1: to commit 657fe97, before experiments became classes."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 ANNOUNCED = "main_comparisons"
-"""Key of a session in the manifest: the comparisons that were named before it trained."""
+"""Key of a session in the manifest: the comparisons that it named before it trained; null as long as it has not, so
+that it has trained nothing. Sessions of older versions lack it."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 
@@ -203,18 +205,24 @@ def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> 
 def with_announcement_times(
     comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
 ) -> list[MainComparison]:
-    """The comparisons, and whether each session that wrote down what it announced has announced them.
+    """The comparisons, and when they were named by the record of the sessions that may have trained.
+
+    A comparison was named before the run if each of these sessions recorded its announcement; where one of them recorded
+    none at all, as older versions did, it is not recorded.
 
     Args:
         comparisons: as the experiment names them now.
         sessions: of the run's manifest.json.
     """
-    announced = [session[ANNOUNCED] for session in sessions if ANNOUNCED in session]
-    is_early = [all(comparison.announcement() in one for one in announced) for comparison in comparisons]
-    return [
-        dataclasses.replace(comparison, named=BEFORE if early else UNANNOUNCED)
-        for comparison, early in zip(comparisons, is_early, strict=True)
-    ]
+    is_recorded = all(ANNOUNCED in session for session in sessions)
+    announced = [session[ANNOUNCED] for session in sessions if session.get(ANNOUNCED) is not None]
+
+    def named(comparison: MainComparison) -> str:
+        if not (is_recorded and announced):
+            return NOT_RECORDED
+        return BEFORE if all(comparison.announcement() in one for one in announced) else UNANNOUNCED
+
+    return [dataclasses.replace(comparison, named=named(comparison)) for comparison in comparisons]
 
 
 def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
@@ -271,7 +279,7 @@ def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> str:
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,
         "run_id": run_id,
-        "sessions": [*sessions, describe_session(seeds)],
+        "sessions": [*sessions, describe_session(seeds) | {ANNOUNCED: None}],
     }
     write_json(path, document)
     return run_id

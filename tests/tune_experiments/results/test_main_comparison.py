@@ -3,7 +3,7 @@
 import pytest
 
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.main_comparison import MainComparison, announcements, with_verdicts
+from tune_experiments.results.main_comparison import NOT_RECORDED, MainComparison, announcements, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import make_table
 
@@ -33,7 +33,7 @@ def lines(method, values, world="rooms", low=None, high=None):
 def test_the_verdict_is_above_below_or_not_separated(first, second, said):
     verdict = MAIN.verdict([*lines("sync", first), *lines("marginal", second), *lines("sync", (9.0,), "elsewhere")])
     assert said in verdict
-    assert verdict.startswith("Named before the run, main comparison: sync against marginal on success in rooms: ")
+    assert verdict.startswith(f"Named {NOT_RECORDED}, {MAIN.announcement()}: ")
     assert "exploratory" in verdict
 
 

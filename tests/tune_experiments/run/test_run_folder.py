@@ -10,7 +10,8 @@ import pytest
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.run import run_folder
-from tune_experiments.run.run_folder import RunFolder, read_config
+from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
+from tune_experiments.run.run_folder import ANNOUNCED, RunFolder, read_config, with_announcement_times
 
 CONFIG = {"learner": {"learning_rate": 0.1, "widths": (1, 2)}, "world": "furnmove-v0"}
 
@@ -150,3 +151,34 @@ def test_two_processes_never_share_a_folder_and_death_frees_it(tmp_path):
     os.waitpid(child, 0)
     with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
         assert folder.continued
+
+
+MAIN = MainComparison("sync", "marginal", "success")
+SAID, OTHER = {ANNOUNCED: [MAIN.announcement()]}, {ANNOUNCED: ["main comparison: none in this run"]}
+OLD, TRAINED_NOTHING = {}, {ANNOUNCED: None}
+
+
+@pytest.mark.parametrize(
+    ("sessions", "named"),
+    [
+        ([SAID], BEFORE),
+        ([SAID, SAID, TRAINED_NOTHING], BEFORE),
+        ([SAID, OTHER], UNANNOUNCED),
+        ([], NOT_RECORDED),
+        ([OLD], NOT_RECORDED),
+        ([OLD, SAID], NOT_RECORDED),
+        ([TRAINED_NOTHING], NOT_RECORDED),
+    ],
+)
+def test_a_comparison_was_named_before_the_run_only_if_each_session_recorded_it(sessions, named):
+    (found,) = with_announcement_times([MAIN], sessions)
+    assert found.named == named
+
+
+def test_a_session_has_announced_nothing_until_it_does(tmp_path):
+    for announced in (None, [MAIN.announcement()]):
+        with RunFolder.open(tmp_path / "run", CONFIG, "furnmove_sync") as folder:
+            if announced is not None:
+                folder.announce(announced)
+    sessions = json.loads((tmp_path / "run/manifest.json").read_text())["sessions"]
+    assert [session[ANNOUNCED] for session in sessions] == [None, [MAIN.announcement()]]
