@@ -71,7 +71,8 @@ def test_tables_of_cross_play_are_their_rows(kitchen):
     teams = list(dict.fromkeys(first for first, _ in pairs))
     alone = [pairs[team, team]["value"] for team in teams]
     others = [
-        sum(pairs[team, one]["value"] + pairs[one, team]["value"] for one in teams if one != team) / (2 * len(teams) - 2)
+        sum(pairs[team, one]["value"] + pairs[one, team]["value"] for one in teams if one != team)
+        / (2 * len(teams) - 2)
         for team in teams
     ]
     text = (RESULTS / "overcooked.md").read_text(encoding="utf-8")
@@ -106,7 +107,9 @@ def test_what_holds_was_named_before_its_run_by_its_record():
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         sections = re.split(r"^(?=##+ )", text, flags=re.MULTILINE)
         (section,) = [one for one in sections if slug(one.splitlines()[0]) == anchor]
-        assert re.search(r"^Named before the run, main comparison: .*\*\*.* above .*\*\*", section, re.MULTILINE), anchor
+        assert re.search(r"^Named before the run, main comparison: .*\*\*.* above .*\*\*", section, re.MULTILINE), (
+            anchor
+        )
 
 
 def slug(heading):

@@ -99,6 +99,10 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         notes = of_messenger(config, REFERENCE)
         if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
             notes.insert(1, "rows endi_..._grounding: the divider finds sentences with the policy's symbols")
+        rate, clip = config.learner.learning_rate, config.learner.clip_range
+        notes.append(
+            f"learning rate {rate}, clipping range {clip}: the appendix has 5e-05 (as 5 x 10^5) and epsilon 0.01"
+        )
         notes.append("rules are the paper's (a lone agent on a right object wins nothing); the release's differ")
         return [*notes, *division_deviations(config.division)]
 

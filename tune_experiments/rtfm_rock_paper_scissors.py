@@ -85,7 +85,7 @@ PAPER = LettersConfig(
     network=dataclasses.replace(PAPER_NETWORK, word_features=10, features=300),
     learner=PAPER_LEARNER,
     workers=PAPER_WORKERS,
-    budget_env_steps=100_000_000,
+    budget_env_steps=50_000_000,
     transfer_env_steps=50_000_000,
     validate_every_env_steps=2_000_000,
     checkpoint_every_env_steps=1_000_000,

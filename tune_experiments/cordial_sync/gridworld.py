@@ -119,6 +119,11 @@ class GridworldExperiment(Experiment[Config]):
             _rooms_of(config),
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
         ]
+        if config.cordial.decline_episodes:
+            episodes = f"{config.cordial.decline_episodes:,}"
+            notes.append(
+                f"CORDIAL's weight falls over {episodes} episodes, as in the authors' code; the text has 5,000"
+            )
         found = differences(config, paper, {path: path for path in self.compared})
         notes += [f"{sentence}{self.compared[path]}" for path, sentence in found.items()]
         if len(starts := test_starts(config)) != _PAPER_TEST or len(starts.rooms) != len(_PAPER_TEST_ROOMS):

@@ -76,8 +76,8 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
         folder: where the new folder goes.
 
     Raises:
-        UserError: the name is taken or no name, a sentence is empty, the run is not finished, or all teams together become
-            too large.
+        UserError: the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
+            become too large.
     """
     if not given.strip():
         raise UserError("--given must be a sentence on what the team was given, and is empty: write `Nothing.` if so")

@@ -28,7 +28,8 @@ from tune_experiments.rtfm.trials import plan
 
 COLUMNS = {"return": "episode/return", "win rate": "episode/win_rate", "greedy": "valid/win_rate"}
 Run = TypeVar("Run", bound=RunConfig)
-RATE_OF_TEXT = 0.005
+RATE_OF_TEXT, RATE_OF_RELEASE = 0.005, 0.0007
+GOAL_OF_TEXT, BASELINE_OF_TEXT = 10, 0.5
 _COMPARED = {
     "task.size": "training room",
     "task.max_episode_steps": "horizon",
@@ -126,7 +127,15 @@ class ReadingInStages(ReadingExperiment[CurriculumConfig]):
 def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
     """Deviations of a configuration from the paper, and those of all configurations."""
     notes = ["training and unseen assignments are split by our own key: the released split changes with every start"]
-    if (rate := config.learner.learning_rate) != RATE_OF_TEXT:
-        released = paper.learner.learning_rate
-        notes.append(f"learning rate: {rate}, the paper's text has {RATE_OF_TEXT}, the released commands {released}")
+    rate, weight, goal = config.learner.learning_rate, config.learner.value_coef, config.network.goal_hidden_size
+    notes.append(
+        f"learning rate: {rate}, the paper's text has {RATE_OF_TEXT}, RTFM's released commands {RATE_OF_RELEASE}"
+    )
+    if weight != BASELINE_OF_TEXT:
+        notes.append(
+            f"baseline weight: {weight} of the square, the text has {BASELINE_OF_TEXT}; RTFM's release halves it"
+        )
+    has_papers_networks = any("matching" not in row for row in config.methods)
+    if has_papers_networks and config.network.form == "code" and goal != GOAL_OF_TEXT:
+        notes.append(f"goal states: {goal} in networks as in RTFM's code, the text has {GOAL_OF_TEXT}")
     return [*notes, *differences(config, paper, _COMPARED).values()]

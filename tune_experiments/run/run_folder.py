@@ -207,8 +207,8 @@ def with_announcement_times(
 ) -> list[MainComparison]:
     """The comparisons, and when they were named by the record of the sessions that may have trained.
 
-    A comparison was named before the run if each of these sessions recorded its announcement; where one of them recorded
-    none at all, as older versions did, it is not recorded.
+    A comparison was named before the run if each of these sessions recorded its announcement. Where one of them has no
+    record, as in older versions, it is not recorded.
 
     Args:
         comparisons: as the experiment names them now.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.run import run_folder
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
+from tune_experiments.run import run_folder
 from tune_experiments.run.run_folder import ANNOUNCED, RunFolder, read_config, with_announcement_times
 
 CONFIG = {"learner": {"learning_rate": 0.1, "widths": (1, 2)}, "world": "furnmove-v0"}

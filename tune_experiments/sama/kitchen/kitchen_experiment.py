@@ -147,6 +147,10 @@ class SamaExperiment(Experiment[SamaConfig]):
 def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
     """Compare with the preset that has the paper's constants."""
     notes = ["the paper gives no numbers for its figures, and neither budget nor network sizes"]
+    weight, clip = config.learner.entropy_coef, config.learner.clip_range
+    notes.append(
+        f"the paper's epsilon, 0.01, is read as the entropy weight ({weight} here); the clipping range is {clip}"
+    )
     planned = [f"planner: {planner_in_words(config)}"] if set(config.methods) - set(UNPLANNED) else []
     others = [row for row in UNPLANNED if row in config.methods]
     own = [f"{row}: learner and shaping of overcooked_selfplay's laptop preset, in every preset" for row in others]

@@ -1,0 +1,48 @@
+"""Presets called `paper` have the papers' numbers, or say which they have in their place."""
+
+import pytest
+
+from tests.tune_experiments.experiment.paper_numbers import PAPERS
+from tune_experiments.core.config_path import value_at
+from tune_experiments.experiment.finding import find_experiment, known_experiments
+from tune_experiments.results.differences import in_words
+
+NO_EXPERIMENTS = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
+
+
+def of_preset(config, path):
+    """Value of a setting; of worlds that play at once, which two settings make."""
+    group, _, name = path.rpartition(".")
+    workers = value_at(config, group) if group else config
+    return workers.runners * workers.worlds_per_runner if name == "env_steps_at_once" else value_at(config, path)
+
+
+def unsaid(config, numbers, notes):
+    """Settings whose number is not the paper's, and of which no note names both."""
+    differing = {path: (of_preset(config, path), paper) for path, paper in numbers.items()}
+    return [
+        path
+        for path, (ours, paper) in differing.items()
+        if ours != pytest.approx(paper)
+        and not any(in_words(ours) in note and in_words(paper) in note for note in notes)
+    ]
+
+
+def test_every_preset_called_paper_is_compared():
+    found = {name: find_experiment(name) for name in {*known_experiments()} - NO_EXPERIMENTS}
+    assert sorted(PAPERS) == sorted(name for name, experiment in found.items() if "paper" in experiment.presets)
+
+
+@pytest.mark.parametrize("name", sorted(PAPERS))
+def test_each_number_that_differs_from_the_paper_is_said(name):
+    experiment = find_experiment(name)
+    config = experiment.presets["paper"]
+    assert unsaid(config, PAPERS[name], experiment.deviations(config)) == []
+
+
+def test_a_number_that_differs_in_silence_is_found():
+    config = find_experiment("rtfm_txt2pi").presets["paper"]
+    numbers = {"learner.gamma": 0.9, "learner.learning_rate": 0.005, "learner.optimiser_epsilon": 0.01}
+    note = "learning rate: 0.0007, the paper's text has 0.005"
+    assert unsaid(config, numbers, [note]) == ["learner.gamma"]
+    assert unsaid(config, numbers, []) == ["learner.gamma", "learner.learning_rate"]
