@@ -83,7 +83,7 @@ PAPER = LettersConfig(
     methods=("cnn", "film", "txt2pi"),
     task=LettersTask(size=10, setting="permutation", max_episode_steps=1000),
     network=dataclasses.replace(PAPER_NETWORK, word_features=10, features=300),
-    learner=PAPER_LEARNER,
+    learner=dataclasses.replace(PAPER_LEARNER, final_learning_rate_share=0.5),  # falls over 100 million frames
     workers=PAPER_WORKERS,
     budget_env_steps=50_000_000,
     transfer_env_steps=50_000_000,

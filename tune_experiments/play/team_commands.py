@@ -135,7 +135,7 @@ class Pack:
     given: str
     """Sentence on what the team was given in addition to observations and rewards."""
     seed_choice: str
-    """Sentence on how its seed was chosen among those that were trained, such as `The only seed.`"""
+    """Sentence on how its seed was chosen among those that were trained."""
     out: Path = PRETRAINED
     """Folder that the new team's folder goes into."""
 

@@ -99,7 +99,7 @@ PAPERS = {
     "red_minirts": RED,
     "rtfm_curriculum": STAGES,
     "rtfm_generalisation": STAGES,
-    "rtfm_rock_paper_scissors": RTFM | {"budget_env_steps": 50_000_000},
+    "rtfm_rock_paper_scissors": RTFM | {"budget_env_steps": 50_000_000, "learner.final_learning_rate_share": 0.5},
     "rtfm_txt2pi": SIMPLEST,
     "sama_ablations": SAMA,
     "sama_frozen_lake": {},

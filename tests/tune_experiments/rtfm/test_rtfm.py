@@ -78,8 +78,8 @@ def test_the_paper_preset_has_the_published_constants(presets):
         0.01,
         40,
     )
-    rates = [optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 5 * 10**7, 10**8)]
-    np.testing.assert_allclose(rates, [7e-4, 3.5e-4, 0], atol=1e-12)
+    rates = [optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 5 * 10**7, trial.budget_env_steps)]
+    np.testing.assert_allclose(rates, [7e-4, 3.5e-4, 7e-4 * (1 - trial.budget_env_steps / 10**8)], atol=1e-12)
     assert (trial.workers.runners * trial.workers.worlds_per_runner, trial.workers.fragment_length) == (24, 80)
     assert config.task.max_episode_steps == 1000
 
