@@ -7,6 +7,7 @@ from tune_experiments.core.config_path import value_at
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.results.differences import in_words
 
+pytestmark = pytest.mark.long
 NO_EXPERIMENTS = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 
 
