@@ -23,6 +23,7 @@ import tyro
 from rich.console import Console
 
 from rl_models.device import refusing_gpu
+from tune_experiments.core.drawing import lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
@@ -117,8 +118,8 @@ def compare(command: Compare, console: Console) -> None:
     comparisons = comparison.compare(comparison.read_runs(command.paths))
     for one in comparisons:
         console.print(one.markdown())
-    for path in write_comparison(command.paths[0], comparisons):
-        console.print(f"wrote {path}")
+    for line in lines_of(write_comparison(command.paths[0], comparisons)):
+        console.print(line)
 
 
 COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {

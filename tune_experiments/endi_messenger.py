@@ -26,6 +26,7 @@ import numpy as np
 
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi import episode_video
 from tune_experiments.endi.division import division_deviations, division_table
 from tune_experiments.endi.figures import draw_all
@@ -110,7 +111,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         """Whether an evaluated team draws its masks."""
         return config.division.draws_masks
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, divisions among them, and an episode of each row with its manual."""
         more = {"loss/grounding": "contrastive grounding loss"}
         return draw_all(run_folder, trials, self.video, more)

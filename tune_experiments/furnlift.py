@@ -15,7 +15,7 @@ with messages, SYNC with two components, and a central policy. Settings are in `
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +25,13 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.cordial_sync import lifting
 from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -107,13 +108,14 @@ class Furnlift(Experiment[LiftConfig]):
             *(["the expert turns between north and west in one step, the authors' in three"] * config.heading_ring),
         ]
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each method with what its agents see and say."""
         curves = {key: heading for heading, key in self.columns.items()}
-        drawn = list(draw_curves(run_folder, trials, curves, bins=40))
-        for method, policy in trained_teams(trials):
-            drawn += write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
-        return drawn
+
+        def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
+            return write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
+
+        return [*draw_curves(run_folder, trials, curves, bins=40), *draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees."""

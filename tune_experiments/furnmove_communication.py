@@ -22,8 +22,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -54,6 +55,7 @@ from tune_experiments.cordial_sync.message_figure import draw_messages
 from tune_experiments.cordial_sync.messages import talks
 from tune_experiments.cordial_sync.methods import method_of
 from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
@@ -61,7 +63,7 @@ from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.loading import LoadedPolicy, load_policy, stored_path
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.results.intervals import BOOTSTRAP, Interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import FURNITURE_METRICS, PaperNumbers, PaperTable, make_table
@@ -188,17 +190,20 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
             ]
         return [sees, *VISUAL.deviations(config.training)]
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, weights over an episode of each row's first seed, and videos with what agents see and say."""
         curves = {key: heading for heading, key in self.columns.items()}
-        drawn = list(draw_curves(run_folder, trials, curves, bins=40))
-        for method, seeds in trials.items():
-            for data in list(figure_data_files(next(iter(seeds.values()))).values())[:1]:
-                path = run_folder / f"plots/messages_{method}.png"
-                drawn += [draw_messages(read_arrays(data), path, method)]
-        for method, policy in trained_teams(trials):
-            drawn += write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
-        return drawn
+
+        def messages(method: str) -> Iterator[Path]:
+            for data in list(figure_data_files(next(iter(trials[method].values()))).values())[:1]:
+                yield draw_messages(read_arrays(data), run_folder / f"plots/messages_{method}.png", method)
+
+        def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
+            return write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
+
+        weights = (attempt(f"messages of {method}", functools.partial(messages, method)) for method in trials)
+        curves_drawn = draw_curves(run_folder, trials, curves, bins=40)
+        return [*curves_drawn, *itertools.chain(*weights), *draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""

@@ -29,7 +29,7 @@ import dataclasses
 import functools
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -55,14 +55,15 @@ from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
+from tune_experiments.play.trial_figures import Trials, draw_curves
 from tune_experiments.results import plots
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.results.trial_log import logs_of
 from tune_experiments.run.final_evaluation import figure_data_files
 
 GAME = "rock_paper_scissors"
@@ -181,23 +182,16 @@ def exact_values(policy: TeamPolicy) -> Episodes:
     return metrics | {"_joint_policy": joint}
 
 
-def draw(out: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
-    """Curves, and every trial's joint policy."""
-    written, policies = [], {}
+def _draw_joint_policies(out: Path, trials: Trials) -> Iterator[Path]:
+    """Every trial's joint policy."""
+    policies = {}
     for method, seeds in trials.items():
         for seed, folder in seeds.items():
             if (data := figure_data_files(folder).get(GAME)) is not None:
                 policies[f"{method}, seed {seed}"] = read_arrays(data)["_joint_policy"]
-    if runs := logs_of(trials):
-        written.append(plots.learning_curves(runs, out / "plots/curves.png", CURVES))
     if policies:
-        path = out / "plots/joint_policy.png"
-        written.append(
-            plots.joint_policy(
-                policies, ACTION_NAMES, {name[0].upper(): [i] for i, name in enumerate(ACTION_NAMES)}, path
-            )
-        )
-    return written
+        classes = {name[0].upper(): [i] for i, name in enumerate(ACTION_NAMES)}
+        yield plots.joint_policy(policies, ACTION_NAMES, classes, out / "plots/joint_policy.png")
 
 
 def _make_algorithm(config: Config, plan: TrialPlan) -> LocalAlgorithm:
@@ -259,9 +253,10 @@ class MatrixGameExperiment(Experiment[Config]):
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn the game")
         return notes
 
-    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and every trial's joint policy: seeds may find different ones of three equally good policies."""
-        return draw(run_folder, trials)
+        policies = attempt("joint policies", lambda: _draw_joint_policies(run_folder, trials))
+        return [*draw_curves(run_folder, trials, CURVES, bins=60), *policies]
 
     def test_world(self, config: Config, num_worlds: int) -> World:
         """World for `play`: the adversary cannot see a policy here, and draws its actions uniformly."""

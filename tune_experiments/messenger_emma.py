@@ -29,6 +29,7 @@ import numpy as np
 
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import main
@@ -109,7 +110,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         """Against the release's constants."""
         return [*movement_deviations(config), *deviations(config, REFERENCE)]
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention, and an episode of each row."""
         return figures.draw(run_folder, trials)
 

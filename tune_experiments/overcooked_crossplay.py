@@ -22,6 +22,7 @@ from pathlib import Path
 import torch
 import tyro
 
+from tune_experiments.core.drawing import lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
@@ -58,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     one = next(iter(teams.values()))
     matrix = play_all(teams, KITCHENS[one.experiment.name](one), command.episodes, meet)
     console.print(in_markdown(matrix))
-    for path in write_report(matrix, out):
-        console.print(f"wrote {path}")
+    for line in lines_of(list(write_report(matrix, out))):
+        console.print(line)
 
 
 def _read(words: Sequence[str]) -> CrossPlay:

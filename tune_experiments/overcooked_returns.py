@@ -13,6 +13,7 @@ steps count, those of undone rounds included. It leaves a figure and the points 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import sys
 from collections import Counter
@@ -25,6 +26,7 @@ import torch
 import tyro
 
 from rl_models.training.checkpoint import numbered_checkpoints
+from tune_experiments.core.drawing import Drawn, attempt, lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.core.terminal import Terminal
@@ -94,7 +96,7 @@ def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
     return loaded.env_steps, float(played[kitchen]["reward"].mean())
 
 
-def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out: Path) -> Iterator[Path]:
+def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out: Path) -> Iterator[Drawn]:
     """A figure for each kitchen, and the points of each trial.
 
     Args:
@@ -120,7 +122,8 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
     if not lines:
         raise UserError("these runs hold no validation and no stored team of the rows that were asked for")
     for kitchen, rows in lines.items():
-        yield draw(rows, kitchen, out / f"{PLOTS}/returns_{kitchen}.png")
+        figure = functools.partial(draw, rows, kitchen, out / f"{PLOTS}/returns_{kitchen}.png")
+        yield from attempt(f"figure of {kitchen}", figure)
 
 
 def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path:
@@ -160,8 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         name: [one for one in trials_of(run, KNOWN) if not command.methods or one.row in command.methods]
         for run, name in zip(command.runs, names_of(command.runs), strict=True)
     }
-    for path in write_figures(runs, command.episodes, out):
-        Terminal().print(f"wrote {path}")
+    for line in lines_of(list(write_figures(runs, command.episodes, out))):
+        Terminal().print(line)
 
 
 if __name__ == "__main__":

@@ -30,13 +30,14 @@ from rl_envs import World
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.meter import Budget
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.episode import MOST_STEPS, Episode
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -141,11 +142,14 @@ class SamaMinirts(Experiment[RtsConfig]):
             *([f"the planner: {SIGHTS[config.sight]}"] if config.sight != FAIR else []),
         ]
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """The planner's transcripts, and a game of each team."""
-        teams = trained_teams(trials)
-        videos = [write_gif(self.video(team), run_folder / f"videos/{method}.gif") for method, team in teams]
-        return [*write_transcripts(run_folder, trials), *videos]
+
+        def video(method: str, team: LoadedPolicy) -> Path:
+            return write_gif(self.video(team), run_folder / f"videos/{method}.gif")
+
+        transcripts = attempt("transcripts", lambda: write_transcripts(run_folder, trials))
+        return [*transcripts, *draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """A game under the planner, with the commands above the map."""

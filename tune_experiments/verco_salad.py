@@ -42,6 +42,7 @@ from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
@@ -193,7 +194,7 @@ class VercoSalad(Experiment[VercoConfig]):
         """The adapters, as peft reads them."""
         return run_files.export(loaded, folder)
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each row with what was said."""
         return run_files.draw(run_folder, trials)
 

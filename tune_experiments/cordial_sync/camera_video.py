@@ -6,7 +6,7 @@ has a tone of each: higher for a larger weight, the first agent on the left and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,13 +68,12 @@ def record_cameras(
     return CameraEpisode(frames, weights if any(weights) else [])
 
 
-def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Sequence[Path]:
-    """`NAME.gif`, and `NAME.avi` with sound where the agents talk; what was written."""
-    written = [write_gif(episode.frames, folder / f"{name}.gif", FRAME_SECONDS)]
+def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Iterator[Path]:
+    """`NAME.gif`, and `NAME.avi` with sound where the agents talk; yields what was written."""
+    yield write_gif(episode.frames, folder / f"{name}.gif", FRAME_SECONDS)
     if episode.weights:
         sound = np.concatenate([silence(), *(tones(sent) for sent in episode.weights)])
-        written.append(write_avi(episode.frames, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE))
-    return written
+        yield write_avi(episode.frames, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE)
 
 
 # ------------------------------------------------------------------------------------------------------------ pictures

@@ -21,11 +21,12 @@ from rl_envs.furnmove.render import draw as draw_room
 from rl_envs.furnmove.render import legend_strip
 from tune_experiments.cordial_sync.camera_video import record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, test_starts, world_from
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode, record_states
-from tune_experiments.play.trial_figures import Trials, trained_teams
+from tune_experiments.play.trial_figures import Draw, Trials, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import plots
 from tune_experiments.results.trial_log import logs_of
@@ -128,9 +129,24 @@ HUES = {
 """Colour without CORDIAL, with it, and marker of both: told apart in hue, lightness and shape."""
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
-    return [*_draw_curves(out, trials), *_draw_joint_policies(out, trials), *_draw_episodes(out, trials)]
+def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
+    """Everything of which there is something yet; returns what was written."""
+
+    def trajectory(method: str, policy: LoadedPolicy) -> Path:
+        return draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
+
+    def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
+        if policy.config.observation == "frame":
+            cameras = record_cameras(policy, pixels=policy.config.frame_pixels)
+            return write_camera_videos(cameras, out / "videos", method)
+        return [write_gif(record_episode(policy), out / f"videos/{method}.gif")]
+
+    draws: dict[str, Draw] = {"trajectory": trajectory, "video": video}
+    return [
+        *attempt("curves", lambda: _draw_curves(out, trials)),
+        *attempt("joint policies", lambda: _draw_joint_policies(out, trials)),
+        *draw_teams(trials, draws),
+    ]
 
 
 def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
@@ -163,18 +179,6 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
             remark += f". The first two of {num_agents} agents, whatever the others do"
         path = out / "plots/joint_policy.png"
         yield plots.joint_policy(policies, ACTION_NAMES, ACTION_CLASSES, path, remark)
-
-
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Figures and videos of each method's first seed."""
-    for method, policy in trained_teams(trials):
-        yield draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
-        if policy.config.observation == "frame":
-            yield from write_camera_videos(
-                record_cameras(policy, pixels=policy.config.frame_pixels), out / "videos", method
-            )
-        else:
-            yield write_gif(record_episode(policy), out / f"videos/{method}.gif")
 
 
 def _mean_joint(seeds: Mapping[int, Path]) -> np.ndarray | None:

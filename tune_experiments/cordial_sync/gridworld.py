@@ -23,6 +23,7 @@ from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.rooms import has_inferred_masks, named_rooms
 from tune_experiments.cordial_sync.trials import plan
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment
@@ -136,7 +137,7 @@ class GridworldExperiment(Experiment[Config]):
         """The paper's settings for the methods and the number of agents of a configuration."""
         return paper_preset(Config(methods=config.methods, num_agents=config.num_agents))
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, joint policies and an episode of each method."""
         return figures.draw(run_folder, trials)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 
 CURVES = {
@@ -28,15 +29,11 @@ def draw_all(
     trials: Trials,
     video: Callable[[LoadedPolicy], Sequence[np.ndarray]],
     more_curves: Mapping[str, str],
-) -> list[Path]:
-    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+) -> list[Drawn]:
+    """Everything of which there is something yet; returns what was written."""
+
+    def draw_video(method: str, policy: LoadedPolicy) -> Path:
+        return write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
+
     curves = draw_curves(out, trials, {**CURVES, **more_curves}, BINS)
-    return [*curves, *_draw_episodes(out, trained_teams(trials), video)]
-
-
-def _draw_episodes(
-    out: Path, teams: Iterable[tuple[str, LoadedPolicy]], video: Callable[[LoadedPolicy], Sequence[np.ndarray]]
-) -> Iterator[Path]:
-    """Videos of each row's first seed."""
-    for method, policy in teams:
-        yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
+    return [*curves, *draw_teams(trials, {"video": draw_video})]

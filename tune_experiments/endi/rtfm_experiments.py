@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi import episode_video
 from tune_experiments.endi.division import division_deviations, division_table
 from tune_experiments.endi.figures import draw_all
@@ -109,7 +110,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         """Unseen assignments of the last stage."""
         return make_stage(config, config.last_stage, num_worlds, split="test")
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, divisions among them, and an episode of each row."""
         more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
         return draw_all(run_folder, trials, self.video, more)

@@ -101,15 +101,15 @@ class BaseExperiment(ABC, Generic[Config]):
     # --------------------------------------------------------------------------------------------------- hooks
 
     @abstractmethod
-    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
-        """Draw figures and videos of whatever there is yet.
+    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
+        """Draw figures and videos of whatever there is yet; one that fails must not keep others from being drawn.
 
         Args:
             run_folder: where they go, into `plots` and `videos`.
             trials: method -> seed -> trial folder.
 
         Returns:
-            what was written.
+            what was written, and what could not be (`core.drawing.Drawn`).
         """
 
     @abstractmethod
@@ -132,8 +132,8 @@ class BaseExperiment(ABC, Generic[Config]):
         """Spectator of recorded episodes (`play.spectator.Spectator`): images, and notes for people."""
 
     @abstractmethod
-    def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
-        """Write a page on which people look at an episode of each method; what was written.
+    def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
+        """Write a page on which people look at an episode of each method; returns the same as `figures`.
 
         Args:
             run_folder: where it goes.

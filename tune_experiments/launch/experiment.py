@@ -27,6 +27,7 @@ import numpy as np
 
 from rl_models.device import DeviceChoice
 from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
@@ -37,7 +38,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.play.show import PAGE, STEPS_AT_THE_END, write_page
 from tune_experiments.play.spectator import Spectator
-from tune_experiments.play.trial_figures import draw_curves, trained_teams
+from tune_experiments.play.trial_figures import draw_curves, draw_teams, trained_teams
 from tune_experiments.play.video import write_gif
 
 __all__ = ["Experiment", "main"]
@@ -101,10 +102,14 @@ class Experiment(BaseExperiment[Config]):
             raise UserError(f"{failed}; the same call continues what is left in {run.out}")
         return run
 
-    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
         """Learning curves of what the live line shows, and an episode of each method where its world can be drawn."""
         curves = {key: heading for heading, key in self.columns.items()}
-        return [*draw_curves(run_folder, trials, curves, bins=40), *self._videos(run_folder, trials)]
+
+        def video(method: str, team: LoadedPolicy) -> Path:
+            return write_gif(self.video(team), run_folder / f"videos/{method}.gif")
+
+        return [*draw_curves(run_folder, trials, curves, bins=40), *draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """Frames of an episode, [H, W, 3] uint8 each: the world's own pictures."""
@@ -120,21 +125,14 @@ class Experiment(BaseExperiment[Config]):
         """Sees the world's own picture."""
         return Spectator(loaded)
 
-    def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
+    def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
         """An episode of each method's first seed, all from one start; the command `show` makes longer ones."""
-        teams = [team for _, team in trained_teams(trials)]
-        return [write_page(run_folder / PAGE, self.caption, teams, most_steps=STEPS_AT_THE_END)] if teams else []
 
-    def _videos(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Path]:
-        """One of each method's first seed."""
-        written = []
-        for method, team in trained_teams(trials):
-            try:
-                frames = self.video(team)
-            except NotImplementedError:  # a world without pictures
-                return []
-            written.append(write_gif(frames, run_folder / f"videos/{method}.gif"))
-        return written
+        def draw() -> Sequence[Drawn]:
+            teams = [team for _, team in trained_teams(trials)]
+            return write_page(run_folder / PAGE, self.caption, teams, most_steps=STEPS_AT_THE_END) if teams else []
+
+        return list(attempt(PAGE, draw))
 
 
 @exits_with_one_sentence

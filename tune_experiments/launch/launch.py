@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
+from tune_experiments.core.drawing import attempt, lines_of
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -302,10 +303,12 @@ def show_results(
         console.print(table.for_terminal(console.width), crop=False)
     trials = trial_folders(experiment, config, out)
     with trusting(experiment, config):
-        written = [*experiment.figures(out, trials), *experiment.page(out, trials)]
-    for path in written:
-        place = below(uri, str(path.relative_to(out))) if uri else path
-        console.print(f"wrote {place}")
+        drawn = [
+            *attempt("figures", lambda: experiment.figures(out, trials)),
+            *attempt("page", lambda: experiment.page(out, trials)),
+        ]
+    for line in lines_of(drawn, lambda path: below(uri, str(path.relative_to(out))) if uri else path):
+        console.print(line)
     where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
     folder = "FOLDER" if uri else out / "trials"
     console.print(f"curves: {where}tensorboard --logdir {folder}")

@@ -10,7 +10,7 @@ much each sprite looks at it; the last one says how the episode ended.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,11 @@ from rl_envs.messenger.endings import ENDINGS
 from rl_envs.messenger.render import Scene
 from rl_envs.messenger.symbols import ENTITIES, FIRST_ENTITY
 from rl_envs.messenger.world import Messenger
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.messenger.config import GROUNDED, MessengerRunConfig, corpus_of_run, make_world
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, failed_episode, steps_of_episode
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Draw, Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.plots.figures import FAINT, REMARK, new_figure, save
 
@@ -41,25 +42,27 @@ ATTENTION_SEED = 226
 ATTENTION_SPLITS = {"train": "training games", "test": "new games, new sentences"}
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
+    """Everything of which there is something yet: curves, episodes, and the attention of the sprites."""
     named = {_name(method): seeds for method, seeds in trials.items()}
-    return [*draw_curves(out, named, CURVES, BINS), *_draw_episodes(out, trials)]
+
+    def draw_video(method: str, policy: LoadedPolicy) -> Path:
+        return write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
+
+    def draw_failure(method: str, policy: LoadedPolicy) -> Iterator[Path]:
+        if (failed := failed_episode(policy, SEED)) is not None:
+            yield write_gif(_frames(policy, SEED, failed), out / f"videos/{method}_failed.gif", _FRAME_SECONDS)
+
+    def draw_looks(method: str, policy: LoadedPolicy) -> Iterator[Path]:
+        if method != "game_id":
+            yield draw_attention(policy, out / f"plots/attention_{method}.png")
+
+    draws: dict[str, Draw] = {"video": draw_video, "video of a failure": draw_failure, "attention": draw_looks}
+    return [*draw_curves(out, named, CURVES, BINS), *draw_teams(trials, draws)]
 
 
 def _name(method: str) -> str:
     return f"{method}, not in the paper" if method.endswith(GROUNDED) else method
-
-
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """A won episode, one that is not won, and the attention of the sprites, for each row's first seed."""
-    for method, policy in trained_teams(trials):
-        yield write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
-        failed = failed_episode(policy, SEED)
-        if failed is not None:
-            yield write_gif(_frames(policy, SEED, failed), out / f"videos/{method}_failed.gif", _FRAME_SECONDS)
-        if method != "game_id":
-            yield draw_attention(policy, out / f"plots/attention_{method}.png")
 
 
 def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_envs.core.spec import Array
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.overcooked.crossplay import CAPTION, METRICS, Matrix
 from tune_experiments.results import rows as result_file
@@ -31,14 +33,15 @@ def check_out(out: Path) -> None:
         refuse_other_files(out)
 
 
-def write_report(matrix: Matrix, out: Path) -> Iterator[Path]:
+def write_report(matrix: Matrix, out: Path) -> Iterator[Drawn]:
     """Lines, tables and figures, in a folder that is made where it is missing; those of an earlier report go."""
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / REPORT, in_markdown(matrix))
     result_file.write(out / result_file.RESULTS_FILE, matrix.results)
     yield from (out / result_file.RESULTS_FILE, out / REPORT)
     for metric in METRICS:
-        yield draw(matrix, metric, out / f"plots/crossplay_{metric}.png")
+        heat_map = functools.partial(draw, matrix, metric, out / f"plots/crossplay_{metric}.png")
+        yield from attempt(f"heat map of {metric}", heat_map)
 
 
 def in_markdown(matrix: Matrix) -> str:

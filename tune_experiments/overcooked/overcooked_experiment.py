@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.cole_figure import draw_generations
@@ -18,7 +19,7 @@ from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import COLE
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
@@ -55,13 +56,15 @@ class OvercookedExperiment(Experiment[Config]):
         """One table a kitchen."""
         return tables(results, self.caption)
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each row's first seed, of those of which there is something yet."""
+
+        def video(row: str, team: LoadedPolicy) -> Path:
+            return write_gif(self.video(team), run_folder / f"videos/{row}.gif")
+
         curves = draw_curves(run_folder, trials, self.curves, BINS)
-        teams = trained_teams(trials)
-        generations = draw_generations(run_folder, trials.get(COLE, {}))
-        videos = (write_gif(self.video(team), run_folder / f"videos/{row}.gif") for row, team in teams)
-        return [*curves, *generations, *videos]
+        generations = attempt("generations", lambda: draw_generations(run_folder, trials.get(COLE, {})))
+        return [*curves, *generations, *draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode, [H, W, 3] uint8 a step."""

@@ -16,6 +16,7 @@ import numpy as np
 from PIL import Image
 
 from tune_experiments.core.files import write_atomically
+from tune_experiments.play.video import check_frames
 
 _QUALITY = 90
 _HAS_INDEX, _IS_KEY_FRAME, _IS_INTERLEAVED = 0x10, 0x10, 0x100
@@ -39,8 +40,7 @@ def write_avi(
     Raises:
         ValueError: no frames, frames of different shapes, or sound of another form.
     """
-    if not len(frames) or any(frame.shape != frames[0].shape for frame in frames):
-        raise ValueError(f"a video needs frames of one shape, not {sorted({frame.shape for frame in frames})}")
+    check_frames(frames)
     if sound.ndim != 2 or sound.dtype != np.int16:
         raise ValueError(f"sound must be [S, C] int16, not {list(sound.shape)} {sound.dtype}")
     pictures = [_jpeg(frame) for frame in frames]

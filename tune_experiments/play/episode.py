@@ -8,6 +8,7 @@ text keys with a `vocabulary`, and `render`; what it lacks is left out. This fil
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,10 +19,11 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.policy import TeamOutput
+from tune_experiments.core.drawing import tried
 from tune_experiments.play.attention_maps import AttentionMap, attention_maps, own_entities, texts_of
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, action_in_words, action_name, written_by
-from tune_experiments.play.spectator import Note, Spectator
+from tune_experiments.play.spectator import Note, Spectator, picture_of
 
 MOST_STEPS = 500
 """Env steps of an episode that are recorded; a longer one is cut, and its record says so."""
@@ -87,6 +89,7 @@ class Episode:
         last_notes: what came after the last step.
         metrics: of the episode; empty if it was cut.
         colours: of the agents in the pictures, as CSS writes them; empty where they have none.
+        missing: what could not be shown, such as "pictures", with the cause.
     """
 
     title: str
@@ -98,6 +101,7 @@ class Episode:
     last_notes: tuple[Note, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
     colours: tuple[str, ...] = ()
+    missing: dict[str, str] = field(default_factory=dict)
 
 
 class EpisodeRecorder:
@@ -136,17 +140,20 @@ class EpisodeRecorder:
             else ""
             for agent in range(len(world.agents))
         ]
+        shown = functools.partial(tried, self.episode.missing)
+        extras, spectator = output.extras, self._spectator
         agents = tuple(
             AgentStep(
                 action,
                 policy.likely(agent) if action else (),
                 written_by(self._loaded, index, agent),
-                attention_maps(world, own, output.extras, index, agent),
-                own_entities(world, own, output.extras, index, agent),
+                shown("attention", functools.partial(attention_maps, world, own, extras, index, agent), ()),
+                shown("entities", functools.partial(own_entities, world, own, extras, index, agent), None),
             )
             for agent, action in enumerate(chosen)
         )
-        picture, notes = self._spectator.picture(world, index), self._spectator.notes(world, index)
+        picture = shown("pictures", lambda: picture_of(spectator.picture, world, index), None)
+        notes = shown("notes", lambda: spectator.notes(world, index), tuple[Note, ...]())
         joint = policy.joint() if everyone_decides else None
         step = Step(picture, agents, joint, policy.weights(), texts_of(world, own, 0), notes)
         self.episode.steps.append(step)
@@ -157,8 +164,10 @@ class EpisodeRecorder:
 
     def end(self, metrics: dict[str, float]) -> Episode:
         """The finished record; the world still shows the last state."""
-        self.episode.last_picture = self._spectator.last_picture(self._world, self._index)
-        self.episode.last_notes = self._spectator.last_notes(self._world, self._index)
+        shown, world, index = functools.partial(tried, self.episode.missing), self._world, self._index
+        last = self._spectator.last_picture
+        self.episode.last_picture = shown("pictures", lambda: picture_of(last, world, index), None)
+        self.episode.last_notes = shown("notes", lambda: self._spectator.last_notes(world, index), tuple[Note, ...]())
         self.episode.metrics = metrics
         return self.episode
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_models.device import DeviceChoice
+from tune_experiments.core.drawing import Drawn, Missing, reason_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import find_stored, trial_folders, trial_name
@@ -90,7 +91,7 @@ def write_page(
     episodes: int = 1,
     beside: bool = False,
     most_steps: int = MOST_STEPS,
-) -> Path:
+) -> list[Drawn]:
     """Let each team play from the same starts and write the page.
 
     Args:
@@ -101,12 +102,30 @@ def write_page(
         episodes: how many starts.
         beside: whether the second team is shown beside the first one from the beginning.
         most_steps: env steps after which a record is cut.
+
+    Returns:
+        the page, and what is missing in it: all of a team that cannot be recorded, or a part of what is shown.
+
+    Raises:
+        Exception: no team can be recorded; that of the first one.
     """
     note = "Every team plays the same starts, the first ones of a seed; none was selected."
-    named = zip(teams, names_of(teams), strict=True)
-    shown = [shown_team(team, name, seed, episodes, most_steps) for team, name in named]
-    write_atomically(out, page_of(title, shown, note if len(teams) > 1 else "", beside))
-    return out
+    shown: list[ShownTeam] = []
+    missing: list[Drawn] = []
+    failures: list[Exception] = []
+    for team, name in zip(teams, names_of(teams), strict=True):
+        try:
+            shown.append(one := shown_team(team, name, seed, episodes, most_steps))
+        except Exception as error:
+            failures.append(error)
+            missing.append(Missing(f"{name} in {out.name}", reason_of(error)))
+        else:
+            parts = dict(part for episode in one.episodes for part in episode.missing.items())
+            missing += [Missing(f"{part} in {out.name}", why) for part, why in parts.items()]
+    if not shown:
+        raise failures[0]
+    write_atomically(out, page_of(title, shown, note if len(shown) > 1 else "", beside))
+    return [out, *missing]
 
 
 def curves_of(log: Path, first: Sequence[str] = ()) -> Curves:

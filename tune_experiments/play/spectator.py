@@ -7,11 +7,13 @@ of its own from `Experiment.spectator`.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from rl_envs.core.spec import Array
+from tune_experiments.core.drawing import checked_picture
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,8 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         """Nothing to undo."""
 
     def picture(self, world: Any, index: int) -> Array | None:
-        """Image of world `index`, [H, W, 3] uint8; None for a world that is not drawn."""
-        try:
-            picture: Array = world.render(index)
-        except NotImplementedError:
-            return None
+        """Image of world `index`, [H, W, 3] uint8; NotImplementedError or None for a world that is not drawn."""
+        picture: Array | None = world.render(index)
         return picture
 
     def last_picture(self, world: Any, index: int) -> Array | None:
@@ -69,3 +68,17 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
     def last_notes(self, world: Any, index: int) -> tuple[Note, ...]:
         """Notes on the end of the episode."""
         return ()
+
+
+def picture_of(draw: Callable[..., Array | None], *where: Any) -> Array | None:
+    """Image that a spectator draws, seen to be one; None for a world that is not drawn.
+
+    Args:
+        draw: a method of a spectator that draws.
+        where: what it is called with.
+
+    Raises:
+        ValueError: it is no image.
+    """
+    picture = draw(*where)
+    return None if picture is None else checked_picture(picture)

@@ -21,6 +21,7 @@ from rich.console import Console
 from rl_envs.registry import make
 from rl_models.device import DeviceChoice
 from rl_models.training.checkpoint import CheckpointError
+from tune_experiments.core.drawing import lines_of, reason_of
 from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
@@ -186,9 +187,10 @@ def show(command: Show, console: Console) -> None:
     paths = [command.path] if command.beside is None else [command.path, command.beside]
     teams = [team for path in paths for team in teams_of(path, command.allow, command.device)]
     title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
-    with _writing(out):
-        written = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
-    console.print(f"wrote {written}")
+    with _drawing("page"), _writing(out):
+        drawn = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
+    for line in lines_of(drawn):
+        console.print(line)
 
 
 def render(command: Render, console: Console) -> None:
@@ -218,17 +220,24 @@ def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Ite
         raise UserError(f"{out} cannot be written ({reason}): name another with --out") from error
 
 
+@contextlib.contextmanager
+def _drawing(what: str) -> Iterator[None]:
+    """Turn whatever keeps something from being drawn into a sentence."""
+    try:
+        yield
+    except (UserError, KeyboardInterrupt):
+        raise
+    except (Exception, SystemExit) as error:
+        raise UserError(f"no {what}: {reason_of(error)}; `play` tells an episode in words") from error
+
+
 def _beside(checkpoint: Path) -> Path:
     """Folder of files made from a team: its trial's folder, or for a team of the package the current one."""
     return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
 
 
 def _write_episode(loaded: LoadedPolicy, seed: int, out: Path) -> Path:
-    try:
-        frames = loaded.experiment.video(loaded, seed)
-    except NotImplementedError as error:
-        raise UserError(f"{error}, so there is nothing to render; `play` tells an episode in words") from error
-    return write_gif(frames, out)
+    return write_gif(loaded.experiment.video(loaded, seed), out)
 
 
 def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, console: Console) -> None:
@@ -239,7 +248,7 @@ def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, co
     is_beside_checkpoints = command.out is None and default.is_absolute()
     if out.exists() and not is_beside_checkpoints:
         raise UserError(f"{out} already exists: name a new file with --out")
-    with _writing(out):
+    with _drawing("video"), _writing(out):
         written = write(out)
     console.print(f"wrote {written}")
 
@@ -341,5 +350,7 @@ def play_in_browser(
     if not 0 <= port < 2**16:
         raise UserError(f"--port must be 0 to 65535, not {port}")
     game = HumanGame(loaded, agent, seed, folder)
+    for line in game.missing():
+        say(line)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve(game, port, say))

@@ -1,23 +1,27 @@
-"""Learning curves of a run, and the trained team of each method: what the figures of all experiments begin with.
+"""Learning curves of a run, and what is drawn of each method's team: what the figures of all experiments begin with.
 
-This file must not know about any experiment.
+A figure or video that fails leaves out itself alone. This file must not know about any experiment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.results import plots
 from tune_experiments.results.trial_log import logs_of
 
 Trials: TypeAlias = Mapping[str, Mapping[int, Path]]
 """Method -> seed -> folder."""
+Draw: TypeAlias = Callable[[str, LoadedPolicy], Path | Iterable[Drawn]]
+"""Method and team -> the file that was written, or files one after another."""
 
 
-def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int, **options: Any) -> Iterator[Path]:
+def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int, **options: Any) -> Iterator[Drawn]:
     """The learning curves of all rows in one figure, once there is a log.
 
     Args:
@@ -27,8 +31,29 @@ def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int,
         bins: points of a curve.
         options: of `plots.learning_curves`.
     """
-    if runs := logs_of(trials):
-        yield plots.learning_curves(runs, out / "plots/curves.png", curves, bins, **options)
+
+    def draw() -> Iterator[Path]:
+        if runs := logs_of(trials):
+            yield plots.learning_curves(runs, out / "plots/curves.png", curves, bins, **options)
+
+    yield from attempt("curves", draw)
+
+
+def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:
+    """Figures and videos of each method's first seed, as for `trained_teams`.
+
+    Args:
+        trials: of the run.
+        draws: what it is, such as "video" -> who draws it.
+    """
+
+    def of(method: str) -> Iterator[Drawn]:
+        for _, team in trained_teams({method: trials[method]}):
+            for what, draw in draws.items():
+                yield from attempt(f"{what} of {method}", functools.partial(draw, method, team))
+
+    for method in trials:
+        yield from attempt(f"{' and '.join(draws)} of {method}", functools.partial(of, method))
 
 
 def trained_teams(trials: Trials) -> Iterator[tuple[str, LoadedPolicy]]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tune_experiments.core.drawing import checked_picture
 from tune_experiments.core.files import write_atomically
 
-__all__ = ["write_gif"]
+__all__ = ["check_frames", "write_gif"]
 
 PALETTE_SIZE = 256
 # The palette of a long episode is made from so many of its frames.
@@ -26,10 +27,9 @@ def write_gif(
     All frames share one palette, so that nothing flickers and unchanged pixels cost nothing.
 
     Raises:
-        ValueError: no frames, or frames of different shapes.
+        ValueError: no frames, what is no image, or images of different shapes.
     """
-    if not len(frames) or any(frame.shape != frames[0].shape for frame in frames):
-        raise ValueError(f"a video needs frames of one shape, not {sorted({frame.shape for frame in frames})}")
+    check_frames(frames)
     palette = _palette(frames)
     # Rendered worlds are flat colours: dithering would speckle them and swell the file.
     images = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
@@ -42,6 +42,16 @@ def write_gif(
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, video.getvalue())
     return path
+
+
+def check_frames(frames: Sequence[np.ndarray]) -> None:
+    """Refuse what cannot be a video.
+
+    Raises:
+        ValueError: no frames, what is no image, or images of different shapes.
+    """
+    if len({checked_picture(frame).shape for frame in frames}) != 1:
+        raise ValueError(f"a video needs frames of one shape, not {sorted({frame.shape for frame in frames})}")
 
 
 def _palette(frames: Sequence[np.ndarray]) -> Image.Image:

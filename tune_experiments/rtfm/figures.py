@@ -7,15 +7,16 @@ attention which is spread over many words can be seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.rtfm.render import CELL_PIXELS
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.rtfm.attention import Moment, draw_attention, watch_reading
 from tune_experiments.rtfm.mention_lines import frames_with_lines
@@ -42,18 +43,20 @@ def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
     return frames_of(watch_reading(policy, seed))
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
-    return [*draw_curves(out, trials, CURVES, BINS), *_draw_episodes(out, trials)]
+def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
+    """Everything of which there is something yet; returns what was written."""
 
-
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """One episode of each method's first seed, and a figure of its attention if its network has one."""
-    for method, policy in trained_teams(trials):
+    def draw_episode(method: str, policy: LoadedPolicy) -> Iterator[Drawn]:
+        """One episode, and a figure of the team's attention if its network has one."""
         moments = watch_reading(policy)
-        yield write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS)
+        yield from attempt(
+            f"video of {method}",
+            lambda: write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS),
+        )
         if moments[0].attention:
             yield draw_attention(moments, out / f"plots/attention_{method}.png", method)
+
+    return [*draw_curves(out, trials, CURVES, BINS), *draw_teams(trials, {"attention": draw_episode})]
 
 
 def frames_of(moments: Sequence[Moment]) -> list[np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rl_envs import World
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import Experiment
@@ -97,7 +98,7 @@ class ReadingExperiment(Experiment[Run]):
         """Split on which a column was measured; for references, the experiment's."""
         return split_of(world) or self.split
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention and an episode of each method."""
         return figures.draw(run_folder, trials)
 

@@ -22,6 +22,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.drawing import reason_of
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
@@ -90,7 +91,7 @@ class Trial(Generic[Config]):
                 if until_env_steps is not None and self.curriculum.total().env_steps >= until_env_steps:
                     return
                 self._train_stage(log, report, until_env_steps)
-        write_test_results(self.folder, self._evaluate() if self.is_tested else [])
+        write_test_results(self.folder, self._evaluate(report) if self.is_tested else [])
 
     def _train_stage(self, log: TrialLog, report: Report, until_env_steps: int | None) -> None:
         if self.curriculum.stage_is_over:
@@ -127,7 +128,7 @@ class Trial(Generic[Config]):
             "seed": self.seed,
         }
 
-    def _evaluate(self) -> list[Result]:
+    def _evaluate(self, report: Report) -> list[Result]:
         """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last.
 
         Before them stands what training itself has left.
@@ -139,9 +140,11 @@ class Trial(Generic[Config]):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
                 own = {after_stage(end.name): stage.evaluate}
-                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, seconds)
+                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, seconds, report)
         whole = evaluations_of(self.experiment, self.config, self.method, curriculum, self.folder)
-        return results + self._results_of(curriculum.end().checkpoint_env_steps, curriculum.plan, whole, seconds)
+        return results + self._results_of(
+            curriculum.end().checkpoint_env_steps, curriculum.plan, whole, seconds, report
+        )
 
     def _results_of(
         self,
@@ -149,6 +152,7 @@ class Trial(Generic[Config]):
         plan: TrialPlan,
         evaluations: dict[str, Evaluate],
         cpu_seconds: Mapping[int, float | None],
+        report: Report,
     ) -> list[Result]:
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
@@ -159,5 +163,8 @@ class Trial(Generic[Config]):
             for world, episodes in evaluate(policy).items():
                 who = (self.experiment, self.method, self.seed, world + after)
                 results += results_of(*who, episodes, trained, spent)
-                save_figure_data(self.folder, world + after.replace(" ", "_"), episodes)
+                try:
+                    save_figure_data(self.folder, world + after.replace(" ", "_"), episodes)
+                except OSError as error:  # the numbers are worth more than figures
+                    report({"notice": f"no data for figures of {world}: {reason_of(error)}"})
         return results

@@ -6,7 +6,7 @@ This file must not know how a team learned.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,12 +102,13 @@ def _seen(world: Salad, index: int) -> dict[str, np.ndarray]:
     return {key: value[index] for key, value in world.observe().items()}
 
 
-def write_replay(episode: Episode, folder: Path, name: str) -> list[Path]:
-    """Write `NAME.gif` and the transcript `NAME.md`."""
+def write_replay(episode: Episode, folder: Path, name: str) -> Iterator[Path]:
+    """Write the transcript `NAME.md` and `NAME.gif`; yields what was written."""
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.md"
-    gif = write_gif(episode.frames(), folder / f"{name}.gif", frame_seconds=0.6)
     path.write_text(transcript(episode, name))
-    return [gif, path]
+    yield path
+    yield write_gif(episode.frames(), folder / f"{name}.gif", frame_seconds=0.6)
 
 
 def transcript(episode: Episode, name: str) -> str:

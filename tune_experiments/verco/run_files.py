@@ -12,10 +12,11 @@ from rl_models.llm.adapters import ADAPTERS
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.model_cache import keep_copy, small_model
 from rl_models.llm.network import LanguageNetwork
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.verco.config import LANGUAGE_MODEL, VercoConfig
 from tune_experiments.verco.replay import replay, write_replay
 from tune_experiments.verco.supervised_data import corpus
@@ -31,20 +32,19 @@ CURVES = {
 BINS = 25
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
-    return [*draw_curves(out, trials, CURVES, BINS, shows_quartiles=True), *_draw_episodes(out, trials)]
+def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
+    """Everything of which there is something yet; returns what was written."""
+
+    def draw_replay(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
+        return write_replay(replay(policy), out / "videos", method)
+
+    curves = draw_curves(out, trials, CURVES, BINS, shows_quartiles=True)
+    return [*curves, *draw_teams(trials, {"video": draw_replay})]
 
 
 def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """An episode with messages, [H, W, 3] uint8 a step."""
     return replay(policy, seed).frames()
-
-
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Replays of each row's first seed."""
-    for method, policy in trained_teams(trials):
-        yield from write_replay(replay(policy), out / "videos", method)
 
 
 def keep_model(config: VercoConfig, method: str, folder: Path) -> None:

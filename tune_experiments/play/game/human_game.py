@@ -21,12 +21,14 @@ from PIL import Image
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.device import to_device
 from rl_models.networks.added_observations import MESSAGES, speech_of
+from tune_experiments.core.drawing import Missing, lines_of, tried
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.episode import Episode, EpisodeRecorder, metrics_of
 from tune_experiments.play.game.human_data import HumanEpisode, about, save_episode
 from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.spectator import picture_of
 from tune_experiments.play.viewer.page import ShownTeam, page_of
 
 LONGEST_MESSAGE = 500
@@ -145,13 +147,19 @@ class HumanGame:
             if self._ended is None and self._actions:
                 self._finish({})
 
+    def missing(self) -> list[str]:
+        """Lines on what of the present page could not be made, one for each cause."""
+        self.view()
+        return lines_of([Missing(*one) for one in self._recorder.episode.missing.items()])
+
     def view(self) -> dict[str, Any]:
         """Present contents of the page: plain JSON."""
         agents, legal = self._world.agents, self._legal()
         rows = zip(self._names, self._keys, legal, strict=True)
         step = self._recorder.episode.steps[-1] if self._actions else None
         done = {} if step is None else {name: one.action for name, one in zip(agents, step.agents, strict=True)}
-        picture = self._spectator.picture_for(self._world, 0, self.agent)
+        missing, draw = self._recorder.episode.missing, self._spectator.picture_for
+        picture = tried(missing, "pictures", lambda: picture_of(draw, self._world, 0, self.agent), None)
         return {
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.comparison import Comparison
@@ -35,8 +36,8 @@ _NOTE = (
 )
 
 
-def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Path]:
-    """Write comparison.md and plots/comparison.png; their paths.
+def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Drawn]:
+    """Write comparison.md and plots/comparison.png; their paths, or why there is no plot.
 
     Raises:
         UserError: another file has the name of the report.
@@ -45,8 +46,8 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Pa
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
         raise UserError(f"{text} already exists and is not a comparison of runs: rename it")
     write_atomically(text, "\n".join([_NOTE, *(one.markdown() for one in comparisons)]))
-    (folder / "plots").mkdir(exist_ok=True)
-    return [text, draw_comparisons(comparisons, folder / "plots" / "comparison.png")]
+    plot = attempt("plot", lambda: draw_comparisons(comparisons, folder / "plots" / "comparison.png"))
+    return [text, *plot]
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials, draw_curves, trained_teams
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.sama.kitchen.evaluation import planned_episodes
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
@@ -29,10 +30,15 @@ BINS = 40
 _VIDEO_STEPS = 160
 
 
-def draw(out: Path, trials: Trials) -> Sequence[Path]:
-    """Everything of which there is something yet, as for `trained_teams`; returns what was written."""
+def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
+    """Everything of which there is something yet; returns what was written."""
+
+    def draw_video(method: str, policy: LoadedPolicy) -> Path:
+        return write_gif(video(policy), out / f"videos/{method}.gif")
+
     curves = draw_curves(out, trials, CURVES, BINS)
-    return [*curves, *write_transcripts(out, trials), *_draw_episodes(out, trials)]
+    transcripts = attempt("transcripts", lambda: write_transcripts(out, trials))
+    return [*curves, *transcripts, *draw_teams(trials, {"video": draw_video})]
 
 
 def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -59,9 +65,3 @@ def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list
         obs = world.step(policy.act(obs))[0]
         frames.append(world.render(0))
     return frames
-
-
-def _draw_episodes(out: Path, trials: Trials) -> Iterable[Path]:
-    """Videos of each method's first seed."""
-    for method, policy in trained_teams(trials):
-        yield write_gif(video(policy), out / f"videos/{method}.gif")

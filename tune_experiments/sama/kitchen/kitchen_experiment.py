@@ -11,6 +11,7 @@ import numpy as np
 
 from rl_envs import World
 from rl_models.policy import TeamPolicy
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import Experiment
@@ -114,7 +115,7 @@ class SamaExperiment(Experiment[SamaConfig]):
         """One endpoint for all trials of a run."""
         return shared_endpoint(config)
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Path]:
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, the planner's transcripts, and an episode of each method."""
         return figures.draw(run_folder, trials)
 

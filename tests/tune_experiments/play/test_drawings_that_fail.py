@@ -1,0 +1,170 @@
+"""A figure, video or page that cannot be made is one line; everything else of a run is written."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.tune_experiments.foreign.games import Meeting
+from tests.tune_experiments.play.pages import data_of
+from tests.tune_experiments.play.teams import untrained
+from tune_experiments.core.drawing import Missing, attempt, checked_picture, lines_of
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_experiment, known_experiments
+from tune_experiments.launch import experiment as launched
+from tune_experiments.launch.launch import show_results
+from tune_experiments.play import team_commands, trial_figures
+from tune_experiments.play.show import PAGE, write_page
+from tune_experiments.play.team_commands import Render, Show
+from tune_experiments.results import rows
+from tune_experiments.results.rows import Result
+
+TRAIN_NOTHING = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
+FAULTS = {
+    "raises": (RuntimeError("no display"), "no display"),
+    "exits": (SystemExit("no screen"), "no screen"),
+    "none": (None, ""),
+    "grey": (np.zeros((4, 4), np.uint8), "render"),
+    "empty": (np.zeros((0, 4, 3), np.uint8), "render"),
+}
+
+
+class Faulty(Meeting):
+    """Draws as `fault` says."""
+
+    def __init__(self, fault="", render_mode=None):
+        super().__init__(render_mode=render_mode)
+        self.fault = fault
+
+    def render(self):
+        picture, _ = FAULTS[self.fault]
+        if isinstance(picture, BaseException):
+            raise picture
+        return picture
+
+
+def faulty_team(fault):
+    arguments = json.dumps({"fault": fault})
+    return untrained("pettingzoo_teams", "ippo", env=f"{__name__}:Faulty", env_arguments=arguments, methods=("ippo",))
+
+
+def given(monkeypatch, *teams):
+    """All that is drawn is drawn of these teams."""
+    for module in (trial_figures, launched):
+        monkeypatch.setattr(module, "trained_teams", lambda trials: ((team.method, team) for team in teams))
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    """A run with results and a log."""
+    trial = tmp_path / "trials/ippo-seed0"
+    trial.mkdir(parents=True)
+    (trial / "metrics.jsonl").write_text('{"env_steps": 10, "episode/return": 1.0}\n')
+    line = Result("pettingzoo_teams", "Teams in a game of others", "ippo", "game", "test", 0, "return", 1.0)
+    rows.write(tmp_path / "results.jsonl", [line])
+    return tmp_path
+
+
+def shown(team, folder):
+    console = Console(file=io.StringIO(), width=400)
+    show_results(team.experiment, team.config, folder, console)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_run_is_written_whole_but_for_the_pictures_that_its_environment_does_not_draw(monkeypatch, run_folder, fault):
+    team = faulty_team(fault)
+    given(monkeypatch, team)
+    said = shown(team, run_folder)
+    lines = [line for line in said.splitlines() if line.startswith("no ")]
+    assert any("video of ippo" in line and FAULTS[fault][1] in line for line in lines), said
+    assert sum("video of ippo" in line for line in lines) == 1
+    assert (run_folder / "table.md").exists() and (run_folder / "plots/curves.png").exists()
+    (episode,) = data_of((run_folder / PAGE).read_text())["teams"][0]["episodes"]
+    assert len(episode["steps"]) == 4 and not any(episode["pictures"])
+    assert not list((run_folder / "videos").glob("*"))
+
+
+def test_curves_that_fail_and_a_folder_that_cannot_be_written_leave_the_rest(monkeypatch, run_folder):
+    team = untrained("pettingzoo_teams", "ippo", env="tests.tune_experiments.foreign.games:Meeting", methods=("ippo",))
+    given(monkeypatch, team)
+    (run_folder / "videos").write_text("a file in the way")
+
+    def fails(*arguments, **named):
+        raise MemoryError("no room for a figure")
+
+    monkeypatch.setattr(trial_figures.plots, "learning_curves", fails)
+    said = shown(team, run_folder)
+    assert "no curves: MemoryError: no room for a figure" in said
+    assert "no video of ippo: " in said and "videos" in said
+    assert any(data_of((run_folder / PAGE).read_text())["teams"][0]["episodes"][0]["pictures"])
+
+
+class Broken:
+    """A team of which nothing can be drawn."""
+
+    method, seed, trial_folder = "a", 0, None
+
+    def __getattr__(self, name):
+        raise RuntimeError("no display")
+
+
+@pytest.mark.parametrize("name", sorted(set(known_experiments()) - TRAIN_NOTHING))
+def test_no_experiment_ends_by_a_team_that_cannot_be_drawn(monkeypatch, tmp_path, name):
+    """Neither by one that cannot be loaded."""
+    experiment = find_experiment(name)
+    config = next(iter(experiment.presets.values()))
+    method = experiment.methods(config)[0]
+    trials = {method: {0: tmp_path}}
+    monkeypatch.setattr(trial_figures, "chosen_checkpoint", lambda folder: folder)
+    for load in (lambda path: Broken(), lambda path: Broken().weights):
+        monkeypatch.setattr(trial_figures, "load_policy", load)
+        drawn = [*experiment.figures(tmp_path, trials), *experiment.page(tmp_path, trials)]
+        assert all(isinstance(one, Missing) for one in drawn)
+        assert "no display" in "\n".join(lines_of(drawn))
+
+
+def test_a_hook_of_a_users_own_that_raises_is_one_line():
+    def figures():
+        yield from ()
+        raise ZeroDivisionError("a mistake")
+
+    assert lines_of(list(attempt("figures", figures))) == ["no figures: ZeroDivisionError: a mistake"]
+    with pytest.raises(KeyboardInterrupt):
+        list(attempt("figures", lambda: (_ for _ in ()).throw(KeyboardInterrupt)))
+
+
+def test_equal_causes_are_one_line():
+    drawn = [Missing("video of a", "no display"), Missing("video of b", "no display"), Missing("curves", "no room")]
+    assert lines_of(drawn) == ["no video of a, video of b: no display", "no curves: no room"]
+
+
+@pytest.mark.parametrize("picture", [np.zeros((4, 4, 3)), np.zeros((4, 4, 4), np.uint8), [[1]], None])
+def test_what_is_no_picture_is_named_by_its_form(picture):
+    with pytest.raises(ValueError, match=r"\[H, W, 3\] uint8, not "):
+        checked_picture(picture)
+
+
+def test_show_writes_what_can_be_shown_and_names_the_rest(monkeypatch, tmp_path):
+    whole = untrained("pettingzoo_teams", "ippo", env="tests.tune_experiments.foreign.games:Meeting")
+    monkeypatch.setattr("tune_experiments.play.show.names_of", lambda teams: ["whole", "broken"])
+    page, *missing = write_page(tmp_path / "page.html", "title", [whole, Broken()])
+    assert [team["name"] for team in data_of(page.read_text())["teams"]] == ["whole"]
+    assert lines_of(missing) == ["no broken in page.html: RuntimeError: no display"]
+
+
+@pytest.mark.parametrize("command", ["show", "render"])
+def test_a_picture_that_is_asked_for_and_cannot_be_made_at_all_is_an_error(monkeypatch, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    team = faulty_team("raises")
+    monkeypatch.setattr(team_commands, "find_checkpoint", lambda *given: tmp_path / "a/b/c")
+    monkeypatch.setattr(team_commands, "load_policy", lambda *given: team)
+    monkeypatch.setattr(team_commands, "teams_of", lambda *given: [team])
+    monkeypatch.setattr(type(team.experiment), "episodes", lambda *given: Broken().episodes)
+    draw = {"show": lambda: team_commands.show(Show(tmp_path), Console())}
+    draw["render"] = lambda: team_commands.render(Render(tmp_path), Console())
+    with pytest.raises(UserError, match="no display"):
+        draw[command]()
+    assert not list(tmp_path.glob("*.html")) and not list(tmp_path.rglob("*.gif"))

@@ -1,0 +1,106 @@
+"""Figures, videos and pages as far as they can be made: one that fails is a sentence and never ends a run.
+
+Whoever draws goes through `attempt` (a file) or `tried` (a part of one). This file must not know what is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from tune_experiments.core.errors import UserError, first_line
+
+__all__ = ["Drawn", "Missing", "attempt", "checked_picture", "lines_of", "reason_of", "tried"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A figure, video or page, or a part of a page, that could not be made.
+
+    Attributes:
+        what: such as "video of ippo".
+        why: the cause in one line.
+    """
+
+    what: str
+    why: str
+
+
+Drawn: TypeAlias = Path | Missing
+"""A file that was written, or what is missing."""
+
+
+def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[Drawn]:
+    """Files that `make` writes; where it fails, those it had written, and what is missing.
+
+    Args:
+        what: it makes, such as "video of ippo".
+        make: writes one file and returns its path, or writes some and yields their paths.
+    """
+    try:
+        made = make()
+        yield from [made] if isinstance(made, Path) else made
+    except (Exception, SystemExit) as error:  # whatever a foreign environment, matplotlib or the disk says
+        yield Missing(what, reason_of(error))
+
+
+def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: T) -> T:
+    """A part of something that is drawn; `otherwise` where it cannot be made.
+
+    Args:
+        missing: gets `what` with its cause, the first time; a world that says that it does not render is not asked for
+            a picture, so it gets nothing then.
+        what: the part, such as "pictures".
+        make: makes it.
+        otherwise: what stands in its place.
+    """
+    try:
+        return make()
+    except NotImplementedError:
+        return otherwise
+    except (Exception, SystemExit) as error:
+        missing.setdefault(what, reason_of(error))
+        return otherwise
+
+
+def checked_picture(picture: np.ndarray) -> np.ndarray:
+    """The same picture.
+
+    Raises:
+        ValueError: it is not [H, W, 3] uint8.
+    """
+    if not isinstance(picture, np.ndarray):
+        raise ValueError(f"render must return an array [H, W, 3] uint8, not {type(picture).__name__}")
+    if picture.dtype != np.uint8 or picture.shape[2:] != (3,) or not picture.size:
+        raise ValueError(f"render must return [H, W, 3] uint8, not {list(picture.shape)} {picture.dtype}")
+    return picture
+
+
+def reason_of(error: BaseException) -> str:
+    """Cause in one line; before what an error of a program says stands its kind."""
+    said = first_line(error)
+    is_sentence = isinstance(error, UserError | ValueError | NotImplementedError) or said == type(error).__name__
+    return said if is_sentence else f"{type(error).__name__}: {said}"
+
+
+def lines_of(drawn: Sequence[Drawn], place: Callable[[Path], object] = str) -> list[str]:
+    """A line for each file, and one for each cause with all that it left out.
+
+    Args:
+        drawn: what was made, and what could not be.
+        place: names a file.
+    """
+    by_cause: dict[str, list[str]] = {}
+    for one in drawn:
+        if isinstance(one, Missing):
+            by_cause.setdefault(one.why, []).append(one.what)
+    return [
+        *(f"wrote {place(one)}" for one in drawn if isinstance(one, Path)),
+        *(f"no {', '.join(dict.fromkeys(whats))}: {why}" for why, whats in by_cause.items()),
+    ]
