@@ -24,16 +24,17 @@ from pathlib import Path
 
 import numpy as np
 
+from rl_envs.messenger.world import Messenger
 from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi import episode_video
-from tune_experiments.endi.division import division_deviations, division_table
+from tune_experiments.endi.division import DIVISION_RANGES, division_deviations, division_table
 from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
 from tune_experiments.endi.messenger_trials import evaluate, plan
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import tables as messenger
 from tune_experiments.messenger.config import GROUNDED
@@ -76,6 +77,7 @@ DIVISION_WORLDS = {
 class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
     """EnDi with its regularisers and ablations, and its backbone without a divider."""
 
+    metric_ranges = Messenger.metric_ranges | DIVISION_RANGES
     name = "endi_messenger"
     caption = "Two-agent MESSENGER: win rates of EnDi and its backbone"
     compared = ("endi_dis_grounding", "emma_grounding")
@@ -86,7 +88,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         """The stages, each by PPO."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: EndiMessengerConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: EndiMessengerConfig, method: str, policy: TeamPolicy) -> Tests:
         """Games of training, new games, and the same with permuted roles."""
         return evaluate(config, config.last_stage, policy)
 

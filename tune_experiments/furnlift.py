@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs import World
+from rl_envs.furnlift.world import FurnLift
 from rl_models.policy import TeamPolicy
-from tune_experiments.cordial_sync import lifting
+from tune_experiments.cordial_sync import evaluation, lifting
 from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.core.drawing import Drawn
@@ -35,9 +36,9 @@ from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import FURNITURE_METRICS, PaperTable, make_table
+from tune_experiments.results.tables import PaperTable, make_table
 
-METRICS = (*FURNITURE_METRICS, "failed_pickups", "missed_pickups")
+METRICS = (*evaluation.METRICS, "failed_pickups", "missed_pickups")
 _COMPARED = (
     "room_size",
     "train_rooms",
@@ -67,6 +68,7 @@ _COMPARED = (
 class Furnlift(Experiment[LiftConfig]):
     """Four methods, a warm start and reinforcement learning."""
 
+    metric_ranges = FurnLift.metric_ranges
     name = "furnlift"
     caption = "FurnLift: two agents find a television and pick it up at the same moment"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}

@@ -33,6 +33,8 @@ import numpy as np
 from pydantic import PositiveInt
 
 from rl_envs import World
+from rl_envs.core.metrics import COUNT
+from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
@@ -66,7 +68,7 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.results.intervals import BOOTSTRAP, Interval
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import FURNITURE_METRICS, PaperNumbers, PaperTable, make_table
+from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 from tune_experiments.run.final_evaluation import figure_data_files
 
 Row: TypeAlias = Literal["trained", "untrained"]
@@ -89,7 +91,7 @@ _CAPTIONS = {
 _PAPER: PaperNumbers = {TRAINED: {TALK_TURNS: 0.821, f"{PASSES.name}_reply_2{ODDS}": 2.7}}
 """All numbers of table 9 that the paper's text prints (appendix A.5)."""
 
-_PLAYED = (*FURNITURE_METRICS, *DEVIATIONS)
+_PLAYED = (*evaluation.METRICS, *DEVIATIONS)
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ PAPER = CommunicationConfig(training=dataclasses.replace(VISUAL.presets["paper"]
 class FurnmoveCommunication(Experiment[CommunicationConfig]):
     """A trained team and an untrained one."""
 
+    metric_ranges = dict.fromkeys(("*_odds", "*_mcfadden", *DEVIATIONS), COUNT) | FurnMove.metric_ranges
     name = "furnmove_communication"
     caption = "What talk and reply weights mean"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}

@@ -27,11 +27,13 @@ from pathlib import Path
 
 import numpy as np
 
+from rl_envs.core.metrics import PROPORTION
+from rl_envs.messenger.world import Messenger
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import figures
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
@@ -83,6 +85,7 @@ PRESETS = {
 class MessengerEmma(MessengerExperiment[MessengerConfig]):
     """A baseline that does not read, EMMA, and EMMA with a contrastive grounding loss."""
 
+    metric_ranges = Messenger.metric_ranges | {"reads_*": PROPORTION}
     name = "messenger_emma"
     caption = "MESSENGER: win rates of EMMA and a baseline that does not read"
     compared = ("emma_grounding", "emma")
@@ -97,7 +100,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         """The stages, each by PPO."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> Tests:
         """Games of training, new games, and the same with permuted roles; and what is read, by rows that read."""
         return evaluation_of(method)(config, config.last_stage, policy)
 

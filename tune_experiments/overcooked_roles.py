@@ -30,7 +30,7 @@ from rl_models.networks.subtask_q_network import SubtaskConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.teams.role_team import RoleTeamConfig
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.cole import ColeSettings
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
@@ -130,7 +130,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
         """Q-learning of a role method, or PPO."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes without shaping: best actions of Q-learners, sampled ones of others."""
         return evaluate(config, policy) if method in Q_ROWS else evaluate_sampled(config, policy)
 

@@ -31,7 +31,7 @@ from typing import Any
 from rl_models.networks.grid_cnn import GridCnnConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.cole import ColeSettings
@@ -110,7 +110,7 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         """PPO on one chef's network."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: OvercookedConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: OvercookedConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes without shaping, beside random play."""
         return evaluate(config, policy)
 

@@ -12,7 +12,7 @@ policies together), `sync_M_cordial` where the game declares coordination sets, 
 their actions are called have `lora`, too (a language model with an adapter chooses among those phrases), and
 `lora_blind` (the same without the texts). Observations may be vectors, images, texts, dicts of those, and masks of
 legal actions; what agents see and do is padded to the widest. Numbers are of test episodes that training has not seen,
-with sampled actions; random play is tested beside the first row. `return` is the sum over the agents.
+with sampled actions; `random` is random play, tested beside the first row. `return` is the sum over the agents.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rl_models.networks.parts import PartsConfig
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
 from tune_experiments.foreign.language import keep_model, text_game
@@ -39,7 +39,7 @@ from tune_experiments.foreign.worlds import make_world
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, first_of_each, make_table
+from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.run.ray_cluster import import_tune
 
 LAPTOP = Config()
@@ -56,7 +56,6 @@ SMOKE = dataclasses.replace(
     test_episodes=8,
 )
 TOO_MANY = "too many joint actions"
-RANDOM, RANDOM_ROW = "random play in ", "random play"
 
 
 class PettingzooTeams(Experiment[Config]):
@@ -71,11 +70,12 @@ class PettingzooTeams(Experiment[Config]):
         """PPO, or QMIX."""
         return plan(config, method, seed, trial_folder)
 
-    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
         """Test episodes of the team, and with the first row of uniform legal actions."""
-        tested = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
+        tested: Tests = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
         if method == config.methods[0]:
-            tested[f"{RANDOM}{config.env}"] = play(config, config.test_episodes, TEST_SEED, random_team(config))
+            random = play(config, config.test_episodes, TEST_SEED, random_team(config))
+            tested[Tested(config.env, method=RANDOM)] = random
         return tested
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
@@ -84,10 +84,8 @@ class PettingzooTeams(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table; a joint policy that is too large to be written down has no distance to its marginals."""
-        played = [line for line in results if not line.world.startswith(RANDOM)]
-        rows = [*played, *_random(results)]
-        table = make_table(rows, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
-        games = dict.fromkeys(one.world for one in played)
+        table = make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
+        games = dict.fromkeys(one.world for one in results)
         return [dataclasses.replace(table, title=f"{self.caption}: {', '.join(games)}")]
 
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
@@ -138,15 +136,6 @@ class PettingzooTeams(Experiment[Config]):
             "learner.num_epochs": tune.choice([4, 8, 16]),
         }
         return SearchSpace(domains, objective="valid/return")
-
-
-def _random(results: Sequence[Result]) -> list[Result]:
-    """Random play depends on neither method nor seed; keep the first trial's rows."""
-    return first_of_each(
-        dataclasses.replace(line, method=RANDOM_ROW, world=line.world.removeprefix(RANDOM), env_steps=None)
-        for line in results
-        if line.world.startswith(RANDOM)
-    )
 
 
 EXPERIMENT = PettingzooTeams()

@@ -21,20 +21,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rl_envs.core.metrics import SHARE
+from rl_envs.minirts.world import MiniRts
 from rl_models.networks.commanded_units import CommandedUnitsConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.red.commanded_rts import CommandedRts
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
 from tune_experiments.red.trials import (
     ADVERSARIAL,
+    GAME,
     ORACLE,
     RED,
-    SCRIPTED,
     VALIDATION_SEED,
     evaluate,
     evaluate_scripted,
@@ -83,6 +85,7 @@ _COMPARED = {"learner.peak_learning_rate": "learning rate after the warm-up", "t
 class RedMinirts(Experiment):
     """A team under five commanders."""
 
+    metric_ranges = MiniRts.metric_ranges | {"win_rate": SHARE}
     name = "red_minirts"
     caption = "RED on MiniRTS"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
@@ -100,7 +103,7 @@ class RedMinirts(Experiment):
         """Cloning, then PPO and distillation in turns."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: RedConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: RedConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole games under every commander; beside the first row those of a scripted executor."""
         scripted = evaluate_scripted(config) if method == config.methods[0] else {}
         return evaluate(config, policy) | scripted
@@ -114,7 +117,7 @@ class RedMinirts(Experiment):
         """Whether the team follows commands: the oracle against the commander that names what loses."""
         if RED not in config.methods:
             return ()
-        return (MainComparison(RED, RED, "win_rate", ORACLE, ADVERSARIAL),)
+        return (MainComparison(RED, RED, "win_rate", GAME, condition=ORACLE, against_condition=ADVERSARIAL),)
 
     def evaluation_seeds(self, config: RedConfig) -> Sequence[int]:
         """Those of validation and test."""
@@ -122,7 +125,7 @@ class RedMinirts(Experiment):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One row a method, stage and commander."""
-        rows = [dataclasses.replace(one, method=_label(one), world=self.name, table=self.caption) for one in results]
+        rows = [dataclasses.replace(one, method=f"{one.method}, {one.condition}", condition="") for one in results]
         return [make_table(rows, self.caption, METRICS)]
 
     def deviations(self, config: RedConfig) -> Sequence[str]:
@@ -140,13 +143,6 @@ class RedMinirts(Experiment):
     def test_world(self, config: RedConfig, num_worlds: int) -> CommandedRts:
         """Games under the oracle."""
         return make_world(config, num_worlds, commander=ORACLE)
-
-
-def _label(result: Result) -> str:
-    """Name of a table's row: who plays under whom."""
-    if result.world.endswith(SCRIPTED):
-        return f"{SCRIPTED.removeprefix(', ')}, {result.world.removesuffix(SCRIPTED)}"
-    return f"{result.method}, {result.world}"
 
 
 def _shrunk(config: RedConfig) -> Sequence[str]:

@@ -61,7 +61,7 @@ PAPER = dataclasses.replace(
 )
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 TABLE_2 = {
-    "random": {
+    "from_scratch": {
         "simplest": 0.84,
         "dyna": 0.26,
         "group": 0.25,
@@ -91,7 +91,7 @@ class RtfmCurriculum(ReadingInStages):
 
     name = "rtfm_curriculum"
     caption = "RTFM: win rates in the full game by where a team comes from"
-    compared = (("from_dyna_group", "random"),)
+    compared = (("from_dyna_group", "from_scratch"),)
     presets = PRESETS
     paper = {row: {"train_6x6": rates["full"]} for row, rates in TABLE_2.items()}
     transfers = TABLE_2

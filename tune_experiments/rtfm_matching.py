@@ -26,7 +26,7 @@ from typing import Any
 from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
@@ -66,7 +66,7 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
         """Each row goes through all stages."""
         return stages.plan(config, method, seed)
 
-    def evaluate(self, config: MatchingRtfmConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: MatchingRtfmConfig, method: str, policy: TeamPolicy) -> Tests:
         """The last stage's game, with new names, larger rooms and wrong documents."""
         return stages.evaluate_last(config, policy)
 

@@ -45,7 +45,7 @@ from typing import Any
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm import transfer
 from tune_experiments.rtfm.config import (
@@ -119,7 +119,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         """One game, or a known one and then another."""
         return transfer.plan(config, method, seed)
 
-    def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> Tests:
         """Evaluate all readers greedily; sample uniform moves, since none of them is the most likely."""
         return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
 

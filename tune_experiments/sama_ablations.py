@@ -25,13 +25,13 @@ from pathlib import Path
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.meter import Budget
 from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Tested, Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.sama.kitchen import evaluation
 from tune_experiments.sama.kitchen.config import MOST_REFLECTIONS, ModelSettings, SamaConfig
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
-from tune_experiments.sama.kitchen.tables import CONDITION, ERRING
+from tune_experiments.sama.kitchen.tables import ERRING
 from tune_experiments.sama.kitchen.trials import SAMA, UNPLANNED, parts_of
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
@@ -77,16 +77,15 @@ class SamaAblations(SamaExperiment):
                 method=f"sama-{task}",
                 against=f"sama-{task}",
                 metric="soups",
-                world=f"{task}{CONDITION}{reflections}",
-                against_world=f"{task}{CONDITION}{retries}",
+                world=task,
+                condition=reflections,
+                against_condition=retries,
                 table=f"{self.caption}: {task}",
             )
             for task in config.tasks
         ]
 
-    def evaluate_trial(
-        self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
-    ) -> dict[str, Episodes]:
+    def evaluate_trial(self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """Whole episodes in a kitchen under each condition.
 
         Rows beside `sama` are tested under the first two conditions alone, and those without a planner under none.
@@ -98,7 +97,7 @@ class SamaAblations(SamaExperiment):
         names = list(tested) if row == SAMA else list(tested)[:2]
         scripted = evaluation.scripted_episodes(config, kitchen) if row == SAMA else {}
         return scripted | {
-            f"{kitchen}{CONDITION}{name}": evaluation.planned_episodes(
+            Tested(kitchen, name): evaluation.planned_episodes(
                 tested[name], method, policy, config.test_episodes, trial_folder
             )
             for name in names

@@ -20,11 +20,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rl_envs.core.metrics import COUNT
 from rl_envs.frozen_lake_spread.world import FrozenLakeSpread
 from rl_models.networks.parts import PartsConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -32,6 +33,7 @@ from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.lake.config import LakeConfig
 from tune_experiments.sama.lake.trials import (
     BY,
+    GAME,
     MAPPO,
     PLANNERS,
     SAMA,
@@ -61,6 +63,7 @@ METRICS = ("success", "arrivals", "fell", "rounds", "undone_steps")
 class SamaFrozenLake(Experiment[LakeConfig]):
     """Planners without a map, the same with one, and a team that learns the game."""
 
+    metric_ranges = FrozenLakeSpread.metric_ranges | {"rounds": COUNT, "undone_steps": COUNT}
     name = "sama_frozen_lake"
     caption = "Two-agent FrozenLake"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
@@ -70,7 +73,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         """PPO."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: LakeConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: LakeConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes under every planner, or without one."""
         return evaluate(config, method, policy)
 
@@ -78,7 +81,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         """Learning the game against a planner that does not know the map."""
         both = {MAPPO, SAMA} <= set(config.methods)
         blind = f"{PLANNERS[0]}{BY}learned"
-        return (MainComparison(MAPPO, SAMA, "success", MAPPO, blind),) if both else ()
+        return (MainComparison(MAPPO, SAMA, "success", GAME, against_condition=blind),) if both else ()
 
     def evaluation_seeds(self, config: LakeConfig) -> Sequence[int]:
         """Those of validation and test."""
@@ -86,7 +89,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One row a planner and executor."""
-        rows = [dataclasses.replace(line, method=line.world, world=self.name, table=self.caption) for line in results]
+        rows = [dataclasses.replace(line, method=line.condition or line.method, condition="") for line in results]
         return [make_table(rows, self.caption, METRICS)]
 
     def deviations(self, config: LakeConfig) -> Sequence[str]:

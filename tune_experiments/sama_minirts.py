@@ -32,20 +32,21 @@ from rl_models.chat.meter import Budget
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.episode import MOST_STEPS, Episode
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_teams
 from tune_experiments.play.video import write_gif
+from tune_experiments.red.trials import GAME
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.episode_records import record_games, video
-from tune_experiments.sama.minirts.tables import ERRING, tables, title_of
+from tune_experiments.sama.minirts.tables import ERRING, RANGES, tables, title_of
 from tune_experiments.sama.minirts.trials import (
     FAIR,
     SIGHTS,
@@ -82,6 +83,7 @@ PAPER = dataclasses.replace(
 class SamaMinirts(Experiment[RtsConfig]):
     """Teams under a planner, erring planners, random commands, RED's oracle and silence."""
 
+    metric_ranges = RANGES
     name = "sama_minirts"
     caption = "SAMA on MiniRTS"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
@@ -91,13 +93,11 @@ class SamaMinirts(Experiment[RtsConfig]):
         """No training; the tests alone."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: RtsConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: RtsConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole games under every planner and commander."""
         return evaluate(config, method, policy)
 
-    def evaluate_trial(
-        self, config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
-    ) -> dict[str, Episodes]:
+    def evaluate_trial(self, config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """The same where the planner reads a manual that is written for the trial."""
         return evaluate(config, method, policy, trial_folder)
 
@@ -112,7 +112,7 @@ class SamaMinirts(Experiment[RtsConfig]):
         tests = (f"{ERRING}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         reflections, retries = (with_sight(config, test) for test in tests)
         return [
-            MainComparison(method, method, "win_rate", reflections, retries, table=title_of(method))
+            MainComparison(method, method, "win_rate", GAME, title_of(method), reflections, retries)
             for method in config.methods
         ]
 

@@ -34,6 +34,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.salad.world import Salad
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
@@ -44,7 +45,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
@@ -63,7 +64,7 @@ from tune_experiments.verco.config import (
 from tune_experiments.verco.deviations import deviations
 from tune_experiments.verco.evaluation import EVALUATION_SEED, VALIDATION_SEED, evaluate
 from tune_experiments.verco.replay import KitchenSpectator
-from tune_experiments.verco.tables import tables
+from tune_experiments.verco.tables import DISTANCES, tables
 from tune_experiments.verco.trials import ROWS, check, plan
 
 LAPTOP = VercoConfig()
@@ -132,6 +133,7 @@ PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 class VercoSalad(Experiment[VercoConfig]):
     """Teams that write and teams that do not, on one language model; teams that see numbers; a chat model."""
 
+    metric_ranges = Salad.metric_ranges | {"success_of_*": SHARE} | dict.fromkeys(("chat_*", *DISTANCES), COUNT)
     name = "verco_salad"
     caption = "Verco in the salad kitchen"
     presets = PRESETS
@@ -148,13 +150,11 @@ class VercoSalad(Experiment[VercoConfig]):
         """Not a row that plays as it is."""
         return ROWS[method].learns
 
-    def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes, beside ablations of messages and baselines that do not learn."""
         return evaluate(config, policy)
 
-    def evaluate_trial(
-        self, config: VercoConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
-    ) -> dict[str, Episodes]:
+    def evaluate_trial(self, config: VercoConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """The same with what the trial's chat model has cost."""
         return evaluate(config, policy, trial_folder)
 

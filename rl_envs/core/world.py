@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rl_envs.core.chance import Chance
+from rl_envs.core.metrics import MetricRange
 from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, ArraySpec, TextSpec, deciding, exactly
 from rl_envs.core.texts import TextStore
 
@@ -37,6 +38,7 @@ class World(ABC):
         action_spec: number of actions, or a dict of numbers for factored actions.
         recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
         metric_names: keys of `info["episode"]` besides `return` and `length`.
+        metric_ranges: metric -> its range, of those that have one.
         tables: constant arrays that ids in observations index.
         text_tables: observation key -> name of the table [D, L] of tokens that its ids index; 0 is padding.
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
@@ -54,6 +56,7 @@ class World(ABC):
     action_spec: ActionSpec
     recorded_draws: tuple[str, ...] = ()
     metric_names: tuple[str, ...] = ()
+    metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
     max_episode_steps: int
     auto_resets: bool = True
     restarted: Array | None = None

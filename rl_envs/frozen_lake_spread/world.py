@@ -24,10 +24,12 @@ out by going there, so that common sense does not help. The paper gives no rules
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.frozen_lake_spread.maps import lake_of
@@ -47,6 +49,7 @@ class FrozenLakeSpread(World):
     action_names = ACTIONS
     recorded_draws = ("slips",)
     metric_names: tuple[str, ...] = ("success", "arrivals", "fell")
+    metric_ranges = MappingProxyType({"success": SHARE, "arrivals": COUNT, "fell": SHARE})
 
     def __init__(
         self,

@@ -26,10 +26,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, exactly
 from rl_envs.core.world import World
 from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
@@ -68,6 +70,10 @@ class FurnLift(World):
     action_names = ACTION_NAMES
     recorded_draws = ("sees_television",)
     metric_names = ("success", "final_distance", "md_spl", "start_distance", "difficulty", *COUNTERS)
+    metric_ranges = MappingProxyType(
+        dict.fromkeys(("final_distance", "start_distance", "difficulty", *COUNTERS), COUNT)
+        | {"success": SHARE, "md_spl": PROPORTION}
+    )
 
     def __init__(
         self,

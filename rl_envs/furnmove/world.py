@@ -23,10 +23,12 @@ agent can walk around the TV but cannot let go of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.furnmove.actions import (
@@ -70,6 +72,9 @@ class FurnMove(World):
 
     action_names = ACTION_NAMES
     metric_names = ("success", "final_distance", "md_spl", "start_distance")
+    metric_ranges = MappingProxyType(
+        {"success": SHARE, "final_distance": COUNT, "md_spl": PROPORTION, "start_distance": COUNT}
+    )
 
     def __init__(
         self,

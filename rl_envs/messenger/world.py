@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.messenger.corpus import Corpus
@@ -76,6 +77,7 @@ class Messenger(World):
 
     action_names = ACTIONS
     metric_names = ("win_rate", *ENDINGS, "has_message")
+    metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
     text_tables = MappingProxyType({"manual": "sentence_words"})
 
     def __init__(

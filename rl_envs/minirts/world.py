@@ -34,10 +34,12 @@ the fewest of its class (peasants, army, buildings), for good.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.minirts import kernels
@@ -67,6 +69,7 @@ class MiniRts(World):
     """B games of MiniRTS; the table above documents them."""
 
     metric_names: tuple[str, ...] = ("win", "loss", "ticks")
+    metric_ranges = MappingProxyType({"win": SHARE, "loss": SHARE, "ticks": COUNT})
 
     def __init__(
         self,

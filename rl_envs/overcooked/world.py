@@ -21,10 +21,12 @@ The chefs put three onions into a pot, let them cook for 20 steps, take the soup
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from rl_envs.core.metrics import COUNT
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.overcooked.kitchen import Kitchen
@@ -50,6 +52,7 @@ class Overcooked(World):
 
     agents = ("agent_0", "agent_1")
     metric_names: tuple[str, ...] = ("soups", "shaped_return")
+    metric_ranges = MappingProxyType(dict.fromkeys(metric_names, COUNT))
 
     def __init__(
         self,

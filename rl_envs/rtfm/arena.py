@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, TextSpec
 from rl_envs.rtfm.grid import MOVES, NUM_MOVES, grid_of
 from rl_envs.rtfm.lexicon import Lexicon
@@ -50,6 +52,7 @@ class Arena(Turns):
 
     action_names = MOVES
     metric_names = ("win_rate", "fights_right_item", "fights_wrong_item", "fights_no_item")
+    metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
 
     def __init__(
         self,

@@ -24,10 +24,12 @@ ended. For language agents, sentences describe everything that it sees, and a ph
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.salad import macro_actions as macro
@@ -62,6 +64,7 @@ class Salad(World):
     """B kitchens with two cooks; the table above documents them."""
 
     metric_names: tuple[str, ...] = ("success", "collisions", "wrong_dishes")
+    metric_ranges = MappingProxyType({"success": SHARE, "collisions": COUNT, "wrong_dishes": COUNT})
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs import World
+from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
@@ -90,6 +91,7 @@ class GridworldExperiment(Experiment[Config]):
     num_agents: int = 2
     paper: PaperNumbers | None = None
     compared: Mapping[str, str] = COMPARED
+    metric_ranges = FurnMove.metric_ranges
     columns = {
         "return": "episode/return",
         "success": "episode/success",
@@ -111,7 +113,7 @@ class GridworldExperiment(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's six metrics."""
-        return [make_table(results, self.caption, paper=self.paper, says_world=True)]
+        return [make_table(results, self.caption, evaluation.METRICS, self.paper, says_world=True)]
 
     def deviations(self, config: Config) -> list[str]:
         """Deviations of a configuration from the paper, smaller sizes among them."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from pydantic import NonNegativeFloat, PositiveFloat
 
 from rl_envs import World
+from rl_envs.core.metrics import COUNT, PROPORTION
 from rl_models.losses.division import division_probe
 from rl_models.networks.film2_stack import check_channels
 from rl_models.policy import TeamPolicy
@@ -25,7 +26,7 @@ from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.run.final_evaluation import after_stage
+from tune_experiments.run.final_evaluation import condition_and_stage
 
 DividedRow: TypeAlias = Literal["endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance"]
 """Methods with the entity divider and the paper's backbone; the paper has no `endi_kl` and no `endi_dis_balance`."""
@@ -36,6 +37,7 @@ ON_MATCHING = "_matching"
 """Methods with the entity divider and the mention-matching reader in place of the paper's backbone end with it."""
 MEASURES = ("overlap", "coverage", "taken", "conflicts")
 """Metrics of a division, beside the number of entities that each agent takes, `own_entities_i`."""
+DIVISION_RANGES = dict.fromkeys(MEASURES, PROPORTION) | {"own_entities_*": COUNT}
 Way = TypeVar("Way", bound=Evaluation)
 
 
@@ -118,13 +120,14 @@ def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str,
     Args:
         results: lines of a run, of all stages that were tested.
         caption: which of them.
-        worlds: their names in the results (without the stage that one was tested after) -> in the table.
+        worlds: their names in the results -> in the table.
     """
     title = f"{caption}: how entities are divided"
     columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
-    named = [(line, worlds.get(line.world.partition(after_stage(""))[0])) for line in results if line.table == caption]
+    mine = [line for line in results if line.table == caption and not condition_and_stage(line.condition)[0]]
+    named = [(line, worlds.get(line.world)) for line in mine]
     cells = [
-        dataclasses.replace(line, table=title, world=world)
+        dataclasses.replace(line, table=title, world=world, condition="")
         for line, world in named
         if world is not None and line.metric in columns
     ]

@@ -17,7 +17,7 @@ from rl_models.teams.endi_team import DividedEmmaTeamConfig, divided_emma_team, 
 from tune_experiments.endi.division import evaluation_of, is_divided, losses_of
 from tune_experiments.endi.messenger_config import EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Episodes, Tests
 from tune_experiments.messenger import evaluation
 from tune_experiments.messenger.config import GROUNDED, corpus_of_run
 from tune_experiments.messenger.evaluation import Way, WithRandomMoves
@@ -77,8 +77,8 @@ def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, .
     return found
 
 
-def evaluate(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
-    """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
+def evaluate(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> Tests:
+    """Tests of `messenger.evaluation.evaluate`."""
     return evaluation.evaluate(config, stage, policy, _way(config))
 
 

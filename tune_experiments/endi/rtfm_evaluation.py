@@ -16,9 +16,8 @@ from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.endi.division import evaluation_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
-from tune_experiments.experiment.plan import Episodes
-from tune_experiments.messenger.evaluation import RANDOM
-from tune_experiments.rtfm.evaluation import SHUFFLED, TEST, VALIDATION_SEED, WithWrongDocuments, play
+from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
+from tune_experiments.rtfm.evaluation import SHUFFLED, TEST, UNSEEN, VALIDATION_SEED, WithWrongDocuments, play
 
 SAME_SIZE = ("train", "eval", "eval_new")
 
@@ -30,10 +29,15 @@ def columns(config: EndiRtfmConfig) -> dict[str, dict[str, Any]]:
     return {**found, **larger, SHUFFLED: EVALUATIONS["eval"]}
 
 
-def evaluate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
-    """`stage_S_COLUMN` -> episodes of this team, then those of random play."""
-    found = {f"stage_{stage}_{name}": _play(config, stage, policy, name) for name in columns(config)}
-    return found | {f"stage_{stage}_{RANDOM}train": dict(random_play(config, stage))}
+def evaluate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Tests:
+    """`stage_S_COLUMN`, with or without the right documents -> episodes of this team, then those of random play."""
+    found = {_tested(stage, name): _play(config, stage, policy, name) for name in columns(config)}
+    return found | {Tested(f"stage_{stage}_train", method=RANDOM): dict(random_play(config, stage))}
+
+
+def _tested(stage: int, column: str) -> Tested:
+    """Test of a column of the table; wrong documents are shown with unseen assignments."""
+    return Tested(f"stage_{stage}_{UNSEEN}", SHUFFLED) if column == SHUFFLED else Tested(f"stage_{stage}_{column}")
 
 
 def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes:

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.rtfm.arena import Arena
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi import episode_video
-from tune_experiments.endi.division import division_deviations, division_table
+from tune_experiments.endi.division import DIVISION_RANGES, division_deviations, division_table
 from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.endi.rtfm_trials import on_matching, plan
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.messenger import tables as stage_tables
 from tune_experiments.play.loading import LoadedPolicy
@@ -27,6 +28,7 @@ from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
+from tune_experiments.rtfm.evaluation import SHUFFLED
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, refuse_unread
 from tune_experiments.rtfm.reading_experiments import deviations as of_rtfm
 
@@ -60,6 +62,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     paper: Mapping[int, PaperNumbers] = {}
     compared = ("endi_dis", "txt2pi")
+    metric_ranges = Arena.metric_ranges | DIVISION_RANGES
     is_greedy = True
     columns = {"win rate": "episode/win_rate", "greedy": "valid/win_rate", "overlap": "division/overlap"}
 
@@ -67,13 +70,13 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         """The stages, each by agents that learn for themselves, or by QMIX."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: EndiRtfmConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: EndiRtfmConfig, method: str, policy: TeamPolicy) -> Tests:
         """The last stage's assignments: of training, unseen, with new words, in larger rooms, wrong documents."""
         return evaluate(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then how entities were divided."""
-        won = stage_tables.tables(results, self.caption, self.paper, TESTED)
+        won = stage_tables.tables(results, self.caption, self.paper, TESTED, {SHUFFLED: SHUFFLED})
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
 
     def main_comparisons(self, config: EndiRtfmConfig) -> Sequence[MainComparison]:

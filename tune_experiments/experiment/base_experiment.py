@@ -8,19 +8,22 @@ and builds its own objects.
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import importlib.util
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from rl_envs import World
+from rl_envs.core.metrics import ANY, COUNT, PROPORTION, MetricRange
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Episodes, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.main_comparison import MainComparison
@@ -28,6 +31,8 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
 PACKAGE = "tune_experiments"
+_OF_EVERY_TEST = {"episode_length": COUNT, "tvd": PROPORTION, "invalid_probability": PROPORTION}
+"""Ranges of what every evaluation measures."""
 
 
 class HasMethods(DataclassInstance, Protocol):
@@ -53,6 +58,8 @@ class BaseExperiment(ABC, Generic[Config]):
         presets: name -> configuration, frozen dataclasses of one type; `laptop` is the default, else the first.
         seeds: trained when the user names none.
         split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
+        metric_ranges: metric, or a pattern of names such as `success_of_*`, -> its range: those of the world and of the
+            experiment's own metrics. One that is not here can have any value.
         is_greedy: whether a trained team plays its most likely actions, as in the test, or samples.
         columns: what the live line of a trial shows, heading -> key of the log.
         main: the one comparison that the table is about, named before the run; None where there is one method.
@@ -63,6 +70,7 @@ class BaseExperiment(ABC, Generic[Config]):
     presets: Mapping[str, Config]
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
+    metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
     is_greedy: bool = False
     columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
     main: MainComparison | None = None
@@ -82,7 +90,7 @@ class BaseExperiment(ABC, Generic[Config]):
         """
 
     @abstractmethod
-    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
         """The final evaluation of a trained team.
 
         Args:
@@ -91,7 +99,8 @@ class BaseExperiment(ABC, Generic[Config]):
             policy: the team.
 
         Returns:
-            world name -> metric -> one value an episode, [K] float64.
+            world name -> metric -> one value an episode, [K] float64. `Tested` in place of the name says a condition of
+                the test, or another player.
         """
 
     @abstractmethod
@@ -148,9 +157,7 @@ class BaseExperiment(ABC, Generic[Config]):
         """Whether a row comes out differently with another seed; one that does not is run with the first seed alone."""
         return True
 
-    def evaluate_trial(
-        self, config: Config, method: str, policy: TeamPolicy, trial_folder: Path | None
-    ) -> dict[str, Episodes]:
+    def evaluate_trial(self, config: Config, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """`evaluate`, for an experiment whose evaluation needs what a trial has left in its folder."""
         return self.evaluate(config, method, policy)
 
@@ -161,6 +168,12 @@ class BaseExperiment(ABC, Generic[Config]):
             episodes: of one world, as `evaluate` gives them, arrays for pictures included.
         """
         return {}
+
+    def range_of(self, metric: str) -> MetricRange:
+        """Range of a metric of the results: as declared, under its name or the first pattern that it fits."""
+        declared = {**self.metric_ranges, **_OF_EVERY_TEST}
+        fitting = (one for name, one in declared.items() if fnmatch.fnmatchcase(metric, name))
+        return declared.get(metric) or next(fitting, ANY)
 
     def split_of(self, world: str) -> str:
         """Split in results.jsonl of what was evaluated under a world's name; by default the experiment's."""

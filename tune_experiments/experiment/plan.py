@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,33 @@ from rl_models.training.weight_transfer import FrozenBuild
 
 Episodes = dict[str, np.ndarray]
 """Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
+RANDOM = "random"
+"""Method in results of play with uniform legal actions."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Description of a test that the name of a world does not say all of.
+
+    Attributes:
+        world: name of the world.
+        condition: what is different from the plain test, such as "in silence"; empty for that one.
+        method: another player in the team's place, such as `RANDOM`, that depends on neither method nor seed; empty for
+            the trained team.
+    """
+
+    world: str
+    condition: str = ""
+    method: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name for files about this test."""
+        return "_".join(" ".join((self.method, self.world, self.condition)).split())
+
+
+Tests: TypeAlias = dict[Any, Episodes]
+"""Name of a world, or `Tested`, -> episodes."""
 
 SEEDS_BETWEEN_STAGES = 1_000_003
 """Added to a stage's seed for each stage before it: two stages in the same world must not replay their episodes."""
@@ -142,7 +169,7 @@ class Stage:
     frozen: tuple[str, ...] = ()
     grown: tuple[str, ...] = ()
     keeps_optimiser: bool = False
-    evaluate: Callable[[TeamPolicy], dict[str, Episodes]] | None = None
+    evaluate: Callable[[TeamPolicy], Tests] | None = None
 
     def plan_at(self, index: int) -> TrialPlan:
         """The plan as it is trained when `index` stages come before: with frozen parameters, and seeds of its own."""

@@ -7,6 +7,7 @@ that reads must lose there, and a policy that knows the entities by heart does n
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -20,20 +21,21 @@ from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.messenger.config import MessengerRunConfig, make_world
 
 EVALUATION_SEED = 84
 """Seed of every evaluation: with the worlds' arguments it fixes all episodes, whatever policy plays them."""
 RANDOM_SHARE = 0.05
 """Share of an evaluated team's actions that are random."""
-RANDOM = "random_play_on_"
+PERMUTED = "permuted"
+"""Condition of tests with permuted roles, where the manual is of another game."""
 COLUMNS: dict[str, dict[str, Any]] = {
     "train": {"split": "train"},
     "test": {"split": "test"},
     "test_se": {"split": "test_se"},
-    "train_permuted": {"split": "train", "permuted_roles": True},
-    "test_permuted": {"split": "test", "permuted_roles": True},
+    f"train_{PERMUTED}": {"split": "train", "permuted_roles": True},
+    f"test_{PERMUTED}": {"split": "test", "permuted_roles": True},
 }
 """Column of the table -> arguments of its worlds. `test_se` has new games and sentences and no new movements."""
 
@@ -62,8 +64,8 @@ def evaluate(
     policy: TeamPolicy,
     way: Way = WithRandomMoves,
     way_where_told: Way | None = None,
-) -> dict[str, Episodes]:
-    """`stage_S_COLUMN` -> episodes of this team, then those of random play.
+) -> Tests:
+    """`stage_S_SPLIT`, with or without permuted roles -> episodes of this team, then those of random play.
 
     Args:
         config: configuration of the run.
@@ -73,10 +75,18 @@ def evaluate(
         way_where_told: how it plays where the manual is that of the game; None for `way`.
     """
     told = way_where_told or way
-    ways = {name: way if "permuted" in name else told for name in _columns(stage)}
-    found = {f"stage_{stage}_{name}": _play(config, stage, policy, name, one) for name, one in ways.items()}
+    ways = {name: way if PERMUTED in name else told for name in _columns(stage)}
+    found = {as_tested(stage, name): _play(config, stage, policy, name, one) for name, one in ways.items()}
     chance = random_play(config, stage, config.test_episodes)
-    return found | {f"stage_{stage}_{RANDOM}{name}": dict(episodes) for name, episodes in chance.items()}
+    return found | {
+        dataclasses.replace(as_tested(stage, name), method=RANDOM): dict(episodes) for name, episodes in chance.items()
+    }
+
+
+def as_tested(stage: int, column: str) -> Tested:
+    """Test of a column of the table."""
+    split, permuted, _ = column.partition(f"_{PERMUTED}")
+    return Tested(f"stage_{stage}_{split}", PERMUTED if permuted else "")
 
 
 def validate(config: MessengerRunConfig, stage: int, policy: TeamPolicy, way: Way = WithRandomMoves) -> Episodes:
@@ -89,7 +99,7 @@ def validate(config: MessengerRunConfig, stage: int, policy: TeamPolicy, way: Wa
 def random_play(config: MessengerRunConfig, stage: int, count: int) -> dict[str, Episodes]:
     """Column -> episodes of uniform moves; what manuals say makes no difference to them."""
     uniform = uniform_team(config.num_agents, len(ACTIONS))
-    worlds = {name: make_world(config, stage, count, split=name) for name in _columns(stage) if "permuted" not in name}
+    worlds = {name: make_world(config, stage, count, split=name) for name in _columns(stage) if PERMUTED not in name}
     return {name: _summed(Evaluation(world, uniform).run(EVALUATION_SEED)) for name, world in worlds.items()}
 
 

@@ -23,6 +23,7 @@ class MessengerExperiment(Experiment[Config]):
         compared: the two rows of the main comparison, in test games of the last stage.
     """
 
+    metric_ranges = Messenger.metric_ranges
     is_greedy = True
     compared: tuple[str, str]
 

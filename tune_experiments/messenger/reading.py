@@ -20,7 +20,7 @@ from rl_envs.messenger.symbols import ENEMY, FIRST_ENTITY, GOAL, MESSAGE, SIDE
 from rl_envs.messenger.world import Messenger
 from rl_models.fragment import Array
 from rl_models.policy import TeamOutput, TeamPolicy
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Tests
 from tune_experiments.messenger import evaluation
 from tune_experiments.messenger.config import MessengerRunConfig, corpus_of_run
 from tune_experiments.messenger.evaluation import WithRandomMoves
@@ -92,7 +92,7 @@ class WhatSpritesRead(WithRandomMoves):
         return {name: torch.from_numpy(value)[:, None] for name, value in found.items()}
 
 
-def evaluate(config: MessengerRunConfig, stage: int, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: MessengerRunConfig, stage: int, policy: TeamPolicy) -> Tests:
     """See `evaluation.evaluate`; also whose sentences the sprites read where the manual is that of the game."""
     corpus, _ = corpus_of_run(config)
     return evaluation.evaluate(config, stage, policy, way_where_told=partial(WhatSpritesRead, corpus.about))

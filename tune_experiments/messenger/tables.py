@@ -1,6 +1,6 @@
 """Win rates, a table a stage: rows as methods and random play, columns as what was played.
 
-A result's world is `stage_S_COLUMN`, or `stage_S_random_play_on_COLUMN` (after an earlier stage with its name behind).
+A result's world is `stage_S_SPLIT`; its condition may be permuted roles, and an earlier stage after which it was.
 
 `endings_table` says what tested games were lost to, so that failures of reading stand apart from those of control.
 """
@@ -10,13 +10,15 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from rl_envs.messenger.endings import ENDINGS
+from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.messenger.config import GROUNDED, MOVING
-from tune_experiments.messenger.evaluation import COLUMNS, RANDOM
+from tune_experiments.messenger.evaluation import COLUMNS
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperNumbers, PaperTable, first_of_each, make_table
-from tune_experiments.run.final_evaluation import after_stage
+from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.run.final_evaluation import condition_and_stage
 
 NOT_IN_THE_PAPER = (
     f"Rows that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."
@@ -29,15 +31,13 @@ CHOSEN = (
     "Weights are those that won most validation games: a row that overfits is tested with weights from before that "
     "(its curves show what came later)."
 )
-RANDOM_ROW = "random play"
-_WORLD = re.compile(rf"stage_(\d)_({RANDOM})?(\w+)")
+_WORLD = re.compile(r"stage_(\d)_(\w+)")
 _ENDINGS_EXPLAINED = (
     "Shares of all test episodes; with the win rate they add up to 1. A decoy has the symbol of the message or goal, "
     "and only its movement tells them apart; lost_to_goal: touched without the message; has_message: share of agents "
     "that have it at the end."
 )
 _OF_ENDINGS = ("win_rate", *ENDINGS, "has_message")
-_GAMES = re.compile(r"stage_(\d)_(train|test)(?: after .*)?$")
 
 
 def tables(
@@ -45,6 +45,7 @@ def tables(
     caption: str,
     paper: Mapping[int, PaperNumbers] | None = None,
     chosen: str = CHOSEN,
+    columns: Mapping[str, str] = MappingProxyType({}),
 ) -> list[PaperTable]:
     """One table for each stage that was tested.
 
@@ -53,8 +54,9 @@ def tables(
         caption: what the tables show.
         paper: stage -> method -> column -> the win rate that the paper prints.
         chosen: a sentence on whose weights are tested.
+        columns: condition -> its column; `SPLIT_CONDITION` where none is named.
     """
-    cells = [cell for line in results if line.metric == "win_rate" and (cell := _cell(line, caption))]
+    cells = [cell for line in results if line.metric == "win_rate" and (cell := _cell(line, caption, columns))]
     printed = {_title(caption, stage): numbers for stage, numbers in (paper or {}).items()}
     return [
         _table([cell for cell in cells if cell.table == title], chosen, printed.get(title))
@@ -63,34 +65,24 @@ def tables(
 
 
 def _table(cells: Sequence[Result], chosen: str, paper: PaperNumbers | None) -> PaperTable:
-    played = [cell for cell in cells if cell.method != RANDOM_ROW]
+    played = [cell for cell in cells if cell.method != RANDOM]
     there = dict.fromkeys(cell.metric for cell in played)
     columns = [name for name in dict.fromkeys((*COLUMNS, *there)) if name in there]
-    table = make_table([*played, *_random(cells)], cells[0].table, columns, paper)
+    table = make_table(cells, cells[0].table, columns, paper)
     notes = [table.caption, chosen]
     notes += [NOT_IN_THE_PAPER] * any(cell.method.endswith(GROUNDED) for cell in played)
     notes += [MOVING_NOT_IN_THE_PAPER] * any(cell.method.startswith(MOVING) for cell in played)
     return dataclasses.replace(table, caption=" ".join(notes))
 
 
-def _random(cells: Sequence[Result]) -> list[Result]:
-    """Random play depends on neither method nor seed; keep the first trial's rows."""
-    return first_of_each(dataclasses.replace(cell, env_steps=None) for cell in cells if cell.method == RANDOM_ROW)
-
-
-def _cell(line: Result, caption: str) -> Result | None:
+def _cell(line: Result, caption: str, columns: Mapping[str, str]) -> Result | None:
     """A line as a cell of its stage's table; None for what such tables do not show."""
-    found = _WORLD.fullmatch(line.world.partition(after_stage(""))[0])
+    found = _WORLD.fullmatch(line.world)
     if found is None:
         return None
-    stage, is_random, column = found.groups()
-    return dataclasses.replace(
-        line,
-        table=_title(caption, int(stage)),
-        method=RANDOM_ROW if is_random else line.method,
-        metric=column,
-        world="",
-    )
+    condition, _ = condition_and_stage(line.condition)
+    column = columns.get(condition) or "_".join(filter(None, (found[2], condition)))
+    return dataclasses.replace(line, table=_title(caption, int(found[1])), metric=column, world="", condition="")
 
 
 def _title(caption: str, stage: int) -> str:
@@ -121,5 +113,11 @@ def of_games(results: Sequence[Result], caption: str, title: str, metrics: Seque
         title: title of the new table.
         metrics: names of the metrics that it shows.
     """
-    shown = [(line, _GAMES.match(line.world)) for line in results if line.table == caption and line.metric in metrics]
-    return [dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}") for line, match in shown if match]
+    mine = [line for line in results if line.table == caption and line.metric in metrics and line.method != RANDOM]
+    plain = [line for line in mine if not condition_and_stage(line.condition)[0]]
+    shown = [(line, _WORLD.fullmatch(line.world)) for line in plain]
+    return [
+        dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}", condition="")
+        for line, match in shown
+        if match and match[2] in ("train", "test")
+    ]

@@ -22,7 +22,7 @@ from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.choice import text_encoder
 from rl_models.text.encoder import SentenceEncoder
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
+from tune_experiments.experiment.plan import Episodes, Stage, Tests, TrialPlan
 from tune_experiments.messenger import reading
 from tune_experiments.messenger.config import (
     GROUNDED,
@@ -55,7 +55,7 @@ class Row:
     extra_losses: tuple[ExtraLoss, ...] = ()
     attention: tuple[str, ...] = ()
     chosen_by: str | None = "win_rate"
-    evaluate: Callable[[Any, int, TeamPolicy], dict[str, Episodes]] = evaluate
+    evaluate: Callable[[Any, int, TeamPolicy], Tests] = evaluate
     validate: Callable[[Any, int, TeamPolicy], Episodes] = validate
 
 
@@ -83,7 +83,7 @@ def _row(config: MessengerConfig, method: str, seed: int) -> Row:
     )
 
 
-def evaluation_of(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], dict[str, Episodes]]:
+def evaluation_of(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], Tests]:
     """How a row's teams are tested, `(config, stage, policy)`: of rows that read also whose sentences they read."""
     return evaluate if method == "game_id" else reading.evaluate
 

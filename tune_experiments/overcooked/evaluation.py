@@ -10,20 +10,19 @@ from rl_envs.overcooked.words import ACTIONS
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 
 EVALUATION_SEED, VALIDATION_SEED = 400, 401
 """Seeds of the test and of validation: each fixes the draws of actions, for all teams alike. A kitchen has one start
 and no chance of its own, so the draws of actions are all in which validation differs from the test."""
-RANDOM = "random play in "
 
 
-def evaluate(config: OvercookedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: OvercookedConfig, policy: TeamPolicy) -> Tests:
     """The table's numbers: the team's, and those of uniform actions."""
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
-    played = {config.task: policy, f"{RANDOM}{config.task}": uniform}
-    return {name: episodes_of(make_world(config, config.test_episodes), team) for name, team in played.items()}
+    played = {Tested(config.task): policy, Tested(config.task, method=RANDOM): uniform}
+    return {test: episodes_of(make_world(config, config.test_episodes), team) for test, team in played.items()}
 
 
 def validate(config: OvercookedConfig, policy: TeamPolicy) -> Episodes:

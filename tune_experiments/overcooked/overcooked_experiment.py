@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
 
+from rl_envs.core.metrics import COUNT
 from rl_envs.overcooked.world import Overcooked
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
@@ -26,6 +28,7 @@ from tune_experiments.results.tables import PaperTable
 
 Config = TypeVar("Config", bound=OvercookedConfig)
 
+OVERCOOKED_RANGES = MappingProxyType({**Overcooked.metric_ranges, "reward": COUNT, "reward_sampled": COUNT})
 CURVES = {
     "episode/soups": "soups per episode",
     "valid/reward": "reward per episode, without shaping",
@@ -45,6 +48,7 @@ class OvercookedExperiment(Experiment[Config]):
         curves: key of the log -> what its curve is called.
     """
 
+    metric_ranges = OVERCOOKED_RANGES
     columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
     curves: Mapping[str, str] = CURVES
 

@@ -20,9 +20,9 @@ from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.role_team import RoleMethod, role_team
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
 from tune_experiments.overcooked.config import make_world
-from tune_experiments.overcooked.evaluation import EVALUATION_SEED, RANDOM, VALIDATION_SEED, episodes_of
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED, episodes_of
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_ppo
 from tune_experiments.overcooked.role_config import Q_ROWS, SPARSE, OvercookedRolesConfig
 from tune_experiments.overcooked.trials import Row, plan_of
@@ -74,7 +74,7 @@ def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, seed:
     return episodes_of(make_world(config, episodes), policy, is_greedy=True, draws_noise=False, seed=seed)
 
 
-def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
     """The table's numbers of a method of Q-learning, and those of uniform actions.
 
     A kitchen begins alike and has no chance, so all episodes of best actions are one. `reward_sampled` is of episodes
@@ -84,9 +84,10 @@ def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Epi
     random = episodes_of(make_world(config, config.test_episodes), uniform)
     sampled = episodes_of(make_world(config, config.test_episodes), policy, draws_noise=False)
     played = play(config, config.test_episodes, policy) | {SAMPLED: sampled["reward"]}
-    return {config.task: played, f"{RANDOM}{config.task}": random | {SAMPLED: random["reward"]}}
+    random |= {SAMPLED: random["reward"]}
+    return {Tested(config.task): played, Tested(config.task, method=RANDOM): random}
 
 
-def evaluate_sampled(config: OvercookedRolesConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate_sampled(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
     """The same numbers of a row that is tested by sampled actions alone."""
-    return {world: played | {SAMPLED: played["reward"]} for world, played in evaluate_ppo(config, policy).items()}
+    return {test: played | {SAMPLED: played["reward"]} for test, played in evaluate_ppo(config, policy).items()}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tune_experiments.overcooked.evaluation import RANDOM
 from tune_experiments.overcooked.trials import COLE
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, first_of_each, make_table
+from tune_experiments.results.tables import PaperTable, make_table
 
 COLUMNS = ("soups", "reward", "shaped_return")
-RANDOM_ROW = "random play"
 PUBLISHED = {
     "cramped_room": 213,
     "asymmetric_advantages": 305,
@@ -24,14 +22,14 @@ PUBLISHED = {
 
 def tables(results: Sequence[Result], caption: str, columns: Sequence[str] = COLUMNS) -> list[PaperTable]:
     """One table for each kitchen that was tested."""
-    kitchens = dict.fromkeys(line.world.removeprefix(RANDOM) for line in results)
+    kitchens = dict.fromkeys(line.world for line in results)
     return [_table(results, kitchen, caption, columns) for kitchen in kitchens]
 
 
 def _table(results: Sequence[Result], kitchen: str, caption: str, columns: Sequence[str]) -> PaperTable:
     title = f"{caption}: {kitchen}"
     played = [dataclasses.replace(line, table=title, method=_row(line)) for line in results if line.world == kitchen]
-    table = make_table([*played, *_random(results, kitchen, title)], title, columns)
+    table = make_table(played, title, columns)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
     return dataclasses.replace(table, caption=table.caption + note)
@@ -40,12 +38,3 @@ def _table(results: Sequence[Result], kitchen: str, caption: str, columns: Seque
 def _row(line: Result) -> str:
     """COLE says what it was trained for: the release takes about a hundred times as long as these runs."""
     return f"{line.method}, {line.env_steps:,} env steps" if line.method == COLE and line.env_steps else line.method
-
-
-def _random(results: Sequence[Result], kitchen: str, title: str) -> list[Result]:
-    """Random play depends on neither method nor seed; keep the first trial's rows."""
-    return first_of_each(
-        dataclasses.replace(line, table=title, method=RANDOM_ROW, world=kitchen, env_steps=None)
-        for line in results
-        if line.world == f"{RANDOM}{kitchen}"
-    )

@@ -156,7 +156,9 @@ def card_for_people(card: dict[str, Any], place: str = "") -> str:
     for row in card["numbers"]:
         ends = "" if row["ci_low"] is None else f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
         episodes = "" if row["n_episodes"] is None else f"{row['n_episodes']:,}"
-        lines.append(f"| {row['world']} | {row['metric']} | {row['value']:.3f} | {ends} | {episodes} |")
+        player = f"({row['method']})" if "method" in row else ""
+        place = " ".join(filter(None, (row["world"], row.get("condition"), player)))
+        lines.append(f"| {place} | {row['metric']} | {row['value']:.3f} | {ends} | {episodes} |")
     return "\n".join([*lines, "", "Intervals are over the episodes of this one seed.", ""])
 
 
@@ -168,14 +170,20 @@ def _copy_beside(trial: Path, out: Path) -> None:
 
 
 def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:
-    """The team's own rows of its run's results."""
+    """The team's own rows of its run's results; then those of players without a seed, which name the player."""
     path = run / result_file.RESULTS_FILE
     rows: Sequence[Result] = result_file.read(path) if path.exists() else []
-    own = [row for row in rows if (row.method, row.seed) == (loaded.method, loaded.seed) and row.split != "train"]
+    tested = [row for row in rows if row.split != "train"]
+    own = [row for row in tested if (row.method, row.seed) == (loaded.method, loaded.seed)]
     if not own:
         raise UserError(f"{run} has no test results of {loaded.method} with seed {loaded.seed}; let its run end first")
-    kept = ("world", "metric", "value", "ci_low", "ci_high", "n_episodes")
-    return [{key: getattr(row, key) for key in kept} for row in own]
+    others = [row for row in tested if row.seed is None]
+    return [_number(row) for row in own] + [{"method": row.method} | _number(row) for row in others]
+
+
+def _number(row: Result) -> dict[str, Any]:
+    kept = ("world", *["condition"] * bool(row.condition), "metric", "value", "ci_low", "ci_high", "n_episodes")
+    return {key: getattr(row, key) for key in kept}
 
 
 def _without_out(command: str) -> str:

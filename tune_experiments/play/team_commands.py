@@ -33,7 +33,7 @@ from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, team
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.doctor import diagnose, report
-from tune_experiments.run.final_evaluation import evaluations_of, results_of
+from tune_experiments.run.final_evaluation import evaluate_all, evaluations_of, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE
 
 FRAME_SECONDS = 0.1
@@ -154,9 +154,8 @@ def evaluate(command: Evaluate, console: Console) -> None:
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
     rows, trained = [], curriculum.plan.trained_env_steps(loaded.env_steps)
     found = evaluations_of(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
-    for after, evaluation in found.items():
-        for world, episodes in evaluation(loaded.policy).items():
-            rows += results_of(experiment, loaded.method, loaded.seed, world + after, episodes, trained)
+    for tested, episodes in evaluate_all(found, loaded.method, loaded.policy):
+        rows += results_of(experiment, loaded.method, loaded.seed, tested, episodes, trained)
     for table in loaded.experiment.tables(rows):
         console.print(table.for_terminal(console.width), crop=False)
 

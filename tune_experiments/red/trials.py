@@ -20,7 +20,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
+from tune_experiments.experiment.plan import Episodes, Stage, Tested, Tests, TrialPlan
 from tune_experiments.red.cloning import Cloning, budget_of
 from tune_experiments.red.commanders import COMMANDERS
 from tune_experiments.red.config import RedConfig, make_world
@@ -30,8 +30,9 @@ from tune_experiments.red.scripted import play_scripted
 RED, RL, SCRATCH = "red", "rl", "scratch"
 VALIDATION_SEED = 101
 ORACLE, SILENT, ADVERSARIAL = "oracle", "none", "adversarial"
-SCRIPTED = ", scripted executor"
-"""After a commander, in the name of a test without a learned team."""
+SCRIPTED = "scripted executor"
+"""Player of a test without a learned team."""
+GAME = "minirts"
 
 
 def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
@@ -62,15 +63,15 @@ def validate(config: RedConfig, policy: TeamPolicy) -> Episodes:
     }
 
 
-def evaluate(config: RedConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate(config: RedConfig, policy: TeamPolicy) -> Tests:
     """The same test games under every commander; actions are sampled, and a draw is no win."""
-    return {one: play(config, policy, one, config.test_episodes, config.test_seed) for one in COMMANDERS}
+    return {Tested(GAME, one): play(config, policy, one, config.test_episodes, config.test_seed) for one in COMMANDERS}
 
 
-def evaluate_scripted(config: RedConfig) -> dict[str, Episodes]:
+def evaluate_scripted(config: RedConfig) -> Tests:
     """The same games of a scripted executor under every commander."""
     play_one = functools.partial(play_scripted, config, episodes=config.test_episodes, seed=config.test_seed)
-    return {f"{one}{SCRIPTED}": play_one(one) for one in COMMANDERS}
+    return {Tested(GAME, one, SCRIPTED): play_one(one) for one in COMMANDERS}
 
 
 def play(config: RedConfig, policy: TeamPolicy, commander: str, episodes: int, seed: int) -> Episodes:

@@ -30,7 +30,8 @@ class Row:
 
     Attributes:
         method: its name.
-        values: one number a seed.
+        values: one number a seed; one number of a player that has no seeds, such as random play.
+        seeds: how many.
         mean: over seeds, with its interval.
         difference: of its mean and that of the first row, with Welch's interval; None for the first row.
         iqm: interquartile mean.
@@ -39,6 +40,7 @@ class Row:
 
     method: str
     values: tuple[float, ...]
+    seeds: int
     mean: Interval
     difference: Interval | None
     iqm: float
@@ -70,7 +72,7 @@ class Comparison:
         for row in self.rows:
             difference = row.difference.text() if row.difference else ""
             above = "" if row.share_above is None else f"{row.share_above:.3f}"
-            cells = (row.method, str(len(row.values)), row.mean.text(), difference, f"{row.iqm:.3f}", above)
+            cells = (row.method, str(row.seeds), row.mean.text(), difference, f"{row.iqm:.3f}", above)
             lines.append(f"| {' | '.join(cells)} |")
         return "\n".join([*lines, ""])
 
@@ -98,17 +100,21 @@ def read_runs(paths: Sequence[Path]) -> list[Result]:
 
 
 def compare(results: Sequence[Result]) -> list[Comparison]:
-    """Every metric of every world in which two methods or more were measured.
+    """Every metric of every world and condition in which two methods or more were measured.
+
+    Players without seeds, such as random play, come last: the others are compared with a trained method.
 
     Raises:
         UserError: there is no such metric.
     """
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
-    for result in results:
-        if result.seed is not None:
-            title = " · ".join(dict.fromkeys([result.experiment, result.world, result.split]))
-            groups.setdefault((title, result.metric), {}).setdefault(result.method, []).append(result)
-    found = [Comparison(*key, _rows(methods)) for key, methods in groups.items() if len(methods) > 1]
+    for result in sorted(results, key=lambda line: line.seed is None):
+        title = " · ".join(dict.fromkeys([result.experiment, result.place, result.split]))
+        lines = groups.setdefault((title, result.metric), {}).setdefault(result.method, [])
+        if result.seed is not None or not lines or lines[0].seed is None:
+            lines.append(result)
+    with_seeds = {key for key, methods in groups.items() if next(iter(methods.values()))[0].seed is not None}
+    found = [Comparison(*key, _rows(groups[key])) for key in groups if key in with_seeds and len(groups[key]) > 1]
     if not found:
         raise UserError("there are no two methods with results in the same world; name more runs")
     return found
@@ -134,6 +140,7 @@ def _rows(methods: Mapping[str, Sequence[Result]]) -> tuple[Row, ...]:
         Row(
             method,
             values[method],
+            sum(line.seed is not None for line in lines),
             interval_over_seeds([line.number for line in lines], lines[0].bounds),
             None if method == baseline else welch_interval(values[method], values[baseline]),
             interquartile_mean(values[method]),

@@ -32,9 +32,6 @@ __all__ = [
     "Interval",
     "interval_over_episodes",
     "interval_over_seeds",
-    "is_proportion",
-    "is_share",
-    "range_of",
     "welch_interval",
 ]
 
@@ -42,18 +39,6 @@ STUDENT, WELCH = "t over seeds", "welch over seeds"
 WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
 BOOTSTRAP = "bootstrap over episodes"
 NORMAL_QUANTILE = 1.96
-SHARES = ("success", "win_rate", "win_rate_sampled", "fell", "has_message")
-"""Metrics that are 0 or 1 in each episode of one agent. Those of a part of the episodes: `success_of_PART`."""
-PARTS = ("lost_to_", "fights_")
-"""Beginnings of names of metrics that say how episodes end: 0 or 1 in each, too, for one agent."""
-READINGS = "reads_"
-"""Beginning of names of metrics that say in which share of an episode's moments something was read; they lie between 0
-and 1, too."""
-PROPORTIONS = ("overlap", "coverage", "taken", "conflicts", "md_spl", "invalid_probability", "tvd")
-"""Metrics that lie between 0 and 1 in each episode, and need not be either."""
-SIGNED, NOT_SIGNED = ("return", "value_", "sees_", "passes_", "moves_"), ("_odds", "_mcfadden")
-"""Beginnings of names of metrics that can be below 0, even where no seed of a table is (returns, exact values, slopes
-of regressions), and ends of those that cannot."""
 _EQUAL = 1e-12
 
 
@@ -89,24 +74,6 @@ class Interval:
         return f"{number}{separator}[{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
 
-def is_share(metric: str) -> bool:
-    """Whether a metric is 0 or 1 in each episode of one agent."""
-    return metric.partition("_of_")[0] in SHARES or metric.startswith(PARTS)
-
-
-def is_proportion(metric: str) -> bool:
-    """Whether a metric lies between 0 and 1, so that no interval of it may go beyond."""
-    return is_share(metric) or metric in PROPORTIONS or metric.startswith(READINGS)
-
-
-def range_of(metric: str) -> tuple[float, float]:
-    """Smallest and largest value that a metric can have; one that no list here names is at least 0."""
-    return (
-        -math.inf if metric.startswith(SIGNED) and not metric.endswith(NOT_SIGNED) else 0.0,
-        1.0 if is_proportion(metric) else math.inf,
-    )
-
-
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:
     """Mean of `[n]` episodes of one seed.
 
@@ -134,13 +101,13 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
 
 
 def interval_over_seeds(
-    values: Sequence[float | Interval], bounds: tuple[float, float] = (-math.inf, math.inf)
+    values: Sequence[float | Interval], bounds: tuple[float | None, float | None] = (None, None)
 ) -> Interval:
     """Mean of `[n]` seeds with Student's t interval.
 
     Args:
         values: one a seed, with its interval over episodes where there is one.
-        bounds: smallest and largest value that the metric can have (`range_of`).
+        bounds: smallest and largest value that the metric can have; None for no limit.
 
     Returns:
         One seed: itself. Equal seeds, or an interval that would go beyond the bounds while no seed does: the mean and
@@ -154,16 +121,21 @@ def interval_over_seeds(
     if len(seeds) == 1:
         return seeds[0]
     mean, half = float(sample.mean()), _student_half_width(sample)
-    lowest, highest = bounds
+    limits = lowest, highest = _limits(bounds)
     leaves = sample.min() >= lowest > mean - half or sample.max() <= highest < mean + half
     if leaves or np.ptp(sample) <= _EQUAL:
-        return Interval(mean, seeds=tuple(_within(seed, bounds) for seed in seeds))
+        return Interval(mean, seeds=tuple(_within(seed, limits) for seed in seeds))
     return Interval(mean, mean - half, mean + half, STUDENT)
 
 
-def _within(one: Interval, bounds: tuple[float, float]) -> Interval:
+def _limits(bounds: tuple[float | None, float | None]) -> tuple[float, float]:
+    low, high = bounds
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _within(one: Interval, limits: tuple[float, float]) -> Interval:
     """A seed with its interval over episodes, or without one that no value of the metric can fill."""
-    lowest, highest = bounds
+    lowest, highest = limits
     leaves = (one.low is not None and one.value >= lowest > one.low) or (
         one.high is not None and one.value <= highest < one.high
     )

@@ -34,7 +34,8 @@ class MainComparison:
         against: whose below.
         metric: as in results.jsonl.
         world: in which both were tested, as in results.jsonl; empty where the results have one world.
-        against_world: in which `against` was tested, if that is another one.
+        condition: under which `method` was tested there; empty for the plain test.
+        against_condition: under which `against` was.
         table: title of the table that the verdict stands under; empty for the first.
         named: when, as the verdict says it. Only the record of the run's sessions can say `BEFORE`.
     """
@@ -43,26 +44,27 @@ class MainComparison:
     against: str
     metric: str
     world: str = ""
-    against_world: str = ""
     table: str = ""
+    condition: str = field(default="", metadata={"came_later": True})
+    against_condition: str = field(default="", metadata={"came_later": True})
     named: str = field(default=NOT_RECORDED, metadata={"came_later": True})
 
     @property
     def names(self) -> tuple[str, str]:
-        """Names of both sides; with their worlds, too, where these differ."""
-        if not self.against_world:
-            return self.method, self.against
-        return f"{self.method} in {self.world}", f"{self.against} in {self.against_world}"
+        """Names of both sides, with their conditions."""
+        sides = ((self.method, self.condition), (self.against, self.against_condition))
+        first, second = (f"{method} ({condition})" if condition else method for method, condition in sides)
+        return first, second
 
     def announcement(self) -> str:
         """Sentence that is printed before the run."""
-        where = f" in {self.world}" if self.world and not self.against_world else ""
+        where = f" in {self.world}" if self.world else ""
         return f"main comparison: {self.names[0]} against {self.names[1]} on {self.metric}{where}"
 
     def verdict(self, results: Sequence[Result]) -> str:
         """Verdict of the comparison, with Welch's interval: A above B, not separated, or B above A."""
-        first = self._lines(results, self.method, self.world)
-        second = self._lines(results, self.against, self.against_world or self.world)
+        first = self._lines(results, self.method, self.condition)
+        second = self._lines(results, self.against, self.against_condition)
         opening = f"Named {self.named}, {self.announcement()}"
         if not first or not second:
             return "Every ordering here is exploratory."
@@ -75,9 +77,10 @@ class MainComparison:
         numbers = f"difference {difference.value:+.3f}, {_in_words(difference, len(first), len(second))}"
         return f"{opening}: **{self._ordering(difference, first, second)}**, {numbers}. {_REST}"
 
-    def _lines(self, results: Sequence[Result], method: str, world: str) -> list[Result]:
-        mine = [line for line in results if (line.method, line.metric) == (method, self.metric)]
-        return [line for line in mine if line.seed is not None and world in ("", line.world)]
+    def _lines(self, results: Sequence[Result], method: str, condition: str) -> list[Result]:
+        wanted = (method, self.metric, condition)
+        mine = [line for line in results if (line.method, line.metric, line.condition) == wanted]
+        return [line for line in mine if line.seed is not None and self.world in ("", line.world)]
 
     def _ordering(self, difference: Interval, first: Sequence[Result], second: Sequence[Result]) -> str:
         a, b = self.names

@@ -17,7 +17,7 @@ from typing import Any
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.results.intervals import NONE, WILSON, Interval, is_share, range_of
+from tune_experiments.results.intervals import NONE, Interval
 
 __all__ = ["RESULTS_FILE", "Result", "append", "read", "replace_rows", "write"]
 
@@ -31,11 +31,11 @@ class Result:
     Attributes:
         experiment: Name of the script.
         table: The table that it belongs to, e.g. "unseen rooms".
-        method: The row, e.g. "sync".
-        world: Id of the world.
-        split: "train", "valid", "test", a part of the test that an experiment names (as "unseen" and "shuffled" in
-            RTFM), or "exact" for a number that was computed, not played.
-        seed: Seed of the training run; None for a number that belongs to no seed.
+        method: Who played: the row, e.g. "sync", or another player, such as "random".
+        world: Name of the world.
+        split: "train", "valid", "test", a part of the test that an experiment names (as "unseen" in RTFM), or "exact"
+            for a number that was computed, not played.
+        seed: Seed of the training run; None for a number that belongs to no seed, as that of another player.
         metric: Snake case of the paper's words, e.g. "success".
         value: The number.
         ci_low: Lower end of its 95 % interval, None without one.
@@ -43,6 +43,10 @@ class Result:
         n_episodes: How many episodes it is the mean of; None where no episode was played.
         env_steps: Env steps that the method had trained for.
         interval: Name of the interval's rule, as in `intervals.py`; None in files that are older than this field.
+        condition: what is different from the plain test in this world, such as "in silence" or "after STAGE"; empty for
+            that one, and in files that are older than this field.
+        bounds: smallest and largest value that the metric can have, None for no limit; in files that are older than
+            this field, both.
         cpu_seconds: CPU-seconds that this training took, validation left out; two equal results may differ in it. None
             where nothing was trained, and in files that are older than this field.
     """
@@ -61,16 +65,8 @@ class Result:
     env_steps: int | None = None
     interval: str | None = field(default=None, metadata={"came_later": True})
     cpu_seconds: float | None = field(default=None, compare=False, metadata={"came_later": True})
-
-    @property
-    def is_share(self) -> bool:
-        """Whether the number is a share of episodes; in an older file its metric tells."""
-        return self.interval == WILSON or (self.interval is None and is_share(self.metric))
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Smallest and largest value that the metric can have, whatever the method."""
-        return (0.0, 1.0) if self.is_share else range_of(self.metric)
+    condition: str = field(default="", metadata={"came_later": True})
+    bounds: tuple[float | None, float | None] = field(default=(None, None), metadata={"came_later": True})
 
     @property
     def number(self) -> Interval:
@@ -78,9 +74,14 @@ class Result:
         return Interval(self.value, self.ci_low, self.ci_high, self.interval or NONE)
 
     @property
-    def trial(self) -> tuple[str, str, str, str, str, int | None]:
+    def place(self) -> str:
+        """World and condition in words."""
+        return f"{self.world} {self.condition}".strip()
+
+    @property
+    def trial(self) -> tuple[str, str, str, str, str, str, int | None]:
         """Key of the evaluated trial: all that identifies the line, except its metric."""
-        return self.experiment, self.table, self.method, self.world, self.split, self.seed
+        return self.experiment, self.table, self.method, self.world, self.condition, self.split, self.seed
 
 
 def append(path: Path, results: Iterable[Result]) -> None:

@@ -21,10 +21,9 @@ from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
 
-__all__ = ["FURNITURE_METRICS", "LISTED", "TABLE_FILE", "PaperTable", "first_of_each", "make_table", "write_tables"]
+__all__ = ["LISTED", "TABLE_FILE", "PaperTable", "make_table", "write_tables"]
 
 TABLE_FILE = "table.md"
-FURNITURE_METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
 
 _PAPER = ", paper"
 _RULES = {
@@ -120,7 +119,7 @@ class PaperTable:
 def make_table(
     results: Sequence[Result],
     table: str,
-    metrics: Sequence[str] = FURNITURE_METRICS,
+    metrics: Sequence[str] | None = None,
     paper: PaperNumbers | None = None,
     missing: Mapping[str, str] | None = None,
     says_world: bool = False,
@@ -130,7 +129,7 @@ def make_table(
     Args:
         results: What `results.read` gave.
         table: Which lines belong to it.
-        metrics: The columns, in order.
+        metrics: The columns, in order; by default all metrics that are there.
         paper: The paper's numbers.
         missing: Metric -> what a cell without a number says.
         says_world: Whether the caption names the world where all rows have the same; labels name it where they differ.
@@ -144,6 +143,7 @@ def make_table(
         raise UserError(
             f"no results belong to the table {table!r} (tables there are: {known}); run the experiment first"
         )
+    metrics = list(dict.fromkeys(line.metric for line in mine)) if metrics is None else metrics
     rows: list[tuple[str, tuple[Interval | None, ...]]] = []
     for label, lines in _by_row(mine).items():
         rows.append((label, tuple(_number([line for line in lines if line.metric == metric]) for metric in metrics)))
@@ -155,26 +155,22 @@ def make_table(
     return PaperTable(table, tuple(metrics), tuple(rows), caption, missing or {})
 
 
-def first_of_each(rows: Iterable[Result]) -> list[Result]:
-    """The first row of each method and metric: for play that depends on neither trained method nor seed."""
-    first: dict[tuple[str, str], Result] = {}
-    for row in rows:
-        first.setdefault((row.method, row.metric), row)
-    return list(first.values())
-
-
 def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:
     """Write `table.md`."""
     write_atomically(path, "\n".join(table.markdown() for table in tables))
 
 
 def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Lines by row, in order of appearance; world and split join the label only where they tell rows apart."""
+    """Lines by row, in order of appearance; world, condition and split join the label only where they tell rows apart.
+
+    Rows of other players, which have no seed, come last.
+    """
     worlds, splits = {result.world for result in results}, {result.split for result in results}
     rows: dict[str, list[Result]] = {}
-    for result in results:
-        parts = [result.method, *([result.world] * (len(worlds) > 1)), *([result.split] * (len(splits) > 1))]
-        rows.setdefault(" · ".join(parts), []).append(result)
+    for result in sorted(results, key=lambda line: line.seed is None):
+        place = result.place if len(worlds) > 1 else result.condition
+        parts = [result.method, place, result.split * (len(splits) > 1)]
+        rows.setdefault(" · ".join(filter(None, parts)), []).append(result)
     return rows
 
 

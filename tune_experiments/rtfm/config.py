@@ -48,7 +48,7 @@ LettersRow: TypeAlias = Literal[
     "txt2pi_from_scratch",
 ]
 RowName: TypeAlias = Literal[
-    "random",
+    "from_scratch",
     "from_6x6",
     "from_dyna",
     "from_dyna_group",
@@ -271,7 +271,7 @@ class LettersConfig(
 class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=2_000_000, budget_env_steps=2_000_000):
     """One run of an experiment whose rows are ways to the full game; `task` is that game."""
 
-    methods: tuple[RowName, ...] = ("random", "from_6x6", "from_dyna", "from_dyna_group")
+    methods: tuple[RowName, ...] = ("from_scratch", "from_6x6", "from_dyna", "from_dyna_group")
     """Rows of the table, each a sequence of stages before the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
     """The full game and its room, the last stage of all rows."""

@@ -19,7 +19,7 @@ from rl_envs.rtfm.grid import NUM_MOVES
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.rtfm.best_play import win_probabilities
 from tune_experiments.rtfm.config import LettersTask, RunConfig, Task, make_world
 
@@ -28,26 +28,26 @@ Changes: TypeAlias = dict[str, Any]
 TEST_SEED, VALIDATION_SEED = 84, 86
 """Seeds that fix all episodes, with the worlds' arguments; validation episodes are not test episodes."""
 TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
-"""The split of the worlds that are tested; the names of its columns with the right documents, and with wrong ones."""
+"""The split of the worlds that are tested; the names of its columns with the right documents, and with wrong ones, also
+the condition of these tests."""
 NEW_NAMES, LARGER = "eval_new", "larger"
 """Columns of our own experiment: words that training never showed, and rooms larger than those of training."""
 SPLIT_NAMES = {
     "train": "train",
     "valid": "valid",
     UNSEEN: "unseen",
-    SHUFFLED: "shuffled",
     NEW_NAMES: "new_names",
     LARGER: "larger",
 }
 """First word of a column -> split in results.jsonl."""
-REFERENCES = ("random_moves", "without_reading", "optimum")
-"""Rows beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
+REFERENCES = (RANDOM, "without reading", "optimum")
+"""Players beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
 
 
 def evaluate(
     config: RunConfig, policy: TeamPolicy, is_greedy: bool = True, played: dict[str, Changes] | None = None
-) -> dict[str, Episodes]:
-    """`SPLIT_SIZExSIZE` of each column of the table -> episodes, then the references.
+) -> Tests:
+    """`SPLIT_SIZExSIZE`, with or without the right documents, of each column -> episodes, then the references.
 
     Args:
         config: of the run.
@@ -56,11 +56,18 @@ def evaluate(
         played: column -> arguments of its worlds; None for `columns`.
     """
     played = columns(config) if played is None else played
-    found = {name: play_both(config, policy, name, changes, is_greedy) for name, changes in played.items()}
+    found = {as_tested(name): play_both(config, policy, name, changes, is_greedy) for name, changes in played.items()}
     for size in dict.fromkeys((config.task.size, *config.test_sizes)):
         known = references(config.task, size, config.test_episodes)
-        found |= {column(name, size): dict(episodes) for name, episodes in known.items()}
+        world = column(UNSEEN, size)
+        found |= {Tested(world, method=player): dict(episodes) for player, episodes in known.items()}
     return found
+
+
+def as_tested(name: str) -> Tested:
+    """Test of a column; wrong documents are shown with unseen assignments."""
+    split, _, room = name.rpartition("_")
+    return Tested(f"{UNSEEN}_{room}", SHUFFLED) if split == SHUFFLED else Tested(name)
 
 
 def columns(config: RunConfig) -> dict[str, Changes]:
@@ -128,18 +135,18 @@ class WithWrongDocuments(Evaluation):
 
 @functools.lru_cache(maxsize=8)
 def references(task: Task, size: int, count: int) -> dict[str, Episodes]:
-    """Reference -> episodes, or for what is computed the probability of a win in each of some layouts."""
+    """Player -> episodes, or for what is computed the probability of a win in each of some layouts."""
     world = make_world(task, count, split=TEST, size=size)
-    found = {"random_moves": play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)}
+    found = {RANDOM: play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)}
     if isinstance(task, LettersTask):
-        for name, reads in (("without_reading", False), ("optimum", True)):
+        for name, reads in ((REFERENCES[1], False), (REFERENCES[2], True)):
             found[name] = {"win_rate": win_probabilities(size, reads, task.max_episode_steps)}
     return found
 
 
-def split_of(world: str) -> str | None:
-    """Split in results.jsonl of what was measured in a column; None for references."""
-    return SPLIT_NAMES.get(world.partition(" ")[0].rpartition("_")[0])
+def split_of(world: str) -> str:
+    """Split in results.jsonl of what was measured in a world."""
+    return SPLIT_NAMES[world.rpartition("_")[0]]
 
 
 def column(split: str, size: int) -> str:

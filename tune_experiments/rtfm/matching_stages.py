@@ -18,14 +18,24 @@ from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.checks import check_some
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, Stage
+from tune_experiments.experiment.plan import Stage, Tests
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.rtfm.config import MatchingRunConfig, RtfmTask
-from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, UNSEEN, Changes, column, columns, evaluate
+from tune_experiments.rtfm.evaluation import (
+    LARGER,
+    NEW_NAMES,
+    REFERENCES,
+    TEST,
+    UNSEEN,
+    Changes,
+    column,
+    columns,
+    evaluate,
+)
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
 from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
-from tune_experiments.run.final_evaluation import after_stage
+from tune_experiments.run.final_evaluation import condition_and_stage
 
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
 UNREAD = {
@@ -114,11 +124,11 @@ def at_stage(config: MatchingRtfmConfig, index: int = -1) -> MatchingRtfmConfig:
     return dataclasses.replace(config, task=task, test_sizes=(task.size,))
 
 
-def _evaluate_stage(config: MatchingRtfmConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def _evaluate_stage(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
     return evaluate(config, policy)
 
 
-def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> dict[str, Episodes]:
+def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
     """Columns of the last stage's game: also new names, and larger rooms."""
     own = at_stage(config)
     size = own.task.size
@@ -134,7 +144,9 @@ def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     title = f"{caption}: stage by stage"
     of_stages = {line: _stage_of(line) for line in results if line.metric == "win_rate" and line.table == caption}
     cells = [
-        dataclasses.replace(line, table=title, metric=stage, world="") for line, stage in of_stages.items() if stage
+        dataclasses.replace(line, table=title, metric=stage, world="", condition="")
+        for line, stage in of_stages.items()
+        if stage
     ]
     stages = list(dict.fromkeys(cell.metric for cell in cells))
     return [make_table(cells, title, stages)] if stages else []
@@ -142,5 +154,7 @@ def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 def _stage_of(line: Result) -> str:
     """The stage after which a line was measured in test games; empty for any other line."""
-    room, _, stage = line.world.partition(after_stage(""))
-    return stage if room.startswith(f"{UNSEEN}_") and not room.startswith(NEW_NAMES) else ""
+    condition, stage = condition_and_stage(line.condition)
+    is_plain = not condition and line.method not in REFERENCES
+    is_of_test = line.world.startswith(f"{UNSEEN}_") and not line.world.startswith(NEW_NAMES)
+    return stage if is_plain and is_of_test else ""

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rl_envs import World
+from rl_envs.core.metrics import SHARE
+from rl_envs.rtfm.arena import Arena
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
@@ -64,6 +66,7 @@ class ReadingExperiment(Experiment[Run]):
 
     paper: PaperNumbers | None = None
     compared: Sequence[tuple[str, str]]
+    metric_ranges = Arena.metric_ranges | {f"{name}_sampled": SHARE for name in Arena.metric_names}
     is_greedy = True
     columns = COLUMNS
 
@@ -71,7 +74,7 @@ class ReadingExperiment(Experiment[Run]):
         """Each row is a network, trained on one game."""
         return plan(config, method, seed)
 
-    def evaluate(self, config: Run, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: Run, method: str, policy: TeamPolicy) -> Tests:
         """Assignments of training and unseen ones, in several rooms, and with wrong documents; beside references."""
         return evaluate(config, policy)
 
@@ -95,8 +98,8 @@ class ReadingExperiment(Experiment[Run]):
         return make_world(config.task, num_worlds, split=TEST)
 
     def split_of(self, world: str) -> str:
-        """Split on which a column was measured; for references, the experiment's."""
-        return split_of(world) or self.split
+        """Split on which a column was measured."""
+        return split_of(world)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention and an episode of each method."""

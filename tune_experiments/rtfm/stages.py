@@ -18,7 +18,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.config import CurriculumConfig, RowName, make_world
 from tune_experiments.rtfm.evaluation import column, play
 from tune_experiments.rtfm.trials import plan as plan_one
-from tune_experiments.run.final_evaluation import after_stage
+from tune_experiments.run.final_evaluation import condition_and_stage
 
 GAMES: dict[str, dict[str, Any]] = {
     "simplest": {"group": False, "dyna": False, "nl": False},
@@ -33,7 +33,7 @@ GAMES: dict[str, dict[str, Any]] = {
 }
 """Stage -> what it changes in the full game; the columns of table 2, and the full game in a larger room."""
 ROWS: dict[RowName, tuple[str, ...]] = {
-    "random": ("full",),
+    "from_scratch": ("full",),
     "from_6x6": ("simplest", "full"),
     "from_dyna": ("simplest", "dyna", "full"),
     "from_dyna_group": ("simplest", "dyna", "dyna_group", "full"),
@@ -53,7 +53,7 @@ ROWS: dict[RowName, tuple[str, ...]] = {
     "trained_on_10x10": ("simplest", "dyna", "dyna_group", "full_10x10"),
 }
 ORIGINS: dict[str | None, str] = {
-    None: "random",
+    None: "from_scratch",
     "simplest": "from_6x6",
     "dyna": "from_dyna",
     "dyna_group": "from_dyna_group",
@@ -99,18 +99,16 @@ def transfers(results: Sequence[Result]) -> list[Result]:
     found: dict[tuple[str, str, int | None], Result] = {}
     for line in results:
         names = ROWS.get(cast(RowName, line.method), ())
-        game = _trained_game(line.world)
+        game = _trained_game(line)
         if line.metric == "win_rate" and game in names:
             before = names.index(game)
             origin = ORIGINS[names[before - 1] if before else None]
-            cell = dataclasses.replace(line, method=origin, metric=game, world="")
+            cell = dataclasses.replace(line, method=origin, metric=game, world="", condition="")
             found.setdefault((origin, game, line.seed), cell)
     return sorted(found.values(), key=lambda line: list(ORIGINS.values()).index(line.method))
 
 
-def _trained_game(world: str) -> str:
-    """The game whose training assignments a column is about; empty for any other column."""
-    room, _, after = world.partition(after_stage(""))
-    if not room.startswith("train_"):
-        return ""
-    return after or "full"
+def _trained_game(line: Result) -> str:
+    """The game whose training assignments a line is about; empty for any other line."""
+    _, stage = condition_and_stage(line.condition)
+    return (stage or "full") if line.world.startswith("train_") else ""

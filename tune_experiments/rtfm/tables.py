@@ -1,6 +1,7 @@
 """Win rates as the paper's tables have them: methods as rows, and as columns where they were measured.
 
-A result's world is `SPLIT_SIZExSIZE`; here it becomes a column. References become rows, in the columns of their room.
+A result's world is `SPLIT_SIZExSIZE`; here it becomes a column, another one with wrong documents. References stand in
+the columns of their room.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 from tune_experiments.rtfm.evaluation import REFERENCES, SHUFFLED
 from tune_experiments.rtfm.stages import GAMES, transfers
-from tune_experiments.run.final_evaluation import after_stage
+from tune_experiments.run.final_evaluation import condition_and_stage
 
 _ONE_SPLIT = "test"
 """Columns say what was played, so rows shall not say it again."""
@@ -27,9 +28,9 @@ def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
         paper: method -> column -> the win rate that the paper prints.
     """
     lines = [line for line in results if line.metric == "win_rate" and line.table == caption]
-    played = [line for line in lines if _split(line) not in REFERENCES]
-    columns = tuple(dict.fromkeys(line.world for line in played))
-    cells = [dataclasses.replace(line, metric=line.world, world="", split=_ONE_SPLIT) for line in played]
+    names = {line: _column(line) for line in lines if line.method not in REFERENCES}
+    columns = tuple(dict.fromkeys(names.values()))
+    cells = [_cell(line, name) for line, name in names.items()]
     return make_table([*cells, *_reference_cells(lines, columns)], caption, columns, paper)
 
 
@@ -40,9 +41,9 @@ def of_last_games(results: Sequence[Result]) -> list[Result]:
     """
     kept = []
     for line in results:
-        world, _, stage = line.world.partition(after_stage(""))
+        condition, stage = condition_and_stage(line.condition)
         if stage.startswith("full"):
-            kept.append(dataclasses.replace(line, world=world))
+            kept.append(dataclasses.replace(line, condition=condition))
         elif stage not in GAMES:
             kept.append(line)
     return kept
@@ -63,21 +64,22 @@ def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
 
 
 def _reference_cells(lines: Sequence[Result], columns: Sequence[str]) -> list[Result]:
-    """References depend on neither method nor seed; keep the first trial's rows."""
-    first = lines[0] if lines else None
+    """References in all columns of their room but that of wrong documents."""
     return [
-        dataclasses.replace(
-            line, method=_split(line).replace("_", " "), metric=column, world="", split=_ONE_SPLIT, env_steps=None
-        )
+        _cell(line, name)
         for line in lines
-        if first and (line.method, line.seed) == (first.method, first.seed) and _split(line) in REFERENCES
-        for column in columns
-        if _room(column) == _room(line.world) and not column.startswith(SHUFFLED)
+        if line.method in REFERENCES
+        for name in columns
+        if _room(name) == _room(line.world) and not name.startswith(SHUFFLED)
     ]
 
 
-def _split(line: Result) -> str:
-    return line.world.rpartition("_")[0]
+def _column(line: Result) -> str:
+    return f"{SHUFFLED}_{_room(line.world)}" if line.condition == SHUFFLED else line.place
+
+
+def _cell(line: Result, name: str) -> Result:
+    return dataclasses.replace(line, metric=name, world="", condition="", split=_ONE_SPLIT)
 
 
 def _room(world: str) -> str:

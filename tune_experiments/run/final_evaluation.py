@@ -6,8 +6,9 @@ experiment's evaluation, one of an earlier stage its stage's own, so that a stag
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,15 @@ from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
-from tune_experiments.experiment.plan import Episodes
-from tune_experiments.results.intervals import NONE, interval_over_episodes, is_share
+from tune_experiments.experiment.plan import Episodes, Tested, Tests
+from tune_experiments.results.intervals import NONE, interval_over_episodes
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import CurriculumState
 
 __all__ = [
     "Evaluate",
-    "after_stage",
+    "condition_and_stage",
+    "evaluate_all",
     "evaluations_of",
     "figure_data_files",
     "read_test_results",
@@ -41,7 +43,8 @@ _FIGURE_DATA, _OLD_FIGURE_DATA = "_figures.npz", "_pictures.npz"
 _METRICS = {"length": "episode_length"}
 """Name of a metric in worlds -> its name in results."""
 
-Evaluate = Callable[[TeamPolicy], dict[str, Episodes]]
+Evaluate = Callable[[TeamPolicy], Tests]
+_AFTER = "after "
 
 
 def evaluations_of(
@@ -51,58 +54,84 @@ def evaluations_of(
     curriculum: CurriculumState,
     trial_folder: Path | None,
 ) -> dict[str, Evaluate]:
-    """How a team is evaluated, by what each evaluation adds to the names of its worlds.
+    """How a team is evaluated: stage after which each evaluation is, empty for that of the whole curriculum -> it.
 
     A team of the last stage takes the experiment's evaluation, beside its stage's own if there is one. One of an
-    earlier stage takes its stage's own, or the experiment's under a name that tells, so that it is not taken for the
+    earlier stage takes its stage's own, or the experiment's under the stage's name, so that it is not taken for the
     whole curriculum's result.
     """
     stage = curriculum.stage
 
-    def whole(policy: TeamPolicy) -> dict[str, Episodes]:
+    def whole(policy: TeamPolicy) -> Tests:
         return experiment.evaluate_trial(config, method, policy, trial_folder)
 
-    own = {after_stage(stage.name): stage.evaluate} if stage.evaluate is not None else {}
+    own = {stage.name: stage.evaluate} if stage.evaluate is not None else {}
     if curriculum.is_in_last_stage:
         return own | {"": whole}
-    return own or {after_stage(stage.name): whole}
+    return own or {stage.name: whole}
 
 
-def after_stage(name: str) -> str:
-    """Suffix of the names of worlds in which the team of a stage was tested."""
-    return f" after {name}"
+def evaluate_all(
+    evaluations: Mapping[str, Evaluate], method: str, policy: TeamPolicy
+) -> Iterator[tuple[Tested, Episodes]]:
+    """All tests of some evaluations, each with the stage after which it is in its condition.
+
+    Args:
+        evaluations: of `evaluations_of`.
+        method: of the team; another player of the same name is left out.
+        policy: the team.
+    """
+    for stage, evaluate in evaluations.items():
+        for key, episodes in evaluate(policy).items():
+            tested = key if isinstance(key, Tested) else Tested(key)
+            if tested.method != method:
+                condition = f"{tested.condition} {_AFTER}{stage}".strip() if stage else tested.condition
+                yield dataclasses.replace(tested, condition=condition), episodes
+
+
+def condition_and_stage(condition: str) -> tuple[str, str]:
+    """Condition of a test without the stage after which it was, and that stage; empty for what there is not."""
+    own, after, stage = f" {condition}".rpartition(f" {_AFTER}")
+    return (own.strip(), stage) if after else (condition, "")
 
 
 def results_of(
     experiment: BaseExperiment,
     method: str,
     seed: int,
-    world: str,
+    tested: Tested,
     episodes: Episodes,
     env_steps: int | None,
     cpu_seconds: float | None = None,
 ) -> list[Result]:
-    """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes."""
+    """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes.
+
+    Another player has no seed, and was trained for no env steps.
+    """
     means = {name: values for name, values in episodes.items() if name[0] != "_"}
     numbers = {_METRICS.get(name, name): values for name, values in means.items()}
-    found = {metric: interval_over_episodes(values, is_share(metric)) for metric, values in numbers.items()}
+    ranges = {metric: experiment.range_of(metric) for metric in numbers}
+    found = {metric: interval_over_episodes(values, ranges[metric].is_share) for metric, values in numbers.items()}
+    is_other = bool(tested.method)
     count = max(map(len, means.values()), default=0)
     return [
         Result(
             experiment=experiment.name,
             table=experiment.caption,
-            method=method,
-            world=world,
-            split=experiment.split_of(world),
-            seed=seed,
+            method=tested.method or method,
+            world=tested.world,
+            split=experiment.split_of(tested.world),
+            seed=None if is_other else seed,
             metric=metric,
             value=interval.value,
             ci_low=interval.low,
             ci_high=interval.high,
             n_episodes=None if experiment.split == "exact" else len(numbers.get(metric, range(count))),
-            env_steps=env_steps,
+            env_steps=None if is_other else env_steps,
             interval=interval.kind,
-            cpu_seconds=cpu_seconds,
+            cpu_seconds=None if is_other else cpu_seconds,
+            condition=tested.condition,
+            bounds=_bounds(experiment, metric),
         )
         for metric, interval in (found | dict(experiment.estimates(episodes))).items()
     ]
@@ -124,10 +153,17 @@ def results_of_training(
             value=value,
             env_steps=env_steps,
             interval=NONE,
+            bounds=_bounds(experiment, metric),
         )
         for world, metrics in experiment.of_training(method, rows).items()
         for metric, value in metrics.items()
     ]
+
+
+def _bounds(experiment: BaseExperiment, metric: str) -> tuple[float | None, float | None]:
+    """Range of a metric as JSON has it, without infinities."""
+    found = experiment.range_of(metric)
+    return tuple(end if math.isfinite(end) else None for end in (found.low, found.high))  # type: ignore[return-value]
 
 
 def write_test_results(folder: Path, results: Sequence[Result]) -> None:
@@ -140,7 +176,7 @@ def write_test_results(folder: Path, results: Sequence[Result]) -> None:
         numbers = [number for number in (one.value, one.ci_low, one.ci_high) if number is not None]
         if not all(map(math.isfinite, numbers)):
             raise UserError(
-                f"the test of {one.method}, seed {one.seed}, gives {numbers} for {one.metric!r} in {one.world!r}: "
+                f"the test of {one.method}, seed {one.seed}, gives {numbers} for {one.metric!r} in {one.place!r}: "
                 f"make it finite in every episode; the same command then tests the trained weights again"
             )
     write_json(folder / TEST_RESULTS_FILE, {"results": [vars(result) for result in results]})
@@ -161,15 +197,15 @@ def read_test_results(folder: Path) -> list[Result] | None:
         raise UserError(f"{path} holds no results ({error!r}); delete it and the trial is tested again") from error
 
 
-def save_figure_data(folder: Path, world: str, episodes: Episodes) -> None:
+def save_figure_data(folder: Path, tested: Tested, episodes: Episodes) -> None:
     """Write what the episodes of a test hold for figures, if they do: arrays whose names begin with `_`."""
     arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
     if arrays:
-        np.savez(folder / f"{world}{_FIGURE_DATA}", allow_pickle=False, **arrays)
+        np.savez(folder / f"{tested.name}{_FIGURE_DATA}", allow_pickle=False, **arrays)
 
 
 def figure_data_files(folder: Path) -> dict[str, Path]:
-    """Files of `save_figure_data` in a trial's folder, name of the world -> file, in the order of their names."""
+    """Files of `save_figure_data` in a trial's folder, world and condition -> file, in the order of their names."""
     ends = (_OLD_FIGURE_DATA, _FIGURE_DATA)
     found = {path.name.removesuffix(end): path for end in ends for path in folder.glob(f"*{end}")}
     return dict(sorted(found.items(), key=lambda one: one[1].name))

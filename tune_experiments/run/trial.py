@@ -30,7 +30,7 @@ from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, TrialL
 from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import (
     Evaluate,
-    after_stage,
+    evaluate_all,
     evaluations_of,
     results_of,
     results_of_training,
@@ -139,7 +139,7 @@ class Trial(Generic[Config]):
         for index, end in enumerate(curriculum.ended):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
-                own = {after_stage(end.name): stage.evaluate}
+                own = {end.name: stage.evaluate}
                 results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, seconds, report)
         whole = evaluations_of(self.experiment, self.config, self.method, curriculum, self.folder)
         return results + self._results_of(
@@ -159,12 +159,10 @@ class Trial(Generic[Config]):
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []
         trained, spent = plan.trained_env_steps(env_steps), cpu_seconds.get(env_steps) if plan.learns else None
-        for after, evaluate in evaluations.items():
-            for world, episodes in evaluate(policy).items():
-                who = (self.experiment, self.method, self.seed, world + after)
-                results += results_of(*who, episodes, trained, spent)
-                try:
-                    save_figure_data(self.folder, world + after.replace(" ", "_"), episodes)
-                except OSError as error:  # the numbers are worth more than figures
-                    report({"notice": f"no data for figures of {world}: {reason_of(error)}"})
+        for tested, episodes in evaluate_all(evaluations, self.method, policy):
+            results += results_of(self.experiment, self.method, self.seed, tested, episodes, trained, spent)
+            try:
+                save_figure_data(self.folder, tested, episodes)
+            except OSError as error:  # the numbers are worth more than figures
+                report({"notice": f"no data for figures of {tested.world}: {reason_of(error)}"})
         return results

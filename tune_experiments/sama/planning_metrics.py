@@ -44,11 +44,10 @@ def write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
     """Write the transcripts that tests have left in the trials' folders, as Markdown."""
     for method, seeds in trials.items():
         for seed, folder in sorted(seeds.items()):
-            for world, path in figure_data_files(folder).items():
+            for name, path in figure_data_files(folder).items():
                 text = str(read_arrays(path).get(TRANSCRIPT, ""))
                 if text:
-                    name = world.replace(",", "").replace(": ", "_").replace(" ", "_")
-                    written = out / f"transcripts/{method}-seed{seed}/{name}.md"
+                    written = out / f"transcripts/{method}-seed{seed}/{name.replace(',', '')}.md"
                     written.parent.mkdir(parents=True, exist_ok=True)
                     write_atomically(written, text)
                     yield written

@@ -20,8 +20,8 @@ from tune_experiments.core.terminal import Terminal
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import TABLE_FILE
-from tune_experiments.verco.evaluation import BASELINES, OF_ORDER
-from tune_experiments.verco.tables import as_row, task_of
+from tune_experiments.verco.evaluation import OF_ORDER
+from tune_experiments.verco.tables import as_row
 
 METRICS = ("return", "success", "episode_length")
 _NOTE = "Median over seeds, in brackets its band from 25 to 75 %; a number alone is of one seed or an untrained row."
@@ -52,29 +52,29 @@ def _table(lines: Sequence[Result], is_wanted: Callable[[str], bool]) -> str:
     found: dict[str, dict[tuple[str, str], list[float]]] = {}
     for line in lines:
         if is_wanted(line.metric):
-            found.setdefault(line.method, {}).setdefault((task_of(line), line.metric), []).append(line.value)
+            found.setdefault(line.method, {}).setdefault((line.world, line.metric), []).append(line.value)
     columns = sorted({column for cells in found.values() for column in cells}, key=_place(lines))
     heads = [f"{task}: {metric.replace('_', ' ')}" for task, metric in columns]
+    others = {line.method for line in lines if line.seed is None}
     rows = [
-        f"| {method} | " + " | ".join(_cell(cells.get(column, []), method in BASELINES) for column in columns) + " |"
-        for method, cells in sorted(found.items(), key=lambda item: item[0] in BASELINES)
+        f"| {method} | " + " | ".join(_cell(cells.get(column, [])) for column in columns) + " |"
+        for method, cells in sorted(found.items(), key=lambda item: item[0] in others)
     ]
     return "\n".join([f"| method | {' | '.join(heads)} |", f"|---|{'---:|' * len(columns)}", *rows, ""])
 
 
 def _place(lines: Sequence[Result]) -> Callable[[tuple[str, str]], tuple[int, int]]:
     """Kitchens in the order of their runs, metrics in that of `METRICS` or of appearance."""
-    tasks = list(dict.fromkeys(task_of(line) for line in lines))
+    tasks = list(dict.fromkeys(line.world for line in lines))
     metrics = list(dict.fromkeys((*METRICS, *(line.metric for line in lines))))
     return lambda column: (tasks.index(column[0]), metrics.index(column[1]))
 
 
-def _cell(values: Sequence[float], is_baseline: bool) -> str:
-    """Baselines are played once a trial, each time alike."""
+def _cell(values: Sequence[float]) -> str:
     if not values:
         return ""
     low, median, high = np.quantile(values, (0.25, 0.5, 0.75))
-    if len(values) == 1 or is_baseline:
+    if len(values) == 1:
         return f"{median:.3f}"
     return f"{median:.3f} [{low:.3f}, {high:.3f}]"
 

@@ -23,7 +23,7 @@ from rl_envs.salad.world import Salad
 from rl_models.llm.network import LanguageNetwork
 from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.lookup import LookupNetwork, distances_to_corpus
 from tune_experiments.verco.prompted import chat_of, refusals, usage
@@ -31,16 +31,16 @@ from tune_experiments.verco.teacher_messages import taught_world, writer_of
 
 EVALUATION_SEED, VALIDATION_SEED = 500, 501
 """Seeds of the test and of validation: each fixes orders and the draws of actions, for all teams alike."""
-RANDOM, DEAF, HEARING = "random legal actions", "scripted cooks, deaf", "scripted cooks, hearing"
+DEAF, HEARING = "scripted cooks, deaf", "scripted cooks, hearing"
 SILENT, SHUFFLED, TAUGHT = "in silence", "with shuffled messages", "with the teacher's messages"
 OF_ORDER = "_of_"
 """Between a metric and the order whose episodes alone it is about."""
-BASELINES, ABLATIONS = (RANDOM, DEAF, HEARING), (SILENT, SHUFFLED, TAUGHT)
+ABLATIONS = (SILENT, SHUFFLED, TAUGHT)
 _RECIPE = "recipe"
 Act = Callable[[Arrays], Array]
 
 
-def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None = None) -> dict[str, Episodes]:
+def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
     """The table's numbers: the team's, those of its ablations, and those of baselines that do not learn.
 
     Args:
@@ -50,15 +50,16 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
     """
     own = episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
-    played = {config.task: own} | ablations | dict(_baselines(config))
-    found = {world: by_order(episodes) for world, episodes in played.items()}
+    plain = Tested(config.task)
+    played = {plain: own} | ablations | dict(_baselines(config))
+    found = {test: by_order(episodes) for test, episodes in played.items()}
     if isinstance(policy.network, LookupNetwork):
         found |= dict(_looked_up(config, policy.network))
-        found[config.task] |= distances_to_corpus(config)
+        found[plain] |= distances_to_corpus(config)
     if trial_folder is not None:
         chat = chat_of(config, trial_folder)
         asked = usage(chat) | refusals(chat, config.concurrency)
-        found[config.task] |= {name: np.array([number]) for name, number in asked.items()}
+        found[plain] |= {name: np.array([number]) for name, number in asked.items()}
     return found
 
 
@@ -117,35 +118,35 @@ def hearing(policy: TeamPolicy, heard: str) -> Iterator[None]:
         network.settings = before
 
 
-def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[str, Episodes]]:
+def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[Tested, Episodes]]:
     for name, heard in ((SILENT, "silence"), (SHUFFLED, "shuffled")):
         if heard == "shuffled" and config.test_episodes < 2:
             continue  # there is no other kitchen
         with hearing(policy, heard):
             yield (
-                f"{config.task} {name}",
+                Tested(config.task, name),
                 episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy),
             )
     world = _telling_orders(taught_world(config, writer_of(policy), config.test_episodes))
-    yield f"{config.task} {TAUGHT}", episodes_of(world, policy)
+    yield Tested(config.task, TAUGHT), episodes_of(world, policy)
 
 
-def _looked_up(config: VercoConfig, network: LookupNetwork) -> Iterator[tuple[str, Episodes]]:
+def _looked_up(config: VercoConfig, network: LookupNetwork) -> Iterator[tuple[Tested, Episodes]]:
     """A memory that hears nothing, or the scripted teacher, in place of the messages that it looks up."""
     for name, hears in ((SILENT, False), (TAUGHT, True)):
         world = _telling_orders(make_world(config, config.test_episodes))
         act = functools.partial(_look_up, network, world, hears)
-        yield f"{config.task} {name}", by_order(play(world, act))
+        yield Tested(config.task, name), by_order(play(world, act))
 
 
 def _look_up(network: LookupNetwork, world: Salad, hears: bool, obs: Arrays) -> Array:
     return network.act(obs, messages(world) if hears else None)
 
 
-def _baselines(config: VercoConfig) -> Iterator[tuple[str, Episodes]]:
+def _baselines(config: VercoConfig) -> Iterator[tuple[Tested, Episodes]]:
     for name, actor in ((RANDOM, _random), (DEAF, _deaf), (HEARING, _hearing)):
         world = _telling_orders(make_world(config, config.test_episodes))
-        yield f"{config.task}: {name}", play(world, actor(world))
+        yield Tested(config.task, method=name), play(world, actor(world))
 
 
 def play(world: Salad, act: Act) -> Episodes:

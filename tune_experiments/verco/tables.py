@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, first_of_each, make_table
-from tune_experiments.run.final_evaluation import after_stage
-from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, OF_ORDER
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.verco.evaluation import ABLATIONS, OF_ORDER
 
 COLUMNS = ("return", "success", "episode_length", "wrong_dishes")
 DISTANCES = ("median_prompt_distance", "prompts_in_corpus", "prompts_met")
@@ -27,8 +26,8 @@ _NOTES = {
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     """One table for each task that was tested, one of its orders if it has several, one of what chat models cost."""
     found = []
-    for task in dict.fromkeys(task_of(line) for line in results):
-        mine = [line for line in results if task_of(line) == task]
+    for task in dict.fromkeys(line.world for line in results):
+        mine = [line for line in results if line.world == task]
         found.append(_with_notes(_table(mine, f"{caption}: {task}", COLUMNS)))
         served = tuple(dict.fromkeys(line.metric for line in mine if line.metric.startswith(f"success{OF_ORDER}")))
         if served:
@@ -45,20 +44,9 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     return found
 
 
-def task_of(line: Result) -> str:
-    """The kitchen that a line is about, without the name of a baseline or ablation."""
-    return line.world.split(" ")[0].rstrip(":")
-
-
 def as_row(line: Result) -> Result:
-    """An ablation's row has the name of its team, a baseline's its own; baselines are untrained."""
-    task = task_of(line)
-    heard, after, stage = line.world.removeprefix(task).partition(after_stage(""))
-    ablation = heard.lstrip(": ")
-    if ablation in BASELINES:
-        return dataclasses.replace(line, method=ablation, world=task, env_steps=None)
-    method = " ".join(filter(None, (line.method, ablation))) + after + stage
-    return dataclasses.replace(line, method=method, world=task)
+    """A test under a condition as a row: it has the name of its team and of the condition."""
+    return dataclasses.replace(line, method=f"{line.method} {line.condition}".strip(), condition="")
 
 
 def _with_notes(table: PaperTable) -> PaperTable:
@@ -70,12 +58,5 @@ def _with_notes(table: PaperTable) -> PaperTable:
 
 def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> PaperTable:
     mine = [dataclasses.replace(as_row(line), table=title) for line in results]
-    teams = [line for line in mine if line.method not in BASELINES]
-    ablated_last = sorted(teams, key=lambda line: any(ablation in line.method for ablation in ABLATIONS))
-    return make_table([*ablated_last, *_of_first_trial(mine)], title, columns)
-
-
-def _of_first_trial(results: Sequence[Result]) -> list[Result]:
-    """Baselines depend on neither method nor seed; keep the first trial's rows."""
-    found = first_of_each(line for line in results if line.method in BASELINES)
-    return sorted(found, key=lambda line: BASELINES.index(line.method))
+    ablated_last = sorted(mine, key=lambda line: any(ablation in line.method for ablation in ABLATIONS))
+    return make_table(ablated_last, title, columns)

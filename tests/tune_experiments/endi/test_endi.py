@@ -25,6 +25,7 @@ from tune_experiments.endi.messenger_trials import validate
 from tune_experiments.endi.rtfm_config import make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.messenger.config import make_world
 from tune_experiments.results.rows import Result
 
@@ -252,8 +253,8 @@ def test_teams_in_rtfm_are_tested_with_all_that_training_never_showed():
     policy = untrained(RTFM, config, "endi_dis").policy
     found = evaluate(config, 1, policy)
     assert list(columns(config)) == ["train", "eval", "eval_new", "eval_7x7", "shuffled"]
-    wanted = [*(f"stage_1_{name}" for name in columns(config)), "stage_1_random_play_on_train"]
-    assert list(found) == wanted
+    wanted = [Tested(f"stage_1_{name}") for name in columns(config) if name != "shuffled"]
+    assert list(found) == [*wanted, Tested("stage_1_eval", "shuffled"), Tested("stage_1_train", method=RANDOM)]
     assert all(len(episodes["win_rate"]) == config.test_episodes for episodes in found.values())
     names = make_stage(config, 1, 2, **columns(config)["eval_new"])
     assert names.reset(0)["grid"].max() > make_stage(config, 1, 2).reset(0)["grid"].max()
@@ -268,7 +269,7 @@ def test_two_agents_play_messenger():
 # ---------------------------------------------------------------------------------------------- tables and words
 
 
-def line(method, world, metric, value, table):
+def line(method, world, metric, value, table, condition=""):
     return Result(
         experiment="endi",
         table=table,
@@ -282,21 +283,22 @@ def line(method, world, metric, value, table):
         ci_high=None,
         n_episodes=10,
         env_steps=5,
+        condition=condition,
     )
 
 
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
 def test_tables_hold_win_rates_by_stage_and_then_divisions(experiment):
-    def of(*arguments):
-        return line(*arguments, experiment.caption)
+    def of(method, world, metric, value, condition=""):
+        return line(method, world, metric, value, experiment.caption, condition)
 
     found = experiment.tables(
         [
-            of("endi_dis", "stage_1_train after s1", "win_rate", 0.5),
-            of("endi_dis", "stage_1_train after s1", "overlap", 0.375),
+            of("endi_dis", "stage_1_train", "win_rate", 0.5, "after s1"),
+            of("endi_dis", "stage_1_train", "overlap", 0.375, "after s1"),
             of("endi_dis", "stage_2_train", "win_rate", 0.25),
             of("endi_dis", "stage_2_train", "overlap", 0.125),
-            of("endi_dis", "stage_2_random_play_on_train", "win_rate", 0.01),
+            of(RANDOM, "stage_2_train", "win_rate", 0.01),
         ]
     )
     assert [table.title.removeprefix(experiment.caption) for table in found] == [
@@ -305,7 +307,7 @@ def test_tables_hold_win_rates_by_stage_and_then_divisions(experiment):
         ": how entities are divided",
     ]
     assert all(number in found[2].markdown() for number in ("0.375", "0.125"))
-    assert "random play" in found[1].markdown()
+    assert "| random |" in found[1].markdown()
 
 
 def test_the_papers_numbers_stand_beside_ours():

@@ -17,14 +17,15 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.foreign.config import Config
 from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
 from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
-from tune_experiments.pettingzoo_teams import RANDOM
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
+from tune_experiments.run.final_evaluation import evaluate_all, results_of
 from tune_experiments.run.stage_training import _notice_of
 
 EXPERIMENT = find_experiment("pettingzoo_teams")
@@ -130,10 +131,26 @@ def test_random_play_is_one_row_that_names_neither_a_method_nor_the_game():
     def line(method, world, seed):
         return Result("pettingzoo_teams", EXPERIMENT.caption, method, world, "test", seed, "return", -1.0, env_steps=9)
 
-    lines = [line("ippo", world, seed) for seed in (0, 1) for world in ("mpe2", f"{RANDOM}mpe2")]
+    lines = [line(RANDOM, "mpe2", None), *(line("ippo", "mpe2", seed) for seed in (0, 1))]
     (table,) = EXPERIMENT.tables([*lines, line("mappo", "mpe2", 0)])
-    assert [label for label, _ in table.rows] == ["ippo", "mappo", "random play"]
+    assert [label for label, _ in table.rows] == ["ippo", "mappo", "random"]
     assert table.title.endswith(": mpe2")
+
+
+@pytest.mark.parametrize("method", ["ippo", "mappo"])
+def test_random_play_is_tested_beside_the_first_row_and_a_mean_by_method_is_the_tables_number(method):
+    config = dataclasses.replace(MEETING, methods=("ippo", "mappo"), test_episodes=5)
+    policy, rows = build_policy(config, method, 0), []
+    for tested, episodes in evaluate_all({"": lambda team: EXPERIMENT.evaluate(config, method, team)}, method, policy):
+        rows += results_of(EXPERIMENT, method, 0, tested, episodes, 10)
+    by_method = {}
+    for row in rows:
+        assert (row.world, row.condition) == (config.env, "")
+        if row.metric == "return":
+            by_method.setdefault(row.method, []).append(row.value)
+    assert list(by_method) == [method, *[RANDOM] * (method == "ippo")]
+    (table,) = EXPERIMENT.tables(rows)
+    assert {name: [cells[0].value] for name, cells in table.rows} == by_method
 
 
 def runner_of(env):

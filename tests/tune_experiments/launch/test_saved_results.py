@@ -1,15 +1,18 @@
 """Results that are kept in the repository: small, complete, and the only source of the tables in documents."""
 
 import gzip
+import math
 from pathlib import Path
 
 import pytest
 
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch import saved_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
+from tune_experiments.results.intervals import WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import RunFolder
 
@@ -148,3 +151,20 @@ def test_every_kept_file_is_small_and_gives_a_table_of_one_results_page():
     assert [path.name for path in files if path.stat().st_size > saved_results.MOST_BYTES] == []
     shown = [name for page in pages for _, name, _, _ in saved_results._BLOCK.findall(page.read_text())]
     assert sorted(shown) == [path.name.removesuffix(saved_results.SUFFIX) for path in files]
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.jsonl.gz")), ids=lambda path: path.name.split(".")[0])
+def test_kept_rows_have_the_ranges_that_their_experiments_declare_and_name_no_player_in_a_world(path):
+    """So that no interval and no verdict of a kept table changes with a declaration unseen."""
+    kept = saved_results.read_saved(path)
+    experiment = find_experiment(kept.experiment)
+    for row in kept.results:
+        declared = experiment.range_of(row.metric)
+        low, high = (math.inf * sign if end is None else end for sign, end in zip((-1, 1), row.bounds, strict=True))
+        assert (low, high) == (declared.low, declared.high), row.metric
+        assert row.interval != WILSON or declared.is_share, row.metric
+        assert not {"random", "after", "scripted"} & set(row.world.replace("_", " ").split()), row.world
+    others = {row.method for row in kept.results if row.seed is None}
+    assert not others & {row.method for row in kept.results if row.seed is not None}
+    keys = [(row.trial, row.metric) for row in kept.results]
+    assert len(keys) == len(set(keys))

@@ -18,10 +18,18 @@ from tests.rl_models.text.small import save_bert
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import MessengerConfig, make_world
 from tune_experiments.messenger.deviations import deviations
-from tune_experiments.messenger.evaluation import RANDOM_SHARE, WithRandomMoves, evaluate, random_play, validate
+from tune_experiments.messenger.evaluation import (
+    RANDOM_SHARE,
+    WithRandomMoves,
+    as_tested,
+    evaluate,
+    random_play,
+    validate,
+)
 from tune_experiments.messenger.tables import MOVING_NOT_IN_THE_PAPER, NOT_IN_THE_PAPER, endings_table, tables
 from tune_experiments.messenger.trials import ATTENTION, plan, training_sentences
 from tune_experiments.results.rows import Result
@@ -165,8 +173,9 @@ def test_a_stage_is_tested_on_training_and_new_games_with_and_without_true_manua
     policy = plan(SMOKE, "emma", 0).stages[stage - 1].plan.build_policy()
     played = evaluate(SMOKE, stage, policy)
     own = ["train", "test", *["test_se"] * (stage == 2), "train_permuted", "test_permuted"]
-    chance = [f"random_play_on_{name}" for name in own if "permuted" not in name]
-    assert list(played) == [f"stage_{stage}_{name}" for name in (*own, *chance)]
+    chance = [dataclasses.replace(as_tested(stage, name), method=RANDOM) for name in own if "permuted" not in name]
+    assert list(played) == [*(as_tested(stage, name) for name in own), *chance]
+    assert as_tested(stage, "test_permuted") == Tested(f"stage_{stage}_test", "permuted")
     assert all(len(episodes["win_rate"]) == SMOKE.test_episodes for episodes in played.values())
 
 
@@ -175,7 +184,7 @@ def test_every_stage_is_tested_once():
     stages = plan(SMOKE, "emma", 0).stages
     assert [stage.evaluate is not None for stage in stages] == [True, True, False]
     policy = stages[2].plan.build_policy()
-    assert all(name.startswith("stage_3_") for name in EXPERIMENT.evaluate(SMOKE, "emma", policy))
+    assert all(test.world.startswith("stage_3_") for test in EXPERIMENT.evaluate(SMOKE, "emma", policy))
 
 
 def test_random_play_wins_as_often_as_is_known():
@@ -184,18 +193,20 @@ def test_random_play_wins_as_often_as_is_known():
     assert abs(wins.mean() - 0.080) < 3 * (0.08 * 0.92 / 6000) ** 0.5
 
 
-def line(method, world, value, seed=0):
-    return Result("x", "caption", method, world, "test", seed, "win_rate", value, value, value, 10, 7)
+def line(method, world, value, seed=0, condition=""):
+    rest = ("test", seed, "win_rate", value, value, value, 10, 7)
+    return Result("x", "caption", method, world, *rest, condition=condition)
 
 
 def test_each_stage_has_a_table_that_says_which_row_the_paper_does_not_have():
     lines = [
-        line(row, f"stage_{stage}_{column}{behind}", value, seed)
+        line(row, f"stage_{stage}_{column}", value, seed, behind)
         for seed, shift in ((0, 0.0), (1, 0.2))
         for row, value in (("emma", 0.3 + shift), ("emma_grounding", 0.5 + shift))
-        for stage, behind in ((1, " after stage_1"), (2, ""))
-        for column in ("train", "test", "random_play_on_train", "random_play_on_test")
+        for stage, behind in ((1, "after stage_1"), (2, ""))
+        for column in ("train", "test")
     ]
+    lines += [line(RANDOM, f"stage_1_{column}", 0.3, None, "after stage_1") for column in ("train", "test")]
     first, second = tables(lines, "caption")
     assert (first.title, second.title) == ("caption, stage 1", "caption, stage 2")
     assert first.metrics == ("train", "test")
@@ -203,7 +214,7 @@ def test_each_stage_has_a_table_that_says_which_row_the_paper_does_not_have():
     assert rows == {
         "emma": [pytest.approx(0.4)] * 2,
         "emma_grounding": [pytest.approx(0.6)] * 2,
-        "random play": [0.3, 0.3],
+        RANDOM: [0.3, 0.3],
     }
     assert NOT_IN_THE_PAPER in first.caption
     assert MOVING_NOT_IN_THE_PAPER not in first.caption
@@ -214,12 +225,13 @@ def test_each_stage_has_a_table_that_says_which_row_the_paper_does_not_have():
 
 
 def test_the_last_table_says_what_games_are_lost_to():
-    def ends(metric, value, world="stage_3_test"):
-        return dataclasses.replace(line("emma", world, value), metric=metric)
+    def ends(metric, value, world="stage_3_test", method="emma", condition=""):
+        return dataclasses.replace(line(method, world, value, condition=condition), metric=metric)
 
     played = [ends("win_rate", 0.1), ends("lost_to_enemy", 0.3), ends("lost_to_goal_decoy", 0.6)]
-    elsewhere = [ends("win_rate", 0.2, "stage_3_test_permuted"), ends("win_rate", 0.02, "stage_3_random_play_on_test")]
-    (table,) = endings_table([*played, *elsewhere, ends("lost_to_time", 0.5, "stage_1_train after stage_1")], "caption")
+    elsewhere = [ends("win_rate", 0.2, condition="permuted"), ends("win_rate", 0.02, method=RANDOM)]
+    earlier = ends("lost_to_time", 0.5, "stage_1_train", condition="after stage_1")
+    (table,) = endings_table([*played, *elsewhere, earlier], "caption")
     rows = {label: [cell and cell.value for cell in cells] for label, cells in table.rows}
     shown = [dict(zip(table.metrics, values, strict=True)) for values in rows.values()]
     assert [row["lost_to_goal_decoy"] for row in shown] == [0.6, None]

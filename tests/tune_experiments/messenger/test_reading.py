@@ -9,6 +9,7 @@ import torch
 from rl_envs.messenger.corpus_file import corpus_of
 from rl_envs.messenger.symbols import ENEMY, FIRST_ENTITY, GOAL, MESSAGE, SIDE
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import Tested
 from tune_experiments.messenger.config import make_world
 from tune_experiments.messenger.evaluation import EVALUATION_SEED, WithRandomMoves
 from tune_experiments.messenger.reading import TOLD_ROLES, WhatSpritesRead, evaluate, reading_table
@@ -110,19 +111,20 @@ def test_a_team_that_attends_to_one_sentence_reads_it_in_all_moments_of_an_episo
 
 def test_readings_are_counted_where_the_manual_is_that_of_the_game():
     tested = evaluate(SMOKE, 1, build_policy(SMOKE, "emma", 0))
-    counted = {world for world, episodes in tested.items() if "reads_enemy" in episodes}
-    assert counted == {"stage_1_train", "stage_1_test"}
-    assert "reads_message_decoy" not in tested["stage_1_test"]
+    counted = {test for test, episodes in tested.items() if "reads_enemy" in episodes}
+    assert counted == {Tested("stage_1_train"), Tested("stage_1_test")}
+    assert "reads_message_decoy" not in tested[Tested("stage_1_test")]
     tested = EXPERIMENT.evaluate(dataclasses.replace(SMOKE, stages=(1,)), "game_id", build_policy(SMOKE, "game_id", 0))
     assert not any("reads_enemy" in episodes for episodes in tested.values())
 
 
 def test_the_table_shows_each_stages_training_and_test_games():
-    def reads(metric, value, world="stage_3_test"):
-        return Result("x", "caption", "emma", world, "test", 0, metric, value, value, value, 10, 7)
+    def reads(metric, value, world="stage_3_test", condition=""):
+        rest = ("test", 0, metric, value, value, value, 10, 7)
+        return Result("x", "caption", "emma", world, *rest, condition=condition)
 
     lines = [reads("reads_message", 0.9), reads("reads_message_decoy", 0.2), reads("win_rate", 0.1)]
-    (table,) = reading_table([*lines, reads("reads_goal", 0.7, "stage_2_train after stage_2")], "caption")
+    (table,) = reading_table([*lines, reads("reads_goal", 0.7, "stage_2_train", "after stage_2")], "caption")
     rows = {
         label: dict(zip(table.metrics, [cell and cell.value for cell in cells], strict=True))
         for label, cells in table.rows

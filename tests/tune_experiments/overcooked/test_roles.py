@@ -16,6 +16,7 @@ from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS
 from tune_experiments.overcooked.role_trials import play
 from tune_experiments.overcooked.trials import ROWS
@@ -93,7 +94,7 @@ def test_tests_are_played_by_best_actions_without_noise():
         assert set(found) >= {"soups", "reward", "shaped_return", "length"}
         assert len(set(found["shaped_return"].ravel().tolist())) == 1  # nothing is left to chance
     random = EXPERIMENT.evaluate(SMOKE, "qmix", policy)
-    assert set(random) == {"cramped_room", "random play in cramped_room"}
+    assert set(random) == {Tested("cramped_room"), Tested("cramped_room", method=RANDOM)}
 
 
 def test_tests_also_sample_actions_in_the_rows_of_q_learning_as_in_those_of_ppo():

@@ -18,9 +18,10 @@ from tests.rl_envs.overcooked.cooks import Cooks
 from tests.tune_experiments.overcooked.fragments import fragment_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.overcooked.evaluation import episodes_of, evaluate
-from tune_experiments.overcooked.tables import RANDOM_ROW, tables
+from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import Row, plan, plan_of
 from tune_experiments.results.rows import Result
 
@@ -148,7 +149,7 @@ def test_a_row_of_ones_own_needs_only_what_it_has_of_its_own():
 def test_a_team_is_tested_in_whole_episodes_without_shaping_beside_random_play():
     config = dataclasses.replace(LAPTOP, test_episodes=5)
     played = evaluate(config, plan(config, "selfplay", 0).build_policy())
-    assert list(played) == ["cramped_room", "random play in cramped_room"]
+    assert list(played) == [Tested("cramped_room"), Tested("cramped_room", method=RANDOM)]
     for episodes in played.values():
         assert (episodes["length"] == 400).all() and episodes["soups"].shape == (5,)
         np.testing.assert_array_equal(episodes["reward"], 20 * episodes["soups"])
@@ -179,11 +180,11 @@ def line(method, world, value, seed=0, metric="soups"):
 
 def test_the_table_has_a_row_for_each_method_and_one_for_random_play():
     lines = [line("selfplay", "cramped_room", 10.0 + seed, seed) for seed in (0, 1)]
-    lines += [line("selfplay", "random play in cramped_room", 0.25, seed) for seed in (0, 1)]
+    lines += [line(RANDOM, "cramped_room", 0.25, None)]
     lines += [line("selfplay_sparse", "cramped_room", 1.0)]
     (table,) = tables(lines, "caption")
     rows = {label: cells[0].value for label, cells in table.rows}
-    assert rows == {"selfplay": 10.5, "selfplay_sparse": 1.0, RANDOM_ROW: 0.25}
+    assert rows == {"selfplay": 10.5, "selfplay_sparse": 1.0, RANDOM: 0.25}
     assert table.title == "caption: cramped_room" and "about 213 in 7 million env steps" in table.caption
 
 

@@ -9,6 +9,7 @@ from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import Tested
 from tune_experiments.play.loading import PRETRAINED, pretrained_names, stored_path
 from tune_experiments.play.pretrained import (
     MOST_BYTES,
@@ -118,7 +119,8 @@ def test_two_hundred_episodes_agree_with_the_interval_of_its_card(name):
     found = loaded.experiment.evaluate(config, loaded.method, loaded.policy)
     checked = 0
     for row in card["numbers"]:
-        values = found.get(row["world"], {}).get(row["metric"])
+        test = Tested(row["world"], row.get("condition", ""), row.get("method", ""))
+        values = found.get(test, found.get(row["world"] if test == Tested(row["world"]) else "", {})).get(row["metric"])
         if row["metric"] in MAIN_METRICS and row["ci_low"] is not None and values is not None and len(values) == 200:
             margin = 1.96 * float(np.std(values)) / np.sqrt(200)
             assert row["ci_low"] - margin <= np.mean(values) <= row["ci_high"] + margin, row["world"]

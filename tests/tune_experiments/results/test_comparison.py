@@ -145,3 +145,24 @@ def test_nothing_to_compare_is_told(tmp_path):
     append(tmp_path / "results.jsonl", [result("sync", 0, 0.1)])
     with pytest.raises(UserError, match="no two methods with results in the same world"):
         compare(read_runs([tmp_path]))
+
+
+def test_random_play_is_a_row_of_its_own_after_the_methods_and_never_the_one_that_others_are_compared_with(tmp_path):
+    lines = [result("random", None, 0.05), *(result("sync", seed, 0.7 + seed / 10) for seed in range(3))]
+    lines += [Result(**vars(result("sync", seed, 0.1)) | {"condition": "in silence"}) for seed in range(3)]
+    append(tmp_path / "results.jsonl", lines)
+    (comparison,) = compare(read_runs([tmp_path]))
+    assert [(row.method, row.seeds, row.values) for row in comparison.rows] == [
+        ("sync", 3, pytest.approx((0.7, 0.8, 0.9))),
+        ("random", 0, (0.05,)),
+    ]
+    assert "| random | 0 | 0.050 |" in comparison.markdown()
+
+
+def test_conditions_of_one_world_are_compared_apart(tmp_path):
+    lines = [result(method, 0, value) for method, value in (("sync", 0.9), ("marginal", 0.4))]
+    lines += [Result(**vars(line) | {"condition": "in silence", "value": 0.1}) for line in lines]
+    append(tmp_path / "results.jsonl", lines)
+    plain, silent = compare(read_runs([tmp_path]))
+    assert [row.values for row in plain.rows] == [(0.9,), (0.4,)]
+    assert [row.values for row in silent.rows] == [(0.1,), (0.1,)] and "in silence" in silent.title

@@ -12,9 +12,22 @@ WITHOUT = {"furnmove_communication"}
 """Experiments whose rows are slopes of one team each, with intervals over episodes: nothing to compare over seeds."""
 
 
-def lines(method, values, world="rooms", low=None, high=None):
+def lines(method, values, world="rooms", low=None, high=None, condition=""):
     return [
-        Result("furnmove_sync", "A table", method, world, "test", seed, "success", value, low, high, 100)
+        Result(
+            "furnmove_sync",
+            "A table",
+            method,
+            world,
+            "test",
+            seed,
+            "success",
+            value,
+            low,
+            high,
+            100,
+            condition=condition,
+        )
         for seed, value in enumerate(values)
     ]
 
@@ -54,19 +67,23 @@ def test_a_method_that_was_not_run_leaves_everything_exploratory():
 
 
 def test_a_run_that_lacks_a_side_says_which_instead_of_naming_the_comparison():
-    other = MainComparison("sama", "sama", "success", "told", "untold")
+    other = MainComparison("sama", "sama", "success", condition="told", against_condition="untold")
     assert announcements([MAIN], ["sync", "marginal"]) == [MAIN.announcement()]
     assert announcements([MAIN], ["sync"]) == ["main comparison: none in this run, which lacks marginal"]
-    assert announcements([MAIN, other], ["sama"]) == [other.announcement()], "two worlds of one row need no other"
+    assert announcements([MAIN, other], ["sama"]) == [other.announcement()], "two conditions of one row need no other"
     assert announcements([MAIN, other], ["central"])[0].endswith("which lacks sync, marginal, sama")
     assert announcements([], ["sync"]) == []
 
 
-def test_two_worlds_of_one_method_can_be_compared():
-    main = MainComparison("sama", "sama", "success", "told", "untold")
-    assert main.announcement() == "main comparison: sama in told against sama in untold on success"
-    rows = [*lines("sama", (0.7, 0.72, 0.71), "told"), *lines("sama", (0.1, 0.12, 0.11), "untold")]
-    assert "**sama in told above sama in untold**" in main.verdict(rows)
+def test_two_conditions_of_one_method_can_be_compared():
+    main = MainComparison("sama", "sama", "success", condition="told", against_condition="untold")
+    assert main.announcement() == "main comparison: sama (told) against sama (untold) on success"
+    rows = [
+        *lines("sama", (0.7, 0.72, 0.71), condition="told"),
+        *lines("sama", (0.1, 0.12, 0.11), condition="untold"),
+        *lines("sama", (0.4, 0.42, 0.41)),
+    ]
+    assert "**sama (told) above sama (untold)**" in main.verdict(rows)
 
 
 def test_the_verdict_stands_under_the_table_that_it_names():

@@ -16,8 +16,6 @@ from tune_experiments.results.intervals import (
     Interval,
     interval_over_episodes,
     interval_over_seeds,
-    is_share,
-    range_of,
     welch_interval,
 )
 from tune_experiments.results.rows import Result, append, read, replace_rows
@@ -37,16 +35,16 @@ def test_lines_come_back_as_they_were_appended(tmp_path):
         result(seed=None, value=0.25),
     ]
     keys = "experiment table method world split seed metric value ci_low ci_high n_episodes env_steps interval"
-    assert list(json.loads(path.read_text().splitlines()[0])) == [*keys.split(), "cpu_seconds"]
+    assert list(json.loads(path.read_text().splitlines()[0])) == [*keys.split(), "cpu_seconds", "condition", "bounds"]
 
 
 def test_lines_from_before_intervals_had_names_still_load(tmp_path):
     path = tmp_path / "results.jsonl"
     append(path, [result(), result(metric="tvd")])
     old = [json.loads(line) for line in path.read_text().splitlines()]
-    later = ("interval", "cpu_seconds")
+    later = ("interval", "cpu_seconds", "condition", "bounds")
     path.write_text("".join(json.dumps({k: v for k, v in row.items() if k not in later}) + "\n" for row in old))
-    assert [(line.interval, line.is_share) for line in read(path)] == [(None, True), (None, False)]
+    assert [(line.interval, line.condition, line.bounds) for line in read(path)] == [(None, "", (None, None))] * 2
 
 
 def test_a_repeated_evaluation_doubles_nothing(tmp_path):
@@ -109,8 +107,6 @@ def test_a_share_is_declared_and_never_guessed_from_its_values():
     zeros_and_ones = [1.0] * 8 + [0.0] * 2
     assert interval_over_episodes(zeros_and_ones).kind == NORMAL
     assert interval_over_episodes([0.8, 0.7], is_share=True).kind == NORMAL, "computed probabilities are a mean"
-    assert all(map(is_share, ("success", "win_rate", "success_of_onion", "win_rate_sampled", "lost_to_time", "fell")))
-    assert not any(map(is_share, ("tvd", "return_of_onion", "episode_length", "successes")))
 
 
 def test_a_seeds_interval_that_no_value_can_fill_is_left_out():
@@ -147,18 +143,17 @@ def test_shares_that_are_equal_or_leave_zero_and_one_show_every_seed_with_its_ow
     assert found.text().startswith("each ") == (shown == 1)
 
 
-def test_an_interval_below_zero_is_shown_of_metrics_that_can_be_negative():
-    assert range_of("return") == range_of("return_of_onion") == (-math.inf, math.inf)
-    assert range_of("sees_talk_1") == (-math.inf, math.inf)
-    assert range_of("sees_talk_1_odds") == range_of("soups") == (0.0, math.inf)
-    assert range_of("success") == range_of("tvd") == (0.0, 1.0)
-    assert interval_over_seeds([0.1, 0.5, 0.9], range_of("return")).kind == STUDENT
-    assert interval_over_seeds([0.0, 0.1, 0.9], range_of("soups")).seeds
+def test_an_interval_goes_below_zero_unless_the_metric_is_declared_to_be_at_least_that():
+    assert (
+        interval_over_seeds([0.1, 0.2, 0.6]).kind == interval_over_seeds([0.1, 0.2, 0.6], (None, None)).kind == STUDENT
+    )
+    assert interval_over_seeds([0.1, 0.2, 0.6], (None, 1.0)).kind == STUDENT
+    assert interval_over_seeds([0.0, 0.1, 0.9], (0.0, None)).seeds
 
 
 def test_no_interval_of_a_proportion_goes_beyond_one():
-    lines = [Result("e", "t", "m", "w", "test", seed, "taken", value) for seed, value in enumerate((0.98, 0.99, 0.999))]
-    assert {(line.is_share, line.bounds) for line in lines} == {(False, (0.0, 1.0))}
+    values = enumerate((0.98, 0.99, 0.999))
+    lines = [Result("e", "t", "m", "w", "test", seed, "taken", value, bounds=(0.0, 1.0)) for seed, value in values]
     ((_, (cell,)),) = make_table(lines, "t", ("taken",)).rows
     assert cell.text() == "0.990: 0.980, 0.990, 0.999"
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.intervals import NORMAL, WILSON
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import FURNITURE_METRICS, make_table, write_tables
+from tune_experiments.results.tables import make_table, write_tables
 
 
 def line(method, metric, value, seed=0, low=None, high=None, split="test"):
@@ -27,9 +27,11 @@ def line(method, metric, value, seed=0, low=None, high=None, split="test"):
         100,
         5000,
         WILSON if metric == "success" else NORMAL,
+        bounds=(0.0, 1.0 if metric == "success" else None),
     )
 
 
+METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
 ONE_SEED = [
     line("sync", "success", 0.75, low=0.7, high=0.8),
     line("sync", "episode_length", 110.44, low=100, high=120),
@@ -102,11 +104,11 @@ def drawn(table, width):
     return stream.getvalue().splitlines()
 
 
-MANY_METRICS = (*FURNITURE_METRICS, *(f"win_rate_on_stage_{stage}" for stage in range(12)))
+MANY_METRICS = (*METRICS, *(f"win_rate_on_stage_{stage}" for stage in range(12)))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-@pytest.mark.parametrize("metrics", [FURNITURE_METRICS, MANY_METRICS])
+@pytest.mark.parametrize("metrics", [METRICS, MANY_METRICS])
 @pytest.mark.parametrize("low", [0.001, 0.123])
 @pytest.mark.parametrize("method", ["marginal", "sync_13_cordial", "no_communication_cordial_of_three"])
 def test_names_and_intervals_stay_whole_at_every_width(method, low, metrics, width):
@@ -122,12 +124,12 @@ def test_names_and_intervals_stay_whole_at_every_width(method, low, metrics, wid
 
 
 def test_a_wide_terminal_gets_one_block_with_the_intervals_beside_the_numbers():
-    lines = [line("sync_13_cordial", metric, 0.7, low=0.123, high=0.8) for metric in FURNITURE_METRICS]
+    lines = [line("sync_13_cordial", metric, 0.7, low=0.123, high=0.8) for metric in METRICS]
     table = make_table(lines, "unseen rooms")
     blocks = {width: sum("method" in text for text in drawn(table, width)) for width in (60, 80, 120, 200)}
     assert blocks == {60: 3, 80: 2, 120: 1, 200: 1}
     (row,) = (text for text in drawn(table, 200) if "sync_13_cordial" in text)
-    assert row.count("0.700 [0.123, 0.800]") == len(FURNITURE_METRICS)
+    assert row.count("0.700 [0.123, 0.800]") == len(METRICS)
 
 
 def test_a_label_of_several_names_breaks_between_them_and_a_name_never():

@@ -109,8 +109,8 @@ def test_a_kept_optimiser_goes_on_counting_its_updates(whole):
     assert set(steps.values()) == {10}
 
 
-def test_results_tell_stages_apart_by_the_names_of_their_worlds(whole):
-    results = {result.world: result for result in read_test_results(whole[0])}
+def test_results_tell_stages_apart_by_their_conditions(whole):
+    results = {result.place: result for result in read_test_results(whole[0])}
     assert {world: result.env_steps for world, result in results.items()} == {
         "calm after calm": ENDS[0],
         "windy after windy": ENDS[1],
@@ -282,7 +282,7 @@ def test_training_that_stops_says_so_and_is_no_result_of_the_whole_curriculum(tm
     rows = run(tmp_path, declared, game="windy")
     assert rows[-1]["notice"].endswith("wanted 1e+09): training stops")
     assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 2 * BATCH, 3 * BATCH]
-    assert {result.world for result in read_test_results(tmp_path)} == worlds
+    assert {result.place for result in read_test_results(tmp_path)} == worlds
 
 
 def test_a_promotion_by_an_unknown_metric_ends_the_trial_at_its_first_validation(tmp_path):

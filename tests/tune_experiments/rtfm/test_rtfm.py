@@ -14,10 +14,11 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
 from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, learner_config, make_world
-from tune_experiments.rtfm.evaluation import WithWrongDocuments, evaluate, play, references
+from tune_experiments.rtfm.evaluation import REFERENCES, WithWrongDocuments, evaluate, play, references
 from tune_experiments.rtfm.reading_experiments import deviations
 from tune_experiments.rtfm.stages import ROWS
 from tune_experiments.rtfm.stages import plan as plan_of_stages
@@ -122,8 +123,9 @@ def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken(
 def test_a_test_plays_seen_unseen_and_other_rooms_shuffled_documents_and_the_references():
     config = dataclasses.replace(TINY["letters"], test_sizes=(5, 6), test_episodes=6)
     played = evaluate(config, plan(config, "txt2pi", 0).build_policy())
-    rooms = ("train_5x5", "valid_5x5", "eval_5x5", "eval_6x6", "shuffled_5x5")
-    computed = [f"{name}_{size}x{size}" for size in (5, 6) for name in ("random_moves", "without_reading", "optimum")]
+    rooms = [Tested(f"{name}_{size}x{size}") for name, size in (("train", 5), ("valid", 5), ("eval", 5), ("eval", 6))]
+    rooms.append(Tested("eval_5x5", "shuffled"))
+    computed = [Tested(f"eval_{size}x{size}", method=name) for size in (5, 6) for name in REFERENCES]
     assert list(played) == [*rooms, *computed]
     assert all(len(played[name][metric]) == 6 for name in rooms for metric in ("win_rate", "win_rate_sampled"))
     again = evaluate(config, plan(config, "txt2pi", 0).build_policy())
@@ -169,12 +171,14 @@ def test_wrong_documents_stay_the_same_when_the_world_drops_texts_that_it_does_n
 
 
 def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_room():
-    def line(method, world, value):
-        return Result("x", "caption", method, world, "test", 0, "win_rate", value, value, value, 10, 7)
+    def line(method, world, value, condition="", seed=0):
+        rest = ("win_rate", value, value, value, 10, 7)
+        return Result("x", "caption", method, world, "test", seed, *rest, condition=condition)
 
     values = {"train_6x6": 0.5, "eval_6x6": 0.4, "eval_10x10": 0.3, "shuffled_6x6": 0.2}
-    own = [line(method, world, value) for method in ("cnn", "film") for world, value in values.items()]
-    known = [line(method, f"random_moves_{room}", 0.1) for method in ("cnn", "film") for room in ("6x6", "10x10")]
+    own = [line(method, world, value) for method in ("cnn", "film") for world, value in list(values.items())[:3]]
+    own += [line(method, "eval_6x6", 0.2, "shuffled") for method in ("cnn", "film")]
+    known = [line(RANDOM, f"eval_{room}", 0.1, seed=None) for room in ("6x6", "10x10")]
     table = win_rate_table([*own, *known], "caption", {"cnn": {"eval_6x6": 0.25}})
     assert table.metrics == tuple(values)
     rows = {label: [cell and cell.value for cell in cells] for label, cells in table.rows}
@@ -182,18 +186,17 @@ def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_
         "cnn": [0.5, 0.4, 0.3, 0.2],
         "cnn, paper": [None, 0.25, None, None],
         "film": [0.5, 0.4, 0.3, 0.2],
-        "random moves": [0.1, 0.1, 0.1, None],
+        RANDOM: [0.1, 0.1, 0.1, None],
     }
 
 
 def test_simpler_games_have_a_table_of_their_own_and_the_full_games_stage_is_a_column_like_any_other():
-    def line(world):
-        return Result(
-            "x", GENERALISATION.caption, "trained_on_10x10", world, "test", 0, "win_rate", 0.5, 0.5, 0.5, 10, 7
-        )
+    def line(world, condition=""):
+        rest = ("test", 0, "win_rate", 0.5, 0.5, 0.5, 10, 7)
+        return Result("x", GENERALISATION.caption, "trained_on_10x10", world, *rest, condition=condition)
 
-    earlier = [line("train_6x6 after simplest"), line("train_6x6 after dyna_group")]
-    last = [line("train_10x10 after full_10x10"), line("eval_10x10")]
+    earlier = [line("train_6x6", "after simplest"), line("train_6x6", "after dyna_group")]
+    last = [line("train_10x10", "after full_10x10"), line("eval_10x10")]
     ends, stages = GENERALISATION.tables([*earlier, *last])
     assert ends.metrics == ("train_10x10", "eval_10x10")
     assert [label for label, _ in ends.rows] == ["trained_on_10x10", "trained_on_10x10, paper"]
@@ -205,7 +208,7 @@ def test_simpler_games_have_a_table_of_their_own_and_the_full_games_stage_is_a_c
 def test_uniform_moves_win_as_often_as_is_known():
     """0.113 in the simplest RTFM, by the authors' engine without a limit."""
     task = dataclasses.replace(RTFM["laptop"].task, max_episode_steps=1000)
-    episodes = references(task, 6, 2000)["random_moves"]
+    episodes = references(task, 6, 2000)[RANDOM]
     assert abs(episodes["win_rate"].mean() - 0.113) < 4 * (0.113 * 0.887 / 2000) ** 0.5
 
 
@@ -271,7 +274,7 @@ def test_stages_have_the_published_frames_and_learning_rates():
     assert [stage.plan.budget_env_steps for stage in way.stages] == [10**8, *[5 * 10**7] * 3]
     rates = [stage.plan.optimiser.learning_rate.at(Progress()) for stage in way.stages]
     np.testing.assert_allclose(rates, [7e-4, 7e-4, 7e-4, 1e-4])
-    for row in ("random", "random_to_nl"):
+    for row in ("from_scratch", "random_to_nl"):
         (alone,) = plan_of_stages(CURRICULUM["paper"], row, 0).stages
         assert alone.plan.optimiser.learning_rate.at(Progress()) == 7e-4
         assert alone.plan.budget_env_steps == 10**8
@@ -280,23 +283,25 @@ def test_stages_have_the_published_frames_and_learning_rates():
 def test_the_paper_presets_rows_fill_every_cell_of_table_2_once():
     """Results have the form that rows write: earlier stages under `after`, the full game under its room."""
 
-    def line(row, world, value):
-        return Result("x", "caption", row, world, "test", 0, "win_rate", value, value, value, 10, 7)
+    def line(row, world, value, condition=""):
+        rest = ("test", 0, "win_rate", value, value, value, 10, 7)
+        return Result("x", "caption", row, world, *rest, condition=condition)
 
     lines = []
     for number, row in enumerate(CURRICULUM["paper"].methods):
         games = ROWS[row]
-        lines += [line(row, f"train_6x6 after {game}", number / 100) for game in games if game != "full"]
-        lines += [line(row, f"{split}_6x6", number / 100) for split in ("train", "eval", "shuffled")]
+        lines += [line(row, "train_6x6", number / 100, f"after {game}") for game in games if game != "full"]
+        lines += [line(row, f"{split}_6x6", number / 100) for split in ("train", "eval")]
+        lines += [line(row, "eval_6x6", number / 100, "shuffled")]
     table = transfer_table(lines, "caption", TABLE_2)
     rows = {label: dict(zip(table.metrics, cells, strict=True)) for label, cells in table.rows}
-    assert set(table.metrics) == set(TABLE_2["random"])
+    assert set(table.metrics) == set(TABLE_2["from_scratch"])
     for origin, printed in TABLE_2.items():
         ours, paper = rows[origin], rows[f"{origin}, paper"]
         games = set(printed) - {"full_10x10"}
         assert {game for game, cell in ours.items() if cell} == {game for game, cell in paper.items() if cell} == games
     assert rows["from_6x6"]["nl"].value == CURRICULUM["paper"].methods.index("from_6x6_to_nl") / 100
-    assert rows["random"]["simplest"].value == CURRICULUM["paper"].methods.index("from_6x6") / 100
+    assert rows["from_scratch"]["simplest"].value == CURRICULUM["paper"].methods.index("from_6x6") / 100
 
 
 def test_every_weight_is_handed_from_stage_to_stage():

@@ -11,6 +11,7 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm import evaluation
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
@@ -78,29 +79,29 @@ def test_the_last_stage_is_tested_with_new_names_in_larger_rooms_and_with_wrong_
     stages = plan(config, "matching", 0).stages
     policy = stages[-1].plan.build_policy()
     found = EXPERIMENT.evaluate(config, "matching", policy)
-    played = {world: EXPERIMENT.split_of(world) for world in found}
-    assert played == {
-        "train_6x6": "train",
-        "valid_6x6": "valid",
-        "eval_6x6": "unseen",
-        "shuffled_6x6": "shuffled",
-        "eval_new_6x6": "new_names",
-        "larger_7x7": "larger",
-        "random_moves_6x6": "test",
+    assert {test: EXPERIMENT.split_of(test.world) for test in found} == {
+        Tested("train_6x6"): "train",
+        Tested("valid_6x6"): "valid",
+        Tested("eval_6x6"): "unseen",
+        Tested("eval_6x6", "shuffled"): "unseen",
+        Tested("eval_new_6x6"): "new_names",
+        Tested("larger_7x7"): "larger",
+        Tested("eval_6x6", method=RANDOM): "unseen",
     }
     greedy = {"win_rate", "fights_right_item", "fights_wrong_item", "fights_no_item"}
     metrics = greedy | {f"{name}_sampled" for name in greedy}
-    assert all(metrics <= found[world].keys() for world in played if world != "random_moves_6x6")
+    assert all(metrics <= episodes.keys() for test, episodes in found.items() if not test.method)
     assert stages[0].evaluate is not None and stages[-1].evaluate is None
 
 
 def test_one_table_is_of_the_end_and_one_of_the_stages_before():
-    def line(world):
-        split = EXPERIMENT.split_of(world)
-        return Result("x", EXPERIMENT.caption, "matching", world, split, 0, "win_rate", 0.5, 0.4, 0.6, 10, 7)
+    def line(world, condition=""):
+        rest = (EXPERIMENT.split_of(world), 0, "win_rate", 0.5, 0.4, 0.6, 10, 7)
+        return Result("x", EXPERIMENT.caption, "matching", world, *rest, condition=condition)
 
-    results = [line(world) for world in ("train_6x6", "eval_6x6", "shuffled_6x6")]
-    earlier = [line(f"{column}_6x6 after simplest") for column in ("train", "eval", "shuffled")]
+    results = [line("train_6x6"), line("eval_6x6"), line("eval_6x6", "shuffled")]
+    earlier = [line("train_6x6", "after simplest"), line("eval_6x6", "after simplest")]
+    earlier.append(line("eval_6x6", "shuffled after simplest"))
     ends, by_stage = EXPERIMENT.tables([*earlier, *results])
     assert ends.metrics == ("train_6x6", "eval_6x6", "shuffled_6x6") and len(ends.rows) == 1
     assert by_stage.metrics == ("simplest",)

@@ -1,23 +1,31 @@
 """What a finished trial leaves: results that can be read, and data for figures, also of earlier versions."""
 
 import math
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
+from rl_envs.core.metrics import ANY, COUNT, SHARE
+from tests.tune_experiments.run.stages import Walkers
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import RANDOM, Tested
+from tune_experiments.results.intervals import NORMAL, WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import (
+    condition_and_stage,
+    evaluate_all,
     figure_data_files,
     read_test_results,
+    results_of,
     save_figure_data,
     write_test_results,
 )
 
 
 def test_data_for_figures_are_found_by_the_names_of_their_worlds_also_under_their_old_name(tmp_path):
-    save_figure_data(tmp_path, "calm", {"success": np.ones(2), "_joint_policy": np.eye(2)})
-    save_figure_data(tmp_path, "silent", {"success": np.ones(2)})
+    save_figure_data(tmp_path, Tested("calm"), {"success": np.ones(2), "_joint_policy": np.eye(2)})
+    save_figure_data(tmp_path, Tested("silent"), {"success": np.ones(2)})
     np.savez(tmp_path / "windy_pictures.npz", _joint_policy=np.eye(3))
     np.savez(tmp_path / "calm_pictures.npz", _joint_policy=np.eye(4))
     files = figure_data_files(tmp_path)
@@ -33,3 +41,51 @@ def test_a_result_that_is_no_number_is_refused_where_it_was_measured_and_leaves_
     assert read_test_results(tmp_path) is None
     write_test_results(tmp_path, rows[:1])
     assert read_test_results(tmp_path) == rows[:1]
+
+
+class Measured(Walkers):
+    """Declares two of its metrics, and one by a pattern."""
+
+    metric_ranges = MappingProxyType({"won": SHARE, "soups": COUNT, "won_of_*": SHARE, "won_of_nobody": COUNT})
+
+
+def test_method_condition_and_world_are_three_fields_and_another_player_has_no_seed():
+    numbers = {"won": np.array([0.0, 1.0, 1.0, 1.0])}
+    tests = {"calm": numbers, Tested("calm", "in silence"): numbers, Tested("calm", method=RANDOM): numbers}
+    found = [
+        row
+        for tested, episodes in evaluate_all({"": lambda policy: tests, "a": lambda policy: tests}, "sync", None)
+        for row in results_of(Measured(None), "sync", 3, tested, episodes, 100, 7.0)
+    ]
+    assert [(row.method, row.world, row.condition, row.seed, row.env_steps, row.cpu_seconds) for row in found] == [
+        ("sync", "calm", "", 3, 100, 7.0),
+        ("sync", "calm", "in silence", 3, 100, 7.0),
+        ("random", "calm", "", None, None, None),
+        ("sync", "calm", "after a", 3, 100, 7.0),
+        ("sync", "calm", "in silence after a", 3, 100, 7.0),
+        ("random", "calm", "after a", None, None, None),
+    ]
+    assert [condition_and_stage(row.condition) for row in found[3:5]] == [("", "a"), ("in silence", "a")]
+    assert condition_and_stage("in silence") == ("in silence", "")
+
+
+def test_a_method_that_is_random_play_itself_is_not_tested_against_itself():
+    tests = {"calm": {}, Tested("calm", method=RANDOM): {}}
+    assert [tested for tested, _ in evaluate_all({"": lambda policy: tests}, RANDOM, None)] == [Tested("calm")]
+
+
+def test_rows_carry_the_range_that_is_declared_and_none_where_nothing_is():
+    episodes = {name: np.array([0.0, 1.0, 1.0]) for name in ("won", "soups", "score")}
+    rows = {row.metric: row for row in results_of(Measured(None), "sync", 0, Tested("calm"), episodes, 1)}
+    assert {name: (row.bounds, row.interval) for name, row in rows.items()} == {
+        "won": ((0.0, 1.0), WILSON),
+        "soups": ((0.0, None), NORMAL),
+        "score": ((None, None), NORMAL),
+    }
+
+
+def test_a_pattern_declares_the_metrics_of_its_form():
+    experiment = Measured(None)
+    assert experiment.range_of("won_of_onion") == SHARE
+    assert experiment.range_of("won_of_nobody") == COUNT, "its own name goes before a pattern"
+    assert experiment.range_of("episode_length") == COUNT and experiment.range_of("score") == ANY

@@ -254,7 +254,7 @@ def test_rows_name_what_differs_from_rules_with_fair_sight(changes, name):
         assert all(test.endswith(", full sight") for test, one in found.items() if one.sight == "full")
         assert [test for test, one in found.items() if one.sight == "fair"] == ["rules, fair sight"]
         (compared,) = EXPERIMENT.main_comparisons(dataclasses.replace(config, methods=(TWO,)))
-        assert {compared.world, compared.against_world} <= set(found)
+        assert {compared.condition, compared.against_condition} <= set(found)
 
 
 def test_seeds_play_different_games_and_a_seed_the_same_ones():

@@ -34,8 +34,10 @@ def run(ray_session, tmp_path_factory):
 def test_the_table_of_a_finished_trial_is_made_again_and_an_unfinished_one_waits(run, tmp_path, capsys):
     main([str(run), "--out", str(tmp_path / "again")])
     rows = read(tmp_path / "again/results.jsonl")
-    assert {row.world for row in rows} == {"cramped_room", "cramped_room: rules_scripted"}
-    assert {row.method for row in rows} == {"sama-cramped_room"}
+    assert {(row.method, row.place, row.seed) for row in rows} == {
+        ("sama-cramped_room", "cramped_room", 0),
+        ("rules_scripted", "cramped_room", None),
+    }
     assert "planner: rules" in (tmp_path / "again/table.md").read_text().lower()
     assert (tmp_path / "again/transcripts/sama-cramped_room-seed0/cramped_room.md").is_file()
     main([str(run), "--out", str(tmp_path / "again"), "--save", str(tmp_path / "sama.jsonl.gz")])

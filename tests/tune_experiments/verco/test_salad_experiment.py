@@ -17,8 +17,9 @@ from rl_models.training.loop import Learner
 from tune_experiments.core.config_path import replaced
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.verco.config import make_world
-from tune_experiments.verco.evaluation import ABLATIONS, BASELINES, episodes_of, evaluate, hearing, writes
+from tune_experiments.verco.evaluation import ABLATIONS, DEAF, HEARING, episodes_of, evaluate, hearing, writes
 from tune_experiments.verco.replay import Episode, Moment, replay, transcript
 from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
 from tune_experiments.verco.supervised_stages import MessageWarmStart
@@ -196,8 +197,8 @@ def test_only_teams_that_hear_their_own_messages_are_ablated_and_heal_afterwards
 @pytest.mark.long
 def test_a_team_is_tested_beside_its_ablations_and_baselines():
     played = evaluate(SMOKE, cooking("verco").build_policy())
-    own = [f"{SMOKE.task} {name}" for name in ABLATIONS]
-    assert list(played) == [SMOKE.task, *own, *(f"{SMOKE.task}: {name}" for name in BASELINES)]
+    own = [Tested(SMOKE.task, name) for name in ("", *ABLATIONS)]
+    assert list(played) == [*own, *(Tested(SMOKE.task, method=name) for name in (RANDOM, DEAF, HEARING))]
     for episodes in played.values():
         assert {"return", "success", "length"} <= set(episodes)
         assert all(len(values) == SMOKE.test_episodes for values in episodes.values())
@@ -206,7 +207,7 @@ def test_a_team_is_tested_beside_its_ablations_and_baselines():
 @pytest.mark.long
 def test_one_kitchen_has_no_other_whose_messages_it_could_hear():
     played = evaluate(dataclasses.replace(SMOKE, test_episodes=1), cooking("verco").build_policy())
-    assert [name for name in ABLATIONS if f"{SMOKE.task} {name}" in played] == [
+    assert [name for name in ABLATIONS if Tested(SMOKE.task, name) in played] == [
         "in silence",
         "with the teacher's messages",
     ]
@@ -215,9 +216,9 @@ def test_one_kitchen_has_no_other_whose_messages_it_could_hear():
 def test_scripted_cooks_serve_the_secret_order_only_if_they_hear():
     config = dataclasses.replace(SMOKE, task="secret_order", max_episode_steps=32, test_episodes=30)
     played = evaluate(config, cooking("symbolic_ppo", config).build_policy())
-    served = {name.split(": ")[1]: episodes["success"].mean() for name, episodes in played.items() if ": " in name}
-    assert served["scripted cooks, hearing"] == 1
-    assert served["scripted cooks, deaf"] < 0.7
+    served = {test.method: episodes["success"].mean() for test, episodes in played.items()}
+    assert served[HEARING] == 1
+    assert served[DEAF] < 0.7
 
 
 # ------------------------------------------------------------------------------------------------ what is told

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.sama.kitchen.config import SamaConfig
 from tune_experiments.sama.kitchen.executors import Executor, ScriptedExecutor, learned_executor
@@ -27,28 +27,24 @@ from tune_experiments.sama.team_with_seed import planner_seed
 EVALUATION_SEED = 400
 """Seed of every evaluation: it fixes the chance that cells are drawn with."""
 RULES_SCRIPTED = "rules_scripted"
-CONDITION = ": "
-"""Between a kitchen and the condition of a test, in the name of its world."""
 
 
-def evaluate(
-    config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None
-) -> dict[str, Episodes]:
+def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
     """The numbers of the table, by kitchen; `trial_folder` keeps the manual that was written for the trial."""
     row, layout = parts_of(method)
     if row in UNPLANNED:
         settings = OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps)
         return {layout: play_unplanned(row, settings, config.test_episodes, config.is_greedy, policy)}
-    planned = {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
+    planned: Tests = {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
     return planned | (scripted_episodes(config, layout) if row == SAMA else {})
 
 
-def scripted_episodes(config: SamaConfig, layout: str) -> dict[str, Episodes]:
+def scripted_episodes(config: SamaConfig, layout: str) -> dict[Tested, Episodes]:
     """Episodes in which nothing is learned: sub-goals by rule, and chefs who walk to them by script."""
     ruled = dataclasses.replace(config, planner="offline", manual="")
     loop = loop_of(ruled, layout, EVALUATION_SEED)
     found = _play(loop, ruled, layout, ScriptedExecutor(layout), config.test_episodes)
-    return {f"{layout}{CONDITION}{RULES_SCRIPTED}": found | planning_metrics(loop, ruled, config.test_episodes)}
+    return {Tested(layout, method=RULES_SCRIPTED): found | planning_metrics(loop, ruled, config.test_episodes)}
 
 
 def planned_episodes(

@@ -25,7 +25,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, make_rllib_algorithm
+from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_rllib_algorithm
 from tune_experiments.sama.kitchen import trials
 from tune_experiments.sama.kitchen.config import SamaConfig
 from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
@@ -59,7 +59,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
     return Curriculum((Stage(name="made_up", plan=first, evaluate=evaluation), *met))
 
 
-def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy: TeamPolicy) -> dict[str, Episodes]:
+def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy: TeamPolicy) -> Tests:
     layout = trials.parts_of(method)[1]
     return {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
 

@@ -13,9 +13,10 @@ from rl_envs import World
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.overcooked.overcooked_experiment import OVERCOOKED_RANGES
 from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
@@ -30,7 +31,7 @@ from tune_experiments.sama.kitchen.config import RULES, SamaConfig
 from tune_experiments.sama.kitchen.episode_records import record_planned
 from tune_experiments.sama.kitchen.fine_tuning import plan
 from tune_experiments.sama.kitchen.kitchens import SubgoalKitchen
-from tune_experiments.sama.kitchen.tables import of_training, tables
+from tune_experiments.sama.kitchen.tables import RANGES, of_training, tables
 from tune_experiments.sama.kitchen.trials import (
     BLIND,
     UNPLANNED,
@@ -60,6 +61,8 @@ _COMPARED = {
 class SamaExperiment(Experiment[SamaConfig]):
     """One table of SAMA's."""
 
+    metric_ranges = OVERCOOKED_RANGES | RANGES
+
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
         return methods_of(config)
@@ -70,13 +73,11 @@ class SamaExperiment(Experiment[SamaConfig]):
         """States, sub-goals and rewards from the planner, then PPO; rounds of fine-tuning where there are any."""
         return plan(config, method, seed, trial_folder)
 
-    def evaluate(self, config: SamaConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
+    def evaluate(self, config: SamaConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes under the planner."""
         return self.evaluate_trial(config, method, policy, None)
 
-    def evaluate_trial(
-        self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None
-    ) -> dict[str, Episodes]:
+    def evaluate_trial(self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """The same where the planner reads a manual that was written for the trial."""
         return evaluation.evaluate(config, method, policy, trial_folder)
 

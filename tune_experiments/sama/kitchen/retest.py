@@ -7,6 +7,7 @@ not know how a command line is read.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,11 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, refuse_other_files, write_atomically, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Episodes, Tested
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
 from tune_experiments.results.tables import TABLE_FILE
-from tune_experiments.run.final_evaluation import read_test_results, results_of
+from tune_experiments.run.final_evaluation import evaluate_all, read_test_results, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.sama.kitchen.config import RULES, SamaConfig
 from tune_experiments.sama.kitchen.trials import parts_of
@@ -88,12 +89,13 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
     config = dataclasses.replace(team.config, **changes)
     experiment.check(config)
     _claim(out, experiment, config)
-    found = experiment.evaluate_trial(config, team.method, team.policy, team.trial_folder)
+    evaluate = functools.partial(experiment.evaluate_trial, config, team.method, trial_folder=team.trial_folder)
+    found = dict(evaluate_all({"": evaluate}, team.method, team.policy))
     _write_transcripts(out / TRANSCRIPTS / f"{team.method}-seed{team.seed}", found)
     rows = [
         row
-        for world, episodes in found.items()
-        for row in results_of(experiment, team.method, team.seed, world, episodes, team.env_steps)
+        for tested, episodes in found.items()
+        for row in results_of(experiment, team.method, team.seed, tested, episodes, team.env_steps)
     ]
     replace_rows(out / RESULTS_FILE, rows)
     return rows
@@ -136,10 +138,9 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
         )
 
 
-def _write_transcripts(folder: Path, found: Mapping[str, Episodes]) -> None:
-    for world, episodes in found.items():
+def _write_transcripts(folder: Path, found: Mapping[Tested, Episodes]) -> None:
+    for tested, episodes in found.items():
         text = str(episodes.get(TRANSCRIPT, np.array("")))
         if text:
             folder.mkdir(parents=True, exist_ok=True)
-            name = world.replace(",", "").replace(": ", "_").replace(" ", "_")
-            write_atomically(folder / f"{name}.md", text)
+            write_atomically(folder / f"{tested.name.replace(',', '')}.md", text)

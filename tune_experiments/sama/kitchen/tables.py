@@ -7,12 +7,14 @@ while training.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from rl_envs.core.metrics import COUNT, PROPORTION
 from tune_experiments.overcooked.tables import PUBLISHED
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.sama.kitchen.evaluation import CONDITION, RULES_SCRIPTED
+from tune_experiments.run.final_evaluation import condition_and_stage
+from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED
 from tune_experiments.sama.kitchen.kitchens import FALLEN_BACK
 from tune_experiments.sama.kitchen.trials import parts_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
@@ -20,6 +22,7 @@ from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 COLUMNS = ("soups", "reward", "standing_soups", "rounds", "reached_rounds", "wasted_steps")
 ERRING = ("weak planner", "weaker planner")
 """Conditions of the ablations under which rules that err on purpose plan, whatever planner the run names."""
+RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
 _OF_TESTS = (QUESTIONS, BY_RULE)
 COUNTING = (
     "`soups` and `reward` count all env steps of an episode, those of undone rounds too; `standing_soups` is the "
@@ -51,33 +54,20 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
         results: rows of results.jsonl.
         caption: of the experiment.
     """
-    kitchens = dict.fromkeys(parts_of(line.method)[1] for line in results)
+    kitchens = dict.fromkeys(line.world for line in results)
     return [_table(results, kitchen, caption) for kitchen in kitchens]
 
 
 def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     title = f"{caption}: {kitchen}"
-    lines = _without_doubles(
-        dataclasses.replace(line, table=title, method=_label(line), world=kitchen)
-        for line in results
-        if parts_of(line.method)[1] == kitchen
-    )
+    mine = [line for line in results if line.world == kitchen]
+    lines = [dataclasses.replace(line, table=title, method=_label(line), condition="") for line in mine]
     aside = (*FALLEN_BACK, *_OF_TESTS)
     table = make_table([line for line in lines if line.metric not in aside], title, COLUMNS)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
     caption = f"{table.caption}{_planned_by(lines)} {COUNTING}{note}{_fallen_back(lines)}"
     return dataclasses.replace(table, caption=caption)
-
-
-def _without_doubles(lines: Iterable[Result]) -> list[Result]:
-    """All lines but those that repeat an untrained row, which does not depend on the seed."""
-    found: dict[tuple[str, str, str, int | None], Result] = {}
-    for line in lines:
-        is_untrained = line.method == RULES_SCRIPTED
-        untrained = dataclasses.replace(line, env_steps=None) if is_untrained else line
-        found.setdefault((line.method, line.split, line.metric, None if is_untrained else line.seed), untrained)
-    return list(found.values())
 
 
 def _planned_by(lines: Sequence[Result]) -> str:
@@ -116,7 +106,6 @@ def _fallen_back(lines: Sequence[Result]) -> str:
 
 def _label(line: Result) -> str:
     """The row, and under which condition, or after which stage of training, it was tested where there are several."""
-    row, kitchen = parts_of(line.method)
-    if line.world.startswith(f"{kitchen}{CONDITION}{RULES_SCRIPTED}"):
-        return RULES_SCRIPTED
-    return row + line.world.removeprefix(kitchen).replace(CONDITION, ", ", 1)
+    row = line.method.removesuffix(f"-{line.world}")
+    _, stage = condition_and_stage(line.condition)
+    return f"{row} {line.condition}" if stage else ", ".join(filter(None, (row, line.condition)))

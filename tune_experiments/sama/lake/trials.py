@@ -26,7 +26,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.parts_team import parts_team
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
 from tune_experiments.sama.lake.commanded_lake import CommandedLake, SubgoalLake
 from tune_experiments.sama.lake.config import LakeConfig
 from tune_experiments.sama.lake.domain import Knowledge, LakeDomain
@@ -37,9 +37,9 @@ VALIDATION_SEED, TEST_SEED = 101, 202
 RANDOM_COMMANDS = "random commands"
 PLANNERS = ("sama blind", "sama remembering", "sama privileged", "deps", "plan4mc", RANDOM_COMMANDS)
 """Planners of the tests; deps and plan4mc decompose blindly."""
-RANDOM_PLAY = "random play"
+GAME = "frozen_lake_spread"
 BY = ", "
-"""Between a planner and who carries its sub-goals out, in the name of a test."""
+"""Between a planner and who carries its sub-goals out, in the condition of a test."""
 
 
 def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
@@ -76,14 +76,14 @@ def validate(config: LakeConfig, method: str, policy: TeamPolicy) -> Episodes:
         return Evaluation(world, policy, is_greedy=True).run(VALIDATION_SEED)
 
 
-def evaluate(config: LakeConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-    """Tests by name: the game itself, or under every planner with both executors, beside random play."""
+def evaluate(config: LakeConfig, method: str, policy: TeamPolicy) -> Tests:
+    """The game itself, or under every planner with both executors, beside random play."""
     if method == MAPPO:
         uniform = uniform_team(NUM_AGENTS, len(ACTIONS))
-        return {MAPPO: play_game(config, policy), RANDOM_PLAY: play_game(config, uniform)}
+        return {Tested(GAME): play_game(config, policy), Tested(GAME, method=RANDOM): play_game(config, uniform)}
     executors: dict[str, Executor] = {"learned": learned(policy), "walker": walker}
     return {
-        f"{planner}{BY}{name}": planned(config, planner, executor)
+        Tested(GAME, f"{planner}{BY}{name}"): planned(config, planner, executor)
         for planner in PLANNERS
         for name, executor in executors.items()
     }

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 
-COLUMNS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds")
+_WON = ("win_rate", "win_rate_of_standing")
+COLUMNS = (*_WON, "decisions", "undone_decisions", "rounds", "reached_rounds")
+RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, "ticks"), COUNT) | dict.fromkeys(_WON, SHARE) | {BY_RULE: PROPORTION}
 COUNTING = (
     "`win_rate` counts games won within the limit of decisions, those of undone rounds included, and a draw is no win; "
     "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A fight that is lost in an undone "
@@ -41,7 +44,7 @@ def tables(results: Sequence[Result]) -> list[PaperTable]:
 def _table(results: Sequence[Result], method: str) -> PaperTable:
     title = title_of(method)
     mine = [line for line in results if line.method == method]
-    lines = [dataclasses.replace(line, table=title, method=line.world, world=method) for line in mine]
+    lines = [dataclasses.replace(line, table=title, method=line.condition, condition="") for line in mine]
     table = make_table([line for line in lines if line.metric in COLUMNS], title, COLUMNS)
     sentences = [table.caption, EXECUTORS[method.partition("_")[0]], _planned_by(mine), COUNTING]
     return dataclasses.replace(table, caption=" ".join(filter(None, sentences)))
@@ -50,7 +53,7 @@ def _table(results: Sequence[Result], method: str) -> PaperTable:
 def _planned_by(lines: Sequence[Result]) -> str:
     """Sentence on the planner and its number of questions; empty where no test has a planner."""
     asked = [line.value for line in lines if line.metric == QUESTIONS]
-    by_rule = [line.value for line in lines if line.metric == BY_RULE and not line.world.startswith(ERRING)]
+    by_rule = [line.value for line in lines if line.metric == BY_RULE and not line.condition.startswith(ERRING)]
     if not asked:
         return ""
     questions = f"{min(asked):.0f} to {max(asked):.0f} questions a game."

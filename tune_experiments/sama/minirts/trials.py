@@ -18,10 +18,11 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.constant_team import uniform_team
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Episodes, Tested, Tests, TrialPlan
 from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.play.loading import load_policy
 from tune_experiments.red.scripted import play_scripted
+from tune_experiments.red.trials import GAME
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import LEARNED, RtsConfig
 from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
@@ -144,19 +145,18 @@ def planner_name(config: RtsConfig) -> str:
     return name + goals + f" and {config.random_share:g} random" * (config.random_share > 0)
 
 
-def evaluate(
-    config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None
-) -> dict[str, Episodes]:
-    """All tests of a row, by name; `trial_folder` keeps the manual that is written for the trial."""
+def evaluate(config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
+    """All tests of a row, each with its condition; `trial_folder` keeps the manual that is written for the trial."""
     assert isinstance(policy, TeamWithSeed)
     seed = config.test_seed + policy.seed
-    found = {}
+    found: dict[Tested, Episodes] = {}
     if "commanders" in config.tests:
-        found = {test: commanded(config, method, policy, one, seed) for test, one in COMMANDERS.items()}
+        found = {Tested(GAME, test): commanded(config, method, policy, one, seed) for test, one in COMMANDERS.items()}
     for test, changed in conditions(config).items():
-        found[test] = planned(changed, method, policy, seed, trial_folder=trial_folder)
+        episodes = planned(changed, method, policy, seed, trial_folder=trial_folder)
         if changed is not config:
-            del found[test][TRANSCRIPT]
+            del episodes[TRANSCRIPT]
+        found[Tested(GAME, test)] = episodes
     return found
 
 

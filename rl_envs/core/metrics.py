@@ -1,0 +1,36 @@
+"""Ranges of metrics: which values an episode's number can have, so that no interval goes beyond them.
+
+A world declares them in `World.metric_ranges` beside `metric_names`, an experiment those of its own metrics in
+`Experiment.metric_ranges`. A metric that nobody declares can have any value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = ["ANY", "COUNT", "PROPORTION", "SHARE", "MetricRange"]
+
+
+@dataclass(frozen=True)
+class MetricRange:
+    """Range of a metric.
+
+    Attributes:
+        low: smallest value of an episode.
+        high: largest value.
+        is_share: whether it is 0 or 1 in each episode of one agent, so that its mean is a share of episodes.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    is_share: bool = False
+
+
+ANY = MetricRange()
+COUNT = MetricRange(0.0)
+"""At least 0: counts, distances, times."""
+PROPORTION = MetricRange(0.0, 1.0)
+"""Between 0 and 1 in each episode."""
+SHARE = MetricRange(0.0, 1.0, is_share=True)
+"""0 or 1 in each episode: whether something happened."""
