@@ -107,7 +107,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
             f"learning rate {rate}, clipping range {clip}: the appendix has 5e-05 (as 5 x 10^5) and epsilon 0.01"
         )
         notes.append("rules are the paper's (a lone agent on a right object wins nothing); the release's differ")
-        return [*notes, *division_deviations(config.division)]
+        return [*notes, *division_deviations(config.division, config.methods)]
 
     def draws_noise(self, config: EndiMessengerConfig) -> bool:
         """Whether an evaluated team draws its masks."""

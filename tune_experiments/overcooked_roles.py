@@ -144,15 +144,21 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
 
     def deviations(self, config: OvercookedRolesConfig) -> Sequence[str]:
         """Against the releases."""
-        return [
-            *cole_notes(config),
-            "Q-learning: a team's reward is the mean of its chefs', so an event's shaped points count half, and keep "
-            "their weight, which falls to 0 in self-play",
-            "the previous action is no input; the noise that acted is the noise of learning; tests take the mean role",
-            "selfplay: the learner, network and shaping of overcooked_selfplay's laptop preset, in every preset",
-            "layer normalisation stands in the place of ROMA's batch normalisation",
-            *differences(config, PAPER, _COMPARED, "published is").values(),
-        ]
+        notes, rows = cole_notes(config), config.methods
+        learns_values = any(row in Q_ROWS for row in rows)
+        if learns_values:
+            notes += [
+                "Q-learning: a team's reward is the mean of its chefs', so an event's shaped points count half, and "
+                "keep their weight, which falls to 0 in self-play",
+                "the previous action is no input; the noise that acted is the noise of learning; tests take the mean "
+                "role",
+            ]
+        if any(row not in Q_ROWS for row in rows):
+            notes.append("other rows: learner, network and shaping of overcooked_selfplay's laptop, in every preset")
+        if any(row.startswith("roma") for row in rows):
+            notes.append("layer normalisation stands in the place of ROMA's batch normalisation")
+        found = differences(config, PAPER, _COMPARED, "published is")
+        return notes + [note for path, note in found.items() if learns_values or not path.startswith("roles.")]
 
 
 EXPERIMENT = OvercookedRoles()

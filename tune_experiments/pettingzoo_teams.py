@@ -96,7 +96,7 @@ class PettingzooTeams(Experiment[Config]):
     def deviations(self, config: Config) -> Sequence[str]:
         """Deviations that a reader of the papers should know."""
         notes = [
-            "no paper has these numbers: the game is not one of the papers', and the budget is a laptop's",
+            "no paper has these numbers: the game is not one of the papers'",
             f"the environment is built with {config.env_arguments}",
         ]
         if config.budget_env_steps < LAPTOP.budget_env_steps:

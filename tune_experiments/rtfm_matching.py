@@ -38,6 +38,8 @@ from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.matching_stages import MatchingRtfmConfig
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
+HORIZON = 1000
+"""Env steps of an episode in the paper."""
 LAPTOP = MatchingRtfmConfig()
 SMOKE = dataclasses.replace(
     LAPTOP,
@@ -87,11 +89,10 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
 
     def deviations(self, config: MatchingRtfmConfig) -> list[str]:
         """Nothing here is of the paper but the game."""
-        return [
-            MATCHING_NOTE,
-            "validation and test assignments are parts of the paper's evaluation half",
-            f"horizon: {config.task.max_episode_steps}, the paper has 1000",
-        ]
+        notes = [MATCHING_NOTE, "validation and test assignments are parts of the paper's evaluation half"]
+        if (horizon := config.task.max_episode_steps) != HORIZON:
+            notes.append(f"horizon: {horizon}, the paper has {HORIZON}")
+        return notes
 
     def test_world(self, config: MatchingRtfmConfig, num_worlds: int) -> World:
         """Test assignments of the last stage."""

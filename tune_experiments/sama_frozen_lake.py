@@ -94,11 +94,12 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def deviations(self, config: LakeConfig) -> Sequence[str]:
         """Against the paper."""
-        return [
-            "the paper draws a map and gives no rule, size or horizon: those here are ours",
+        planned = [
             "planners are rules, not a language model, and commands are two numbers, not a sentence",
             "an agent that has reached its sub-goal rests until the round is over; the game has no such action",
         ]
+        ours = "the paper draws a map and gives no rule, size or horizon: those here are ours"
+        return [ours, *(planned if SAMA in config.methods else [])]
 
     def test_world(self, config: LakeConfig, num_worlds: int) -> FrozenLakeSpread:
         """Worlds in which the first row learns."""

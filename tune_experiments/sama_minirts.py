@@ -135,7 +135,7 @@ class SamaMinirts(Experiment[RtsConfig]):
         planner = by_rule if config.planner in RULES else f"the language model {config.model.name}"
         scripted = "a script of fixed rules carries commands out; the paper has a team that RED has trained"
         return [
-            f"planner: {planner}",
+            *([f"planner: {planner}"] if set(config.tests) - {"commanders"} else []),
             *([scripted] if not all(map(is_learned, config.methods)) else []),
             "how objects are shared out, how long a round takes and when a phrase is done is ours; the paper is silent",
             "a game that is lost within a round is over; a round is undone if its judge calls it a failure",

@@ -148,4 +148,4 @@ def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
         notes.append(MATCHING_NOTE)
         if config.matching.shares_network:
             notes.append("agents that read with it share one network; the paper's share nothing")
-    return [*notes, *division_deviations(config.division)]
+    return [*notes, *division_deviations(config.division, config.methods)]

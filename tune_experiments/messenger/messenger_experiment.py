@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from rl_envs.core.metrics import MetricRange
 from rl_envs.messenger.world import Messenger
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.messenger.config import MessengerRunConfig, make_world
@@ -23,7 +24,7 @@ class MessengerExperiment(Experiment[Config]):
         compared: the two rows of the main comparison, in test games of the last stage.
     """
 
-    metric_ranges = Messenger.metric_ranges
+    metric_ranges: Mapping[str, MetricRange] = Messenger.metric_ranges
     is_greedy = True
     compared: tuple[str, str]
 

@@ -128,7 +128,8 @@ class VercoConfig(
     onion_tomato, lettuce_onion or lettuce_onion_tomato, and MAP is a, b, c or d; or secret_order; or tuning_order, on
     which settings are chosen."""
     model: str = ""
-    """Hub id or folder of a causal language model; empty: a small one that learns the kitchen's texts first."""
+    """Hub id or folder of a causal language model, as --team.language.model; empty: a small one that learns the
+    kitchen's texts first."""
     team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
     """The team's language model, adapters, messages and critic."""
     symbolic: VectorConfig = field(default_factory=VectorConfig)
@@ -190,7 +191,10 @@ class VercoConfig(
 
     def _find_folders(self) -> None:
         """Make paths whole: trials run, continue and are evaluated in other folders. A hub's model is no path."""
-        object.__setattr__(self, "model", _whole(self.model))
+        named = self.team.language.model
+        if self.model and named and _whole(named) != _whole(self.model):
+            raise UserError(f"--model {self.model} and --team.language.model {named} differ: name one language model")
+        object.__setattr__(self, "model", _whole(self.model or named))
         object.__setattr__(self, "team", dataclasses.replace(self.team, adapters=_whole(self.team.adapters)))
         object.__setattr__(self, "replay", _whole(self.replay))
 

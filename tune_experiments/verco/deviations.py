@@ -5,12 +5,15 @@ from __future__ import annotations
 from rl_envs.salad.tasks import TASKS
 from tune_experiments.results.differences import differences
 from tune_experiments.verco.config import VercoConfig, make_world
+from tune_experiments.verco.trials import ROWS
 
 PUBLISHED_MAPS = ("A", "B")
 _READ = (
     "the small model has read what scripted cooks say and do in generated kitchens, and the tested kitchens are held "
     "out as wholes; the paper's model has read the internet, and nothing made for this game"
 )
+_OF_LANGUAGE = "team."
+"""Beginning of the fields that only rows with a language model read."""
 _COMPARED = {
     "team.normalisation": "normalisation of scores",
     "team.critic_base": "whose state the critic reads",
@@ -45,22 +48,27 @@ def deviations(config: VercoConfig, published: VercoConfig) -> list[str]:
         "clips the gradients of actor and critic, each has its own there",
         "actions that would do nothing are not offered, the base method offers all; a food pays once an episode",
     ]
-    if config.warm_start_by != published.warm_start_by:
-        notes.append("the warm start is about play of scripted cooks that err, the paper's about its initial policy")
-    if config.teacher == "scripted":
-        notes.append("the teacher is scripted, the paper's is GPT-4")
+    rows = [ROWS[method] for method in config.methods if method in ROWS]
+    if any(row.has_warm_start for row in rows):
+        if config.warm_start_by != published.warm_start_by:
+            errs = f"that err in {config.warm_start.error:.0%} of their decisions"
+            notes.append(f"the warm start is about play of scripted cooks {errs}, the paper's about its initial policy")
+        if config.teacher == "scripted":
+            notes.append("the teacher is scripted, the paper's is GPT-4")
     notes += _of_task(config.task)
     tested, trained = (make_world(one).max_episode_steps for one in (config, config.training))
     if trained != tested:
         notes.append(f"episodes of training take up to {trained} env steps, those of tests {tested}")
-    if config.model != published.model:
+    has_model = any(row.has_language_model for row in rows)
+    if has_model and config.model != published.model:
         notes.append(f"language model: {config.model or 'the small one'}, published is {published.model}")
-    if not config.model:
+    if has_model and not config.model:
         notes.append(_READ)
     ours, theirs = (each.workers.env_steps_of_update for each in (config, published))
     if ours != theirs:
         notes.append(f"env steps of an update: {ours:,}, published is {theirs:,}")
-    return [*notes, *differences(config, published, _COMPARED, "published is").values()]
+    found = differences(config, published, _COMPARED, "published is")
+    return notes + [note for path, note in found.items() if has_model or not path.startswith(_OF_LANGUAGE)]
 
 
 def _of_task(task: str) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rl_envs import World
 from rl_models.policy import TeamPolicy
+from rl_models.text.choice import BERT, resolve_encoder
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
@@ -46,15 +47,17 @@ from tune_experiments.sama.planner_config import as_loaded
 
 __all__ = ["SamaExperiment", "deviations"]
 
+_OF_ALL_ROWS = {
+    "max_episode_steps": "env steps of an episode",
+    "test_episodes": "episodes of a test",
+    "is_greedy": "most likely actions in tests",
+}
 _COMPARED = {
     "learner.learning_rate": "learning rate",
     "learner.gamma": "discount",
     "network.features": "width of symbols and words",
-    "max_episode_steps": "env steps of an episode",
-    "test_episodes": "episodes of a test",
+    **_OF_ALL_ROWS,
     "reward_source": "rewards written by",
-    "encoder.name": "text encoder",
-    "is_greedy": "most likely actions in tests",
 }
 
 
@@ -154,10 +157,13 @@ def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
         f"the paper's epsilon, 0.01, is read as the entropy weight ({weight} here); the clipping range is {clip}"
     )
     planned = [f"planner: {planner_in_words(config)}"] if set(config.methods) - set(UNPLANNED) else []
+    encoder, in_words = resolve_encoder(config.encoder.name)
+    planned += [f"{in_words} The paper has {BERT}."] * (bool(planned) and encoder != BERT)
     others = [row for row in UNPLANNED if row in config.methods]
     own = [f"{row}: learner and shaping of overcooked_selfplay's laptop preset, in every preset" for row in others]
     counting = ["soups within the env steps of all rounds, undone ones too; the paper leaves undone ones out"]
-    return [*planned, *notes, *own, *(counting if planned else []), *differences(config, published, _COMPARED).values()]
+    found = differences(config, published, _COMPARED if planned else _OF_ALL_ROWS)
+    return [*planned, *notes, *own, *(counting if planned else []), *found.values()]
 
 
 def planner_in_words(config: SamaConfig) -> str:
