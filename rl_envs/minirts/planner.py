@@ -298,8 +298,11 @@ def distance_to(g, learned, player, cell, goal):
 
 @kernel
 def learn(g, s, learned, player, end, goal, pops):
-    """After a search of this many pops that ended at a cell: what it says about each popped cell."""
-    total = s.cost[end]
+    """After a search of this many pops that ended at a cell: what it says about each popped cell.
+
+    The end of a search that was given up at the last pop is not the goal, and its own distance to the goal counts.
+    """
+    total = s.cost[end] + distance_to(g, learned, player, end, goal)
     for k in range(pops):
         store(g, s, learned, player, int(s.popped[k]), goal, (total + _BESIDE) - s.cost[s.popped[k]])
     cell = int(end)

@@ -34,6 +34,7 @@ from rl_envs.minirts.units import cell_of, is_building, is_free, may_stand, squa
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NO_PLACE = np.float32(NOWHERE)
 TOWER_REACH, HOME_REACH, FIELD_REACH = np.float32(25), np.float32(25), np.float32(200)
+ANYWHERE = np.float32(np.inf)
 HUNT_BUILDERS, HUNT_ALL = np.float32(64), np.float32(9)
 BLOCK = 3
 """Buildings stand at most so many cells from the hall, in x and in y."""
@@ -87,22 +88,28 @@ def is_fighter(kind):
 
 @kernel
 def towers_attack(g, s, player):
-    """Each tower attacks what it likes best within its range."""
+    """Each tower attacks what it likes best within its range, and knows of no enemy beyond it."""
     for k in range(s.num_own):
         row = s.own[k]
         if g.unit_type[row] == TOWER:
-            attack_within(g, s, player, row, TOWER_REACH)
+            s.num_candidates = 0
+            for j in range(s.num_enemies):
+                if apart(g, row, s.enemies[j]) <= TOWER_REACH and sees(g, player, s.enemies[j]):
+                    add_candidate(s, s.enemies[j])
+            attack_best(g, s, row, TOWER_REACH)
 
 
 @kernel
-def attack_within(g, s, player, row, reach):
-    """Let an object attack what it likes best of the enemies in sight within a squared distance."""
-    s.num_candidates = 0
-    for k in range(s.num_enemies):
-        if apart(g, row, s.enemies[k]) <= reach and sees(g, player, s.enemies[k]):
-            s.candidates[s.num_candidates] = s.enemies[k]
-            s.num_candidates += 1
-    target = best_target(g, s, row)
+def add_candidate(s, enemy):
+    """Add an enemy to those that are looked at."""
+    s.candidates[s.num_candidates] = enemy
+    s.num_candidates += 1
+
+
+@kernel
+def attack_best(g, s, row, reach):
+    """Let an object attack what it likes best of the candidates within a squared distance."""
+    target = best_target(g, s, row, reach)
     if target >= 0:
         give_attack(g, s, row, target)
 
@@ -258,17 +265,18 @@ def defend(g, s):
     s.num_candidates = 0
     for k in range(s.num_enemies):
         if is_threatening(g, s, s.enemies[k], HOME_REACH):
-            s.candidates[s.num_candidates] = s.enemies[k]
-            s.num_candidates += 1
-    attack_candidates(g, s)
+            add_candidate(s, s.enemies[k])
+    attack_candidates(g, s, ANYWHERE)
 
 
 @kernel
 def attack_near(g, s, player):
-    """Fighters attack what they like best in the field around them."""
-    for k in range(s.num_own):
-        if is_fighter(g.unit_type[s.own[k]]):
-            attack_within(g, s, player, s.own[k], FIELD_REACH)
+    """Fighters attack what they like best of the enemies in sight in the field around them."""
+    s.num_candidates = 0
+    for k in range(s.num_enemies):
+        if sees(g, player, s.enemies[k]):
+            add_candidate(s, s.enemies[k])
+    attack_candidates(g, s, FIELD_REACH)
 
 
 @kernel
@@ -278,19 +286,16 @@ def attack_base(g, s):
     for k in range(s.num_enemies):
         kind = g.unit_type[s.enemies[k]]
         if is_building(kind) and kind != TOWER:
-            s.candidates[s.num_candidates] = s.enemies[k]
-            s.num_candidates += 1
-    attack_candidates(g, s)
+            add_candidate(s, s.enemies[k])
+    attack_candidates(g, s, ANYWHERE)
 
 
 @kernel
-def attack_candidates(g, s):
-    """Each fighter attacks what it likes best of the candidates."""
+def attack_candidates(g, s, reach):
+    """Each fighter attacks what it likes best of the candidates within a squared distance."""
     for k in range(s.num_own):
         if is_fighter(g.unit_type[s.own[k]]):
-            target = best_target(g, s, s.own[k])
-            if target >= 0:
-                give_attack(g, s, s.own[k], target)
+            attack_best(g, s, s.own[k], reach)
 
 
 @kernel

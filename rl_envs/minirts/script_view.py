@@ -83,19 +83,22 @@ def is_threatening(g, s, enemy, reach):
 
 
 @kernel
-def best_target(g, s, row):
-    """Which of the candidate enemies an object attacks; -1 for none.
+def best_target(g, s, row, reach):
+    """Which of the candidate enemies within a squared distance an object attacks; -1 for none.
 
-    The lowest preference wins, the first in the list if equal; without a preference the last in the list. Instead of
-    a peasant it is the nearest candidate that builds.
+    The lowest preference wins, the first by id if equal; without any preference the first by id that can be hurt.
+    Instead of a peasant it is the nearest candidate that builds or trains, within that distance or not.
     """
     kind = g.unit_type[row]
     best, best_rank = -1, _NO_RANK
     for k in range(s.num_candidates):
         enemy = s.candidates[k]
+        if apart(g, row, enemy) > reach:
+            continue
         rank = PREFERENCE[kind, g.unit_type[enemy]]
         if rank < 0:
-            if best_rank == _NO_RANK and MULTIPLIER[kind, g.unit_type[enemy]] > 0:
+            is_first = best < 0 or (best_rank == _NO_RANK and enemy < best)
+            if is_first and MULTIPLIER[kind, g.unit_type[enemy]] > 0:
                 best = enemy
         elif rank < best_rank:
             best, best_rank = enemy, rank
@@ -107,10 +110,11 @@ def best_target(g, s, row):
 
 @kernel
 def nearest_builder(g, s, row):
-    """The nearest candidate with a build order; -1 for none."""
+    """The nearest candidate with a build order, the first by id if equally near; -1 for none."""
     nearest, distance = -1, np.float32(np.inf)
     for k in range(s.num_candidates):
         enemy = s.candidates[k]
-        if doing(g, enemy) == BUILD and apart(g, row, enemy) < distance:
-            nearest, distance = enemy, apart(g, row, enemy)
+        away = apart(g, row, enemy)
+        if (away < distance or (away == distance and enemy < nearest)) and doing(g, enemy) == BUILD:
+            nearest, distance = enemy, away
     return nearest

@@ -28,7 +28,7 @@ the fewest of its class (peasants, army, buildings), for good.
 | recorded draws | none; maps, opponents and scripts' seeds are drawn when an episode begins |
 | state for `restore` | fields of `game.GAME` by name, as `snapshot` gives them; needed are `terrain` [1024], `num_units`, and by object in the order of ids `unit_id` [128] (player * 2**24 + number), `unit_type`, `unit_player`, `unit_x`, `unit_y`. Left out: full health, finished, no orders, 500 money, first decision, sight as it follows |
 | metrics | `win`, `loss`, 1 or 0; `ticks`, length in ticks |
-| version history | v0: first version; replays the authors' engine without a mismatch |
+| version history | v0: first version; replays the authors' engine without a mismatch; which builder or building scripts attack, and what a search for a path learns when it is given up, were corrected later |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations

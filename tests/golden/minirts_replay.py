@@ -126,6 +126,7 @@ class Recording:
             self.call(kernels.FINISH)
             self.compare_trace()
         self.compare_state()
+        assert self.next_plan == len(self.data["plan_tick"]), "paths that were recorded and not planned"
 
     def decide(self):
         """Issue this tick's recorded orders; every fate must be the recorded one."""
@@ -176,12 +177,14 @@ class Recording:
         self.next_plan += count
 
     def compare_state(self):
-        """Objects, bullets, running orders, fog and memory before a tick of a snapshot."""
+        """Objects, bullets, running orders, fog, memory and learned distances before a tick of a snapshot."""
         tick = int(self.game["tick"])
         if tick in self._snapshots:
             self._compare_rows(self._snapshots[tick], f"before tick {tick}")
         if tick in self._fogs:
             self._compare_sight(self._fogs[tick], f"before tick {tick}")
+        for deep in np.flatnonzero(self.data["deep_tick"] == tick):
+            self._compare_learned(slice(*self.data["heur_off"][deep : deep + 2]), f"before tick {tick}")
 
     def _compare_rows(self, at, where):
         data, game = self.data, self.game
@@ -211,6 +214,20 @@ class Recording:
             recorded = data["seen_unit"][seen][data["seen_player"][seen] == player]
             ours = ids[(game["unit_remembered"][:count] >> player) & 1 == 1]
             np.testing.assert_array_equal(np.sort(ours), np.intersect1d(recorded, ids), f"memory {where}")
+
+    def _compare_learned(self, known, where):
+        """Distances by side, goal and cell; what was not learned is the straight distance."""
+        ours, data = np.tile(straight_distances(), (2, 1, 1)), self.data
+        theirs, slots = ours.copy(), self.learned[self.learned["key"] != 0]
+        ours.reshape(-1)[slots["key"] - 1] = slots["value"]
+        theirs[tuple(data[f"heur_{name}"][known] for name in ("player", "goal", "cell"))] = data["heur_value"][known]
+        np.testing.assert_array_equal(ours, theirs, f"learned distances {where}")
+
+
+def straight_distances():
+    """[1024, 1024] float32, Euclid's distance of each cell from each other."""
+    column, line = (part.astype(np.float32) for part in (np.arange(1024) % 32, np.arange(1024) // 32))
+    return np.sqrt((column[:, None] - column) ** 2 + (line[:, None] - line) ** 2)
 
 
 class Decisions(Recording):
