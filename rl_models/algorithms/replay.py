@@ -17,7 +17,8 @@ from rl_models.device import to_host
 
 _KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
 _KEPT_PREFIXES = ("obs/", "state/")
-_NEXT = "next_row"
+NEXT = "next_row"
+"""Key of the row of a replay's tensors that is written next."""
 
 
 class Replay:
@@ -82,7 +83,7 @@ class Replay:
             [R, T, N] float32; and `next_row` [] int64, the row that is written next.
         """
         rows = {key: value[: self._filled].clone() for key, value in self._rows.items()}
-        return rows | {_NEXT: torch.tensor(self._next)}
+        return rows | {NEXT: torch.tensor(self._next)}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Load the fragments of a checkpoint.
@@ -93,14 +94,14 @@ class Replay:
         Raises:
             ValueError: they are more than fit.
         """
-        rows = {key: torch.as_tensor(value) for key, value in tensors.items() if key != _NEXT}
+        rows = {key: torch.as_tensor(value) for key, value in tensors.items() if key != NEXT}
         filled = len(next(iter(rows.values()))) if rows else 0
         if filled > self.capacity:
             raise ValueError(
                 f"the checkpoint's replay holds {filled} fragments and this one {self.capacity}: "
                 "continue with the capacity that it was written with"
             )
-        next_row = int(tensors[_NEXT]) if rows else 0
+        next_row = int(tensors[NEXT]) if rows else 0
         if next_row < filled < self.capacity:  # a smaller ring that was full: its oldest fragment comes first
             rows = {key: value.roll(-next_row, 0) for key, value in rows.items()}
             next_row = filled

@@ -15,6 +15,7 @@ from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_L
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, Tensors
+from rl_models.training.dealing import dealt, dealt_replays, group_sizes
 
 
 class TeamAlgorithm:
@@ -82,27 +83,27 @@ class TeamAlgorithm:
         return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}, progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Continue from a checkpoint. With another number of runners the worlds begin new episodes.
+        """Continue from a checkpoint, also one of other runners, groups or learners.
 
-        Raises:
-            ValueError: its replays are of another number of learners.
+        Worlds and recurrent states are dealt out to the runners that there are now. They begin new episodes where there
+        are more or fewer worlds than before, or `dealt` cannot deal them out.
         """
-        replays = [name for name in tensors if name.partition("_")[0] == REPLAY]
-        learners = max(1, self._plan.workers.learners)
-        if replays and len(replays) != learners:
-            raise ValueError(
-                f"the checkpoint holds the replays of {len(replays)} learners and this trial has {learners}: "
-                f"continue with --workers.learners {len(replays)}, or start anew in another folder"
-            )
-        training = {name: tensors[name] for name in ("weights", "optimizer", *replays)}
+        workers = self._plan.workers
+        replays = [tensors[name] for name in sorted(tensors, key=_number) if name.partition("_")[0] == REPLAY]
+        learners = max(1, workers.learners)
+        if (empty := self._plan.objective.new_replay()) is not None and len(replays) != learners:
+            replays = dealt_replays(replays, learners, empty.capacity)
+        training = {name: tensors[name] for name in ("weights", "optimizer")}
+        training |= {f"{REPLAY}_{rank}" if rank else REPLAY: replay for rank, replay in enumerate(replays)}
         self._each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self._algorithm.env_runner_group
         group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
-        snapshots = {name.removeprefix("runner_"): tensors[name] for name in tensors if name.startswith("runner_")}
-        whole = len(snapshots) == max(1, self._plan.workers.runners)
+        names = sorted((name for name in tensors if name.startswith("runner_")), key=_number)
+        sizes = [group_sizes(workers.worlds_per_runner, workers.world_groups)] * max(1, workers.runners)
+        snapshots = dealt([tensors[name] for name in names], sizes)
         restarted = group.foreach_env_runner(
             lambda runner: runner.restore_snapshot(
-                snapshots[str(_place(runner))] if whole else {}, seed_offset=progress.updates
+                {} if snapshots is None else snapshots[_place(runner)], seed_offset=progress.updates
             ),
             local_env_runner=self._samples_here,
         )
@@ -119,6 +120,12 @@ class TeamAlgorithm:
     def _each_learner(self, function: Any) -> list[Any]:
         results = self._algorithm.learner_group.foreach_learner(function)
         return [getattr(result, "get", lambda result=result: result)() for result in results]
+
+
+def _number(name: str) -> int:
+    """Number at the end of a group's name, 0 where there is none."""
+    number = name.rpartition("_")[2]
+    return int(number) if number.isdigit() else 0
 
 
 def _progress(learner: Any) -> Progress:

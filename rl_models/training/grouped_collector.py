@@ -14,6 +14,7 @@ from rl_models.fragment import Array, Fragment
 from rl_models.policy import TeamPolicy
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector, collect_in_turns
+from rl_models.training.dealing import group_sizes
 
 _World = TypeVar("_World", bound=TeamWorld)
 
@@ -82,8 +83,9 @@ class GroupedCollector:
 
 def make_groups(make_world: Callable[..., _World], num_worlds: int, first_world: int, groups: int) -> list[_World]:
     """Numbered worlds in groups, whose sizes differ by one at most; `make_world` as of `MakeWorld`."""
-    parts = np.array_split(np.arange(num_worlds), groups)
-    return [make_world(num_worlds=len(part), first_world=first_world + int(part[0])) for part in parts]
+    sizes = group_sizes(num_worlds, groups)
+    firsts = [first_world + sum(sizes[:number]) for number in range(groups)]
+    return [make_world(num_worlds=size, first_world=first) for size, first in zip(sizes, firsts, strict=True)]
 
 
 def collector_of(

@@ -20,6 +20,7 @@ from rl_models.schedule import Progress
 from rl_models.team_world import TeamWorld
 from rl_models.training.algorithm import Tensors
 from rl_models.training.collector import Collector
+from rl_models.training.dealing import dealt
 from rl_models.training.loop import Learner
 
 BeforeCollect: TypeAlias = Callable[[TeamWorld, TeamPolicy, Progress], None]
@@ -91,15 +92,16 @@ class LocalAlgorithm:
         return tensors, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Continue exactly where `checkpoint` was taken; without a snapshot of the worlds they begin new episodes."""
+        """Continue where `checkpoint` was taken; without a snapshot of so many worlds they begin new episodes."""
         weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
         self._learner.policy.load_state_dict(weights)
         load_optimiser(self._learner.optimiser, tensors["optimizer"])
         self._learner.progress = Progress(**vars(progress))
         if self._learner.replay is not None:
             self._learner.replay.load(tensors.get("replay", {}))
-        if "runner_0" in tensors:
-            self._collector.restore(tensors["runner_0"])
+        snapshots = dealt([tensors["runner_0"]] if "runner_0" in tensors else [], [[self._collector.world.num_worlds]])
+        if snapshots is not None:
+            self._collector.restore(snapshots[0])
 
     def close(self) -> None:
         """Close the worlds."""

@@ -110,6 +110,30 @@ def test_a_restored_trial_acts_with_the_restored_weights(algorithm, has_trained)
         assert torch.equal(acting[name], value), name
 
 
+@pytest.mark.parametrize(("runners", "worlds", "groups"), [(2, 3, 1), (1, 6, 2)])
+def test_a_trial_continued_on_other_runners_plays_the_same_worlds_on(algorithm, runners, worlds, groups):
+    unbroken = algorithm(Ppo, worlds=6)
+    unbroken.train()
+    state, progress = copied(unbroken.checkpoint()[0]), Progress(**vars(unbroken.progress()))
+    other = algorithm(Ppo, runners=runners, worlds=worlds, groups=groups)
+    other.restore(state, progress)
+    for each in (unbroken, other):
+        each.train()
+    assert other.progress() == unbroken.progress()
+    for name, value in weights(unbroken).items():
+        torch.testing.assert_close(weights(other)[name], value, atol=1e-5, rtol=0, msg=name)
+
+
+def test_a_trial_continued_with_more_worlds_begins_new_episodes_with_the_same_weights(algorithm):
+    one, other = algorithm(Ppo, worlds=3), algorithm(Ppo, worlds=4)
+    one.train()
+    before = weights(one)
+    other.restore(copied(one.checkpoint()[0]), Progress(**vars(one.progress())))
+    assert all(torch.equal(value, before[name]) for name, value in weights(other).items())
+    other.train()
+    assert other.progress().env_steps > one.progress().env_steps
+
+
 def assert_survives_a_killed_runner(one):
     group = one._algorithm.env_runner_group
     runners = group.foreach_env_runner(lambda runner: (runner.worker_index, os.getpid()), local_env_runner=False)
