@@ -1,14 +1,25 @@
-"""Parts that several configurations share: a range of numbers, and a copy of constants between dataclasses."""
+"""Parts that several configurations share: a range of numbers, what a continued run may change, copies of constants."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
 UnitInterval = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
+
+
+WhenContinued: TypeAlias = Literal["changes", "grows", "gains", "stays"]
+CONTINUED = "when_continued"
+"""Key of a field's metadata: what a run that is continued may do with its value (`WhenContinued`). A value that changes
+says where or how something is computed; one that grows is a budget; one that gains is a tuple with more entries. What
+says nothing stays as its base class says, or as it was."""
+MAY_CHANGE: dict[str, Any] = {CONTINUED: "changes"}
+MAY_GROW: dict[str, Any] = {CONTINUED: "grows"}
+MAY_GAIN: dict[str, Any] = {CONTINUED: "gains"}
+STAYS: dict[str, Any] = {CONTINUED: "stays"}
 
 
 def constants_of(config: object, declared: type) -> dict[str, Any]:

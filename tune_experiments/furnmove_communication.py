@@ -36,6 +36,7 @@ from rl_envs import World
 from rl_envs.core.metrics import COUNT
 from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.configuration import MAY_GAIN
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from tune_experiments.cordial_sync import evaluation, trials
@@ -100,7 +101,7 @@ class CommunicationConfig:
 
     team: str = ""
     """Folder of a trained FurnMove team: a run, a trial or a checkpoint; empty: a team is trained first."""
-    methods: tuple[Row, ...] = (TRAINED, UNTRAINED)
+    methods: tuple[Row, ...] = dataclasses.field(default=(TRAINED, UNTRAINED), metadata=MAY_GAIN)
     """Rows of the tables: trained, the team; untrained, the same network with its initial weights."""
     training: Config = dataclasses.field(
         default_factory=lambda: dataclasses.replace(VISUAL.presets["laptop"], methods=("sync_13_cordial",))

@@ -43,7 +43,7 @@ from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
 from rl_envs.matrix_game.world import ACTION_NAMES
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import MAY_GAIN, MAY_GROW, UnitInterval
 from rl_models.device import device_of
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import TeamPolicy
@@ -92,7 +92,9 @@ class Method:
 class Config:
     """One run of this experiment."""
 
-    methods: tuple[Literal["sync", "marginal"], ...] = ("sync", "marginal")
+    methods: tuple[Literal["sync", "marginal"], ...] = dataclasses.field(
+        default=("sync", "marginal"), metadata=MAY_GAIN
+    )
     """Rows of the table, each a method that is trained: sync, marginal."""
     sync: Method = Method(3, 0.8)
     """The row `sync`, with as many components as the optimal joint policy has rank."""
@@ -115,7 +117,7 @@ class Config:
     """Number of worlds played at once; one update learns from one step of each."""
     updates_per_row: PositiveInt = 10
     """Number of updates per logged row."""
-    budget_env_steps: PositiveInt = 102_400
+    budget_env_steps: PositiveInt = dataclasses.field(default=102_400, metadata=MAY_GROW)
     """Number of joint env steps of training."""
     checkpoint_every_env_steps: PositiveInt = 25_600
     """Number of env steps between checkpoints; a crash loses at most this many."""

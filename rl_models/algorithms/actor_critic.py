@@ -35,7 +35,7 @@ from rl_models.batch import (
     select_worlds,
     valued_mask,
 )
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
 from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
@@ -61,7 +61,7 @@ class ActorCriticConfig:
     """Weight of the squared value error in the loss, at least 0."""
     value_loss_at: ValueLossAt = field(default="all", metadata={"renamed_from": "regressed"})
     """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
-    gradient_accumulation_steps: PositiveInt = 1
+    gradient_accumulation_steps: PositiveInt = field(default=1, metadata=MAY_CHANGE)
     """Number of parts of a minibatch, at least 1, whose gradients are summed before a step; memory holds one part at a
     time."""
 

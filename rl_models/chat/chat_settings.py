@@ -14,6 +14,7 @@ from rl_models.chat.exchange import Transport
 from rl_models.chat.meter import Budget, Meter
 from rl_models.chat.record import LastReplies, Recorded, Replay
 from rl_models.chat.usage import Prices, spent_in
+from rl_models.configuration import MAY_CHANGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +30,9 @@ class ChatSettings:
     """File of all exchanges; a relative path starts in the run's folder."""
     prices: Prices = field(default_factory=Prices)
     """Prices of tokens, for the cost of a run; unknown by default."""
-    endpoint: EndpointSettings = field(default_factory=EndpointSettings)
+    endpoint: EndpointSettings = field(default_factory=EndpointSettings, metadata=MAY_CHANGE)
     """Limits of a request to the endpoint: time, attempts and bytes."""
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget = field(default_factory=Budget, metadata=MAY_CHANGE)
     """Limits of a whole run: calls, tokens and calls in a minute."""
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
+from rl_models.configuration import MAY_CHANGE
 from rl_models.llm.scoring import Normalisation
 
 Adapter = Literal["message", "action"]
@@ -67,7 +68,7 @@ class LanguageModelSettings:
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Data type (dtype) of the base model: float32, bfloat16, or auto, which is bfloat16 where it runs on a GPU, else
     float32."""
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: bool = field(default=False, metadata=MAY_CHANGE)
     """Whether the backward pass computes layers again; it needs less memory and a third more time."""
 
 

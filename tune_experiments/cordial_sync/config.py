@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import MAY_GROW, UnitInterval
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.networks.visual import VisualConfig, pixels_left
@@ -99,7 +99,7 @@ class Config(TrainingConfig):
     """Number of fixed starts in each validation room."""
     test_rooms: tuple[str, ...] = ("test",)
     """Rooms in which the test episodes are played; nothing is trained or chosen in them."""
-    test_starts_per_room: PositiveInt = 200
+    test_starts_per_room: PositiveInt = field(default=200, metadata=MAY_GROW)
     """Number of fixed starts in each test room, the same for every method and seed."""
     test_starts: str = ""
     """File of start positions (docs/start_format.md) for the test, in the rooms that it names; empty: generated

@@ -24,12 +24,15 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from tune_experiments.core.errors import UserError
 
 __all__ = [
+    "ABSENT",
     "IMPORTED",
     "ModuleName",
+    "absent_values",
     "config_from_json",
     "config_to_json",
     "describe_range",
     "describe_type",
+    "differences",
     "first_differences",
     "reader_of",
 ]
@@ -129,9 +132,21 @@ def _absent_means(field: dataclasses.Field[Any]) -> Any:
     return field.metadata.get("absent_means", field.default)
 
 
+def absent_values(config: DataclassInstance, path: str = "") -> dict[str, Any]:
+    """Dotted path of each field that came later -> JSON of what it means where a file does not name it."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(config):
+        value, place = getattr(config, field.name), f"{path}{field.name}"
+        if _came_later(field) and _absent_means(field) is not dataclasses.MISSING:
+            found[place] = _to_json(_absent_means(field))
+        if is_configuration(value):
+            found |= absent_values(value, f"{place}.")
+    return found
+
+
 def first_differences(old: Any, new: Any, limit: int = 5) -> list[str]:
     """Up to `limit` lines `dotted.path: old -> new` for two JSON values."""
-    found = [f"{path}: {before} -> {after}" for path, before, after in _differences(old, new, "")]
+    found = [f"{path}: {before!r} -> {after!r}" for path, before, after in differences(old, new)]
     return found[:limit] + ([f"and {len(found) - limit} more"] if len(found) > limit else [])
 
 
@@ -230,16 +245,15 @@ def _sentence(hint: Any, value: Any, place: Sequence[int | str], where: str) -> 
     return f"{where} must be {describe_type(hint)}, not {_SHORT.repr(value)}"
 
 
-def _differences(old: Any, new: Any, path: str) -> list[tuple[str, str, str]]:
+def differences(old: Any, new: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+    """Dotted path, old and new value of every leaf in which two JSON values differ; what is not there is `ABSENT`."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys = [*old, *(key for key in new if key not in old)]
-        parts = (
-            _differences(old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}".lstrip(".")) for key in keys
-        )
+        parts = (differences(old.get(key, ABSENT), new.get(key, ABSENT), f"{path}.{key}".lstrip(".")) for key in keys)
         return [difference for part in parts for difference in part]
     if type(old) is type(new) and old == new:
         return []
-    return [(path, repr(old), repr(new))]
+    return [(path, old, new)]
 
 
 class _Absent:
@@ -247,4 +261,4 @@ class _Absent:
         return "(absent)"
 
 
-_ABSENT = _Absent()
+ABSENT = _Absent()

@@ -17,6 +17,7 @@ from typing import Any, TypedDict
 
 from pydantic import PositiveInt
 
+from rl_models.configuration import MAY_GAIN, MAY_GROW
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_ranges, check_some
 
@@ -36,11 +37,11 @@ class PlanArguments(TypedDict):
 class TrainingConfig:
     """Rows, processes and lengths of training."""
 
-    methods: tuple[str, ...] = ()
+    methods: tuple[str, ...] = field(default=(), metadata=MAY_GAIN)
     """Rows of the table, each a method that is trained."""
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
-    budget_env_steps: PositiveInt = 100_000
+    budget_env_steps: PositiveInt = field(default=100_000, metadata=MAY_GROW)
     """Number of joint env steps of training, of each row and seed."""
     validate_every_env_steps: PositiveInt = 10_000
     """Validation interval in env steps."""
@@ -88,7 +89,7 @@ class ExperimentConfig(TrainingConfig):
 
     valid_episodes: PositiveInt = 64
     """Number of episodes in each validation."""
-    test_episodes: PositiveInt = 100
+    test_episodes: PositiveInt = field(default=100, metadata=MAY_GROW)
     """Number of test episodes behind each number of the table."""
 
 

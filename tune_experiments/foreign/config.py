@@ -11,7 +11,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.algorithms.optimiser import OptimiserName
 from rl_models.algorithms.qmix import QmixLearnerConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.parts import PartsConfig
 from rl_models.rllib.workers import Workers
@@ -101,7 +101,7 @@ class Config(
     max_sentences: PositiveInt = 1
     """Largest number of sentences of a text, at least 1; 1 reads the text as one row of words; emma needs one row per
     sentence."""
-    env_processes: NonNegativeInt = 0
+    env_processes: NonNegativeInt = field(default=0, metadata=MAY_CHANGE)
     """Number of processes in which a trial's environments are stepped; 0 steps them in the env runner's process."""
     methods: tuple[MethodName, ...] = ("ippo", "mappo", "sync_4", "commnet", "tbone", "qmix")
     """Rows of the table, each a method that is trained; sync_M has M components, _cordial adds CORDIAL, lora is a

@@ -13,6 +13,8 @@ from rich.markup import escape
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
 from tune_experiments.core.drawing import attempt, lines_of
+from rl_models.training.checkpoint import load_state
+from tune_experiments.core.continued import grown_values, rules_of
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -26,8 +28,9 @@ from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import announcements, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
+from tune_experiments.run.continuation import trained_otherwise, with_parts
 from tune_experiments.run.cost import cost
-from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, below, open_run
@@ -72,9 +75,11 @@ def launch(
     if search is not None:
         check_processes(experiment, search, options)
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
+    # Settings of a search are compared, so all must have the same budget.
+    rules = rules_of(config) if search is None else rules_of(config, may=("changes",))
     with (
         refusing_gpu(options.device == "cpu"),
-        open_run(out, config_to_json(config), experiment.entry_point, options.seeds) as (folder, sync),
+        open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
     ):
         console = Terminal()
         session = _Session(experiment, config, options, folder, sync, console, callbacks)
@@ -150,15 +155,36 @@ class _Session(Generic[Config]):
     def train_and_evaluate(self) -> Run[Config]:
         """Every method with every seed."""
         refuse_search_folder(self.folder.path)
+        self._remove_outdated_rows()
         requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
         failures = self._train_unfinished(requests)
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
-            if rows is not None:
+            if rows is not None and not self._is_unfinished(request):
                 result_file.replace_rows(self.folder.results, rows)
         uri = self.sync.uri if self.sync else None
         results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
         return self._ended(results, tables, failures)
+
+    def _remove_outdated_rows(self) -> None:
+        """Take rows of other budgets out of the results, which must not be mixed; their trials are tested again."""
+        for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
+            for seed, folder in by_seed.items():
+                rows = read_test_results(folder)
+                if rows and not is_tested_with(folder, grown_values(self.config)):
+                    result_file.remove_rows(self.folder.results, rows)
+                    if seed not in self.options.seeds:
+                        self.console.print(
+                            f"{trial_name(method, seed)} has another budget and leaves the table until "
+                            f"--seeds names {seed}, too"
+                        )
+
+    def _is_unfinished(self, request: Request) -> bool:
+        """Whether there is training or a test left; trials of a search cannot get another budget."""
+        folder = Path(request["folder"])
+        if self.options.searches:
+            return read_test_results(folder) is None
+        return not is_tested_with(folder, grown_values(self.config))
 
     def search(self, search: Search) -> Run[Config]:
         """Settings of every method, without the final evaluation."""
@@ -189,7 +215,9 @@ class _Session(Generic[Config]):
         for announcement in said:
             self.console.print(announcement)
         self.folder.announce(said)
-        unfinished = [request for request in requests if _is_unfinished(request)]
+        for change in self.folder.changed:
+            self.console.print(f"continues with {change}")
+        unfinished = [request for request in requests if self._is_unfinished(request)]
         if not unfinished or (scheduler is not None and scheduler.is_over):
             self.console.print("all trials are trained; making the report again")
             return {}
@@ -198,10 +226,17 @@ class _Session(Generic[Config]):
     def _train(self, requests: list[Request], scheduler: SearchSchedulers | None) -> dict[str, str]:
         plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
-        for name, plan in plans.items():
+        parts: list[str] = []
+        for request in requests:
+            name, plan = request["name"], plans[request["name"]]
             if (newest := newest_checkpoint(folders[name])) is not None:
                 env_steps = int(newest.name.rpartition("_")[2])
                 self.console.print(f"{name} continues from {env_steps:,} of {plan.budget_env_steps:,} env steps")
+                parts += trained_otherwise(self.experiment, request, plan, load_state(newest))
+        for part in dict.fromkeys(parts):
+            self.console.print(f"  {part}")
+        if parts:
+            self.folder.note_parts(list(dict.fromkeys(parts)))
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
         self.console.print("connecting to Ray")
         with ray_cluster() as ray, graceful_stop(self.console.print), self.experiment.shared(self.config):
@@ -218,7 +253,7 @@ class _Session(Generic[Config]):
             if watch.failure is not None:
                 raise watch.failure
         # After Control-C Tune comes back with whatever there is.
-        left = any(_is_unfinished(request) and request["name"] not in failures for request in requests)
+        left = any(self._is_unfinished(request) and request["name"] not in failures for request in requests)
         if left if scheduler is None else not scheduler.is_over:
             raise KeyboardInterrupt
         return failures
@@ -275,10 +310,6 @@ def trial_requests(
     ]
 
 
-def _is_unfinished(request: Request) -> bool:
-    return read_test_results(Path(request["folder"])) is None
-
-
 def _read_results(out: Path) -> list[Result]:
     path = out / result_file.RESULTS_FILE
     return result_file.read(path) if path.exists() else []
@@ -297,7 +328,7 @@ def show_results(
         return [], []
     sessions = read_sessions(out, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
-    tables = with_verdicts(experiment.tables(results), comparisons, results)
+    tables = with_parts(with_verdicts(experiment.tables(results), comparisons, results), sessions)
     write_tables(out / TABLE_FILE, tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)

@@ -12,7 +12,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 
 from rl_envs.minirts.opponents import opponent_of
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import STAYS, UnitInterval
 from rl_models.networks.commanded_units import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
@@ -103,7 +103,7 @@ class RedConfig(
     """Commander in reinforcement learning: none as in RED; oracle, fair, random or adversarial."""
     iterations: PositiveInt = 2
     """Number of rounds of reinforcement learning, each followed by a distillation in the row red."""
-    budget_env_steps: PositiveInt = 640_000
+    budget_env_steps: PositiveInt = field(default=640_000, metadata=STAYS)  # rounds are shares of it
     """Number of decisions of reinforcement learning, of all its rounds together."""
     value_updates: PositiveInt = 10
     """Number of PPO updates in which the value head learns alone, before the first round."""

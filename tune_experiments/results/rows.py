@@ -118,6 +118,16 @@ def replace_rows(path: Path, results: Sequence[Result]) -> None:
     write(path, [*(old for old in _read_if_there(path) if old.trial not in trials), *results])
 
 
+def remove_rows(path: Path, results: Sequence[Result]) -> None:
+    """Take out every line of the trials of these lines.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    trials = {result.trial for result in results}
+    write(path, [old for old in _read_if_there(path) if old.trial not in trials])
+
+
 def _read_if_there(path: Path) -> list[Result]:
     return read(path) if path.exists() else []
 

@@ -14,7 +14,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import MAY_GROW, UnitInterval
 from rl_models.networks.film2_stack import FirstSummary, check_channels
 from rl_models.networks.reading import Activation
 from rl_models.rllib.workers import Workers
@@ -250,7 +250,7 @@ class LettersConfig(
     to read sooner."""
     learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
     """How the networks of all methods but `matching` learn."""
-    transfer_env_steps: PositiveInt = 500_000
+    transfer_env_steps: PositiveInt = field(default=500_000, metadata=MAY_GROW)
     """Number of env steps of training on unseen games, in the rows that train there."""
     attention_coef: PositiveFloat = field(default=0.3, metadata={"renamed_from": "attention_weight"})
     """Weight of the auxiliary loss, above 0, in the row `txt2pi_supervised_attention`; the paper has none."""

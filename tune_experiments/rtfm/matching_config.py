@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import constants_of
+from rl_models.configuration import MAY_GROW, constants_of
 from rl_models.networks.matching import MatchingConfig, MatchingOptions
 from rl_models.rllib.workers import Workers
 
@@ -61,7 +61,7 @@ class MatchingSettings(MatchingOptions):
     """How the mention-matching reader learns."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=256, fragment_length=16))
     """Processes and worlds of a trial of the mention-matching reader."""
-    budget_env_steps: PositiveInt = 300_000
+    budget_env_steps: PositiveInt = field(default=300_000, metadata=MAY_GROW)
     """Number of env steps of training of the mention-matching reader."""
 
     def network(self) -> MatchingConfig:

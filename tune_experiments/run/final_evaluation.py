@@ -10,10 +10,12 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rl_models.policy import TeamPolicy
+from rl_models.training.checkpoint import load_state, newest_whole_checkpoint
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
@@ -29,6 +31,7 @@ __all__ = [
     "evaluate_all",
     "evaluations_of",
     "figure_data_files",
+    "is_tested_with",
     "read_test_results",
     "results_of",
     "results_of_training",
@@ -166,8 +169,13 @@ def _bounds(experiment: BaseExperiment, metric: str) -> tuple[float | None, floa
     return tuple(end if math.isfinite(end) else None for end in (found.low, found.high))  # type: ignore[return-value]
 
 
-def write_test_results(folder: Path, results: Sequence[Result]) -> None:
+def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str, Any] | None = None) -> None:
     """Say that the trial in this folder has finished, and with which results.
+
+    Args:
+        folder: of the trial.
+        results: of its test, none where it was not to be tested.
+        of: the budgets that it was trained and tested with (`grown_values`), which a continued run may raise.
 
     Raises:
         UserError: a result is no finite number, which no table could show; the trial can be tested again.
@@ -179,7 +187,30 @@ def write_test_results(folder: Path, results: Sequence[Result]) -> None:
                 f"the test of {one.method}, seed {one.seed}, gives {numbers} for {one.metric!r} in {one.place!r}: "
                 f"make it finite in every episode; the same command then tests the trained weights again"
             )
-    write_json(folder / TEST_RESULTS_FILE, {"results": [vars(result) for result in results]})
+    document = {"results": [vars(result) for result in results]} | ({"of": dict(of)} if of else {})
+    write_json(folder / TEST_RESULTS_FILE, document)
+
+
+def is_tested_with(folder: Path, budgets: Mapping[str, Any]) -> bool:
+    """Whether a trial has finished with exactly these budgets (`grown_values`); else there is training or a test left.
+
+    What an older version has written does not say; its newest checkpoint does.
+    """
+    path = folder / TEST_RESULTS_FILE
+    if not path.exists():
+        return False
+    of = read_json(path).get("of")
+    if of is None:
+        newest = newest_whole_checkpoint(folder / "checkpoints")
+        config = {} if newest is None else load_state(newest).get("config", {})
+        of = {name: value for name in budgets if (value := _json_at(config, name)) is not None}
+    return all(of.get(name, value) == value for name, value in budgets.items())
+
+
+def _json_at(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def read_test_results(folder: Path) -> list[Result] | None:

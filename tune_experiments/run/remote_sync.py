@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tune_experiments.core.continued import Rules
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
 from tune_experiments.run.remote_claim import Claim
 from tune_experiments.run.remote_ledger import Ledger
@@ -58,7 +59,11 @@ def below(place: str, path: str) -> str:
 
 @contextmanager
 def open_run(
-    out: Path, config_json: Mapping[str, Any], experiment: str, seeds: Sequence[int]
+    out: Path,
+    config_json: Mapping[str, Any],
+    experiment: str,
+    seeds: Sequence[int],
+    rules: Rules = Rules(),  # noqa: B008 (frozen)
 ) -> Iterator[tuple[RunFolder, RemoteSync | None]]:
     """`RunFolder.open` for a folder or a URI; with the copy, where there is one.
 
@@ -70,15 +75,15 @@ def open_run(
     """
     uri = uri_of(out)
     if uri is None:
-        with RunFolder.open(out, config_json, experiment, seeds) as folder:
+        with RunFolder.open(out, config_json, experiment, seeds, rules) as folder:
             yield folder, None
         return
     with _temporary_sync(uri, others=("trials/", "tune/")) as sync:
         if sync.pull_config():
-            check_config(sync.folder, config_json, experiment)
+            check_config(sync.folder, config_json, experiment, rules, sync.holds_trials())
         with sync.claimed():
             sync.pull()
-            with RunFolder.open(sync.folder, config_json, experiment, seeds) as folder:
+            with RunFolder.open(sync.folder, config_json, experiment, seeds, rules) as folder:
                 sync.push_at_first()  # the run's configuration stands before its trials, or they could not be continued
                 with _pushed_at_end(sync):
                     yield folder, sync
@@ -193,6 +198,15 @@ class RemoteSync:
                 return True
         refuse_foreign(self.uri, names)
         return False
+
+    def holds_trials(self) -> bool:
+        """Whether any trial has sent a file; one that has must keep its flags.
+
+        Raises:
+            StoreUnavailableError: it does not answer.
+        """
+        with self._reading():
+            return any(name.startswith("trials/") for name in self._there())
 
     def pull(self) -> None:
         """Fetch what is new in the store.

@@ -1,7 +1,7 @@
 """The folder of one run: created or continued, owned by one process at a time, never mixed with another run.
 
     DIR/config.json      schema_version, concord_version, experiment, config
-    DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds
+    DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds, changed flags
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
 This file must not know what an experiment trains, and it is free of Ray.
@@ -21,19 +21,23 @@ from types import TracebackType
 from typing import Any
 
 from rl_models.file_lock import hold_lock
-from tune_experiments.core.config_json import first_differences
+from tune_experiments.core.config_json import ABSENT
+from tune_experiments.core.continued import Difference, Rules, differences_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
 from tune_experiments.results.rows import RESULTS_FILE
+from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
 
 __all__ = [
     "ANNOUNCED",
+    "PARTS",
     "WRITTEN_BY",
     "RunFolder",
     "check_config",
     "check_version",
+    "holds_training",
     "read_config",
     "read_sessions",
     "refuse_foreign",
@@ -46,8 +50,14 @@ CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concor
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it named before it trained; null as long as it has not, so
 that it has trained nothing. Sessions of older versions lack it."""
+PARTS = "trained_on_with"
+"""Key of a session in the manifest: in what its training differs from that of the sessions before."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
+_SHOWN = 5
+"""Most differences in a sentence."""
+_SET_ASIDE = ".of_other_flags"
+"""Hidden folder for what trials without a checkpoint have left, when the run begins anew with other flags."""
 
 
 @dataclass
@@ -58,36 +68,48 @@ class RunFolder:
         path: The folder.
         continued: Whether it held this run already.
         run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
+        changed: flags with their old and new values, where this session has others than the one before.
     """
 
     path: Path
     continued: bool
     run_id: str
+    changed: tuple[str, ...]
     _lock: ExitStack = field(repr=False)
 
     @classmethod
-    def open(cls, out: Path, config_json: Mapping[str, Any], experiment: str, seeds: Sequence[int] = ()) -> RunFolder:
+    def open(
+        cls,
+        out: Path,
+        config_json: Mapping[str, Any],
+        experiment: str,
+        seeds: Sequence[int] = (),
+        rules: Rules = Rules(),  # noqa: B008 (frozen)
+    ) -> RunFolder:
         """Create the folder of a run, or continue it.
+
+        A run without any checkpoint takes every configuration; what its trials have left is set aside.
 
         Args:
             out: The folder.
             config_json: What `config_to_json` gave.
             experiment: Its entry point: name of the script, or `package.module:NAME`.
             seeds: For the manifest alone; more seeds may be added to a run.
+            rules: What a run that is continued may do with a field; others stay as they were.
 
         Raises:
-            UserError: not writable, in use, foreign, of another experiment or another configuration.
+            UserError: not writable, in use, foreign, of another experiment or a configuration that cannot follow.
         """
         out = Path(out)
         try:
             out.mkdir(parents=True, exist_ok=True)
             with ExitStack() as stack:
                 _take_lock(out, stack)
-                continued = _claim(out, config_json, experiment)
-                run_id = _add_session(out, experiment, seeds)
+                continued, changed = _claim(out, config_json, experiment, rules)
+                run_id = _add_session(out, experiment, seeds, changed)
                 for name in ("trials", "plots"):
                     (out / name).mkdir(exist_ok=True)
-                return cls(out, continued, run_id, stack.pop_all())
+                return cls(out, continued, run_id, changed, stack.pop_all())
         except OSError as error:
             fault = "is a file, not a folder" if out.is_file() else f"cannot be written ({error.strerror or error})"
             raise UserError(f"{out} {fault}; give --out a folder that you may write to") from error
@@ -112,6 +134,12 @@ class RunFolder:
         """Write down in this session's entry which comparisons it names, before it trains."""
         document = read_json(self.path / MANIFEST_FILE)
         document["sessions"][-1][ANNOUNCED] = list(comparisons)
+        write_json(self.path / MANIFEST_FILE, document)
+
+    def note_parts(self, parts: Sequence[str]) -> None:
+        """Write down in this session's entry in what training differs from that of the sessions before."""
+        document = read_json(self.path / MANIFEST_FILE)
+        document["sessions"][-1][PARTS] = list(parts)
         write_json(self.path / MANIFEST_FILE, document)
 
     def close(self) -> None:
@@ -183,23 +211,50 @@ def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
         raise UserError(f"{out} is not a run folder and holds other files ({foreign[0]}, ...); give --out a new folder")
 
 
-def check_config(out: Path, config_json: Mapping[str, Any], experiment: str) -> None:
-    """Check that a run folder is of this run.
+def check_config(
+    out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules, is_trained: bool = True
+) -> list[Difference]:
+    """Check that a run folder is of this run, or may be continued with this configuration; where it differs.
+
+    Args:
+        out: the folder.
+        config_json: the configuration.
+        experiment: the entry point.
+        rules: what may differ.
+        is_trained: whether there is anything that the configuration must fit.
 
     Raises:
-        UserError: damaged, of another experiment or another configuration.
+        UserError: damaged, of another experiment or of a configuration that cannot change so.
     """
     old_experiment, old_config = read_config(out)
     if old_experiment != experiment:
         raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; give --out another folder")
     # Through JSON, so that tuples and lists are the same.
-    changed = first_differences(old_config, json.loads(json.dumps(config_json)))
-    if changed:
+    found = differences_of(old_config, json.loads(json.dumps(config_json)), rules)
+    refused = [one for one in found if not one.is_allowed]
+    if refused and is_trained:
+        shown, more = refused[:_SHOWN], len(refused) - _SHOWN
+        told = "; ".join(one.words for one in shown) + (f"; and {more} more" if more > 0 else "")
+        repeated = " ".join(one.old_flag for one in shown if one.old is not ABSENT and one.new is not ABSENT)
+        advice = f"write {repeated}{' and so on' * (more > 0)}" if repeated else f"use the flags in its {MANIFEST_FILE}"
+        gone = " (flags that are gone need the version that started it)" * any(one.new is ABSENT for one in refused)
         raise UserError(
-            f"{out} was started with another configuration ({'; '.join(changed)}); "
-            f"repeat the old flags to continue it or give --out another folder; a run whose flags are gone is "
-            f"continued by the version that started it"
+            f"{out} holds a run with other flags, which cannot change while it is trained ({told}): {advice} to "
+            f"continue it{gone}, or give --out another folder"
         )
+    return found
+
+
+def holds_training(out: Path) -> bool:
+    """Whether any trial of a run folder has a checkpoint or test results."""
+    found = {
+        path.name
+        for pattern in ("checkpoints/*", "checkpoints/.*", "*.json")
+        for path in out.glob(f"trials/*/{pattern}")
+    }
+    return any(
+        name.startswith("checkpoint_") or name.endswith("_replaced") or name == TEST_RESULTS_FILE for name in found
+    )
 
 
 def with_announcement_times(
@@ -259,27 +314,44 @@ def _says_how(session: Mapping[str, Any]) -> bool:
     return is_source and isinstance(session.get("command"), str) and isinstance(session.get("versions"), dict)
 
 
-def _claim(out: Path, config_json: Mapping[str, Any], experiment: str) -> bool:
-    """Write config.json into a new folder, or check that an old one is of the same run."""
-    if (out / CONFIG_FILE).exists():
-        check_config(out, config_json, experiment)
-        return True
-    refuse_foreign(out, (path.name for path in out.iterdir()))
+def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> tuple[bool, tuple[str, ...]]:
+    """Write config.json into a new folder, or check that an old one is of the same run; whether it is, and changes."""
+    is_old, found = (out / CONFIG_FILE).exists(), []
+    if is_old:
+        is_trained = holds_training(out)
+        found = check_config(out, config_json, experiment, rules, is_trained)
+        if not found:
+            return True, ()
+        if not is_trained:
+            _set_trials_aside(out)
+    else:
+        refuse_foreign(out, (path.name for path in out.iterdir()))
     write_json(out / CONFIG_FILE, WRITTEN_BY | {"experiment": experiment, "config": config_json})
-    return False
+    return is_old, tuple(one.words for one in found)
 
 
-def _add_session(out: Path, experiment: str, seeds: Sequence[int]) -> str:
+def _set_trials_aside(out: Path) -> None:
+    """Keep what trials without a checkpoint have left out of the way: it is of another configuration."""
+    left = [folder for folder in out.glob("trials/*") if folder.is_dir() and any(folder.iterdir())]
+    if left:
+        aside = out / _SET_ASIDE / uuid.uuid4().hex[:8]
+        aside.mkdir(parents=True)
+        for folder in left:
+            folder.rename(aside / folder.name)
+
+
+def _add_session(out: Path, experiment: str, seeds: Sequence[int], changed: Sequence[str]) -> str:
     """Write a session down; the run's id, drawn now where the manifest has none."""
     path, sessions = out / MANIFEST_FILE, read_sessions(out, may_be_missing=True)
     run_id = (read_json(path) if sessions else {}).get("run_id", uuid.uuid4().hex)
     if not isinstance(run_id, str):
         raise UserError(f"{path} has no run_id; restore it or give --out another folder")
+    session = describe_session(seeds) | {ANNOUNCED: None} | ({"changed": list(changed)} if changed else {})
     document = {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,
         "run_id": run_id,
-        "sessions": [*sessions, describe_session(seeds) | {ANNOUNCED: None}],
+        "sessions": [*sessions, session],
     }
     write_json(path, document)
     return run_id

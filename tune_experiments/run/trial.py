@@ -22,6 +22,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.continued import grown_values
 from tune_experiments.core.drawing import reason_of
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
@@ -91,7 +92,8 @@ class Trial(Generic[Config]):
                 if until_env_steps is not None and self.curriculum.total().env_steps >= until_env_steps:
                     return
                 self._train_stage(log, report, until_env_steps)
-        write_test_results(self.folder, self._evaluate(report) if self.is_tested else [])
+        results = self._evaluate(report) if self.is_tested else []
+        write_test_results(self.folder, results, grown_values(self.config))
 
     def _train_stage(self, log: TrialLog, report: Report, until_env_steps: int | None) -> None:
         if self.curriculum.stage_is_over:

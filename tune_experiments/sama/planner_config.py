@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from rl_models.chat.chat_settings import ChatSettings
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.planners.rewards import RewardSource
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
@@ -31,7 +31,7 @@ class ModelSettings:
     """Folder of the record of all exchanges with the model, and of transcripts, with one folder within for each
     kitchen: what was asked once is not asked again, and `replay` reads from there. By default it is one in the user's
     cache."""
-    concurrency: PositiveInt = 4
+    concurrency: PositiveInt = field(default=4, metadata=MAY_CHANGE)
     """Number of questions under way at the same time, of all trials together."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """Bounds of a call, and budget of all trials of a run together; its model and record are not read."""

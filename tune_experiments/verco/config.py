@@ -18,7 +18,7 @@ from rl_envs.salad.world import Salad
 from rl_models.algorithms.actor_critic import ValueLossAt
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.chat.chat_settings import ChatSettings
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.llm.distillation import DistillationSettings
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.networks.vector import VectorConfig
@@ -152,7 +152,7 @@ class VercoConfig(
     model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """How a chat model is reached, for that teacher and for the row `api`."""
-    concurrency: PositiveInt = field(default=4, metadata={"came_later": True})
+    concurrency: PositiveInt = field(default=4, metadata={"came_later": True} | MAY_CHANGE)
     """Number of questions to a chat model under way at the same time."""
     replay: str = ""
     """Folder of a run whose records replace the endpoint's answers, to repeat that run offline."""

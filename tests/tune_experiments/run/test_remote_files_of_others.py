@@ -49,7 +49,7 @@ def test_whatever_lay_in_the_store_before_is_there_afterwards(files, how):
         put(store, files)
         before = contents(store)
         if how == "refused":
-            with pytest.raises(UserError, match="another configuration"):
+            with pytest.raises(UserError, match="--a 1 -> 2"):
                 run_in(store, 0, config={"a": 2})
             assert contents(store) == before
             return

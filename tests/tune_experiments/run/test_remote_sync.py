@@ -254,7 +254,7 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         assert set(contents(store)) - set(visible(contents(store))) == {remote_claim.CLAIM_FILE}
     assert set(contents(store)) == {"config.json", "manifest.json", "trials/sync-seed0/test_results.json"}
     with (
-        pytest.raises(UserError, match="another configuration"),
+        pytest.raises(UserError, match="--a 1 -> 2"),
         open_run(Path(copy_at(store)), {"a": 2}, "matrix_game", (0,)),
     ):
         pass

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tune_experiments.core.continued import Rules
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
 from tune_experiments.run import run_folder
@@ -47,14 +48,67 @@ def test_the_same_run_continues_and_adds_a_session(tmp_path):
     assert [session["seeds"] for session in sessions] == [[0], [0, 1]]
 
 
-def test_another_configuration_is_refused_with_the_fields_that_differ(tmp_path):
-    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
-    before = (tmp_path / "config.json").read_bytes()
-    other = {**CONFIG, "learner": {"learning_rate": 0.2, "widths": (1, 2)}}
-    with pytest.raises(UserError, match=r"learner\.learning_rate: 0\.1 -> 0\.2\); repeat the old flags"):
+def with_checkpoint(out, trial="sync-seed0"):
+    """A folder in which a trial has come to a checkpoint."""
+    RunFolder.open(out, CONFIG, "furnmove_sync").close()
+    (out / "trials" / trial / "checkpoints" / "checkpoint_000160").mkdir(parents=True)
+    return out
+
+
+def test_another_configuration_is_refused_with_the_flags_that_differ(tmp_path):
+    before = (with_checkpoint(tmp_path) / "config.json").read_bytes()
+    other = {**CONFIG, "learner": {"learning_rate": 0.2, "widths": (1, 3)}}
+    with pytest.raises(UserError) as refusal:
         RunFolder.open(tmp_path, other, "furnmove_sync")
+    for told in ("--learner.learning-rate 0.1 -> 0.2", "--learner.widths 1 2 -> 1 3", "write --learner.learning-rate"):
+        assert told in str(refusal.value)
     assert (tmp_path / "config.json").read_bytes() == before
     RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()  # the refusal gave the lock back
+
+
+@pytest.mark.parametrize(
+    ("rule", "new", "is_allowed"),
+    [
+        ("changes", 0.05, True),
+        ("grows", 0.2, True),
+        ("grows", 0.05, False),
+        ("stays", 0.2, False),
+        ("gains", (2, 1, 3), True),
+        ("gains", (1, 3), False),
+    ],
+)
+def test_a_field_may_do_what_its_rule_says(tmp_path, rule, new, is_allowed):
+    name = "widths" if rule == "gains" else "learning_rate"
+    other = {**CONFIG, "learner": CONFIG["learner"] | {name: new}}
+    rules = Rules({f"learner.{name}": rule})
+    with_checkpoint(tmp_path)
+    if not is_allowed:
+        with pytest.raises(UserError, match=f"--learner.{name.replace('_', '-')} "):
+            RunFolder.open(tmp_path, other, "furnmove_sync", rules=rules)
+        return
+    with RunFolder.open(tmp_path, other, "furnmove_sync", rules=rules) as folder:
+        assert len(folder.changed) == 1
+    assert read_config(tmp_path)[1]["learner"][name] == (list(new) if rule == "gains" else new)
+    sessions = json.loads((tmp_path / "manifest.json").read_text())["sessions"]
+    assert [len(session.get("changed", ())) for session in sessions] == [0, 1]
+
+
+def test_a_folder_without_any_checkpoint_takes_any_flags_and_loses_nothing(tmp_path):
+    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
+        (folder.trial("sync-seed0") / "language_model").write_text("of the old flags")
+    other = {**CONFIG, "world": "furnlift-v0"}
+    with RunFolder.open(tmp_path, other, "furnmove_sync") as folder:
+        assert list((folder.path / "trials").iterdir()) == []
+    assert read_config(tmp_path)[1]["world"] == "furnlift-v0"
+    assert [path.read_text() for path in tmp_path.glob(".*/*/sync-seed0/language_model")] == ["of the old flags"]
+
+
+@pytest.mark.parametrize("left", ["checkpoints/.unfinished_checkpoint_000160_0123abcd_replaced", "test_results.json"])
+def test_a_trial_whose_checkpoint_is_being_replaced_or_that_is_tested_counts(tmp_path, left):
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
+    (tmp_path / "trials/sync-seed0" / left).mkdir(parents=True)
+    with pytest.raises(UserError, match="--world furnmove-v0 -> furnlift-v0"):
+        RunFolder.open(tmp_path, {**CONFIG, "world": "furnlift-v0"}, "furnmove_sync")
 
 
 def test_another_experiment_is_refused(tmp_path):

@@ -16,7 +16,7 @@ from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import MAY_GAIN, UnitInterval
 from rl_models.networks.sama import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
@@ -59,7 +59,7 @@ class SamaConfig(
     """Rows of the table: `sama`; `blind`, the same without commands; `predicate` and `code`, the same with
     rewards of that source; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay."""
-    tasks: tuple[str, ...] = ("cramped_room",)
+    tasks: tuple[str, ...] = field(default=("cramped_room",), metadata=MAY_GAIN)
     """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,
     forced_coordination and counter_circuit_o_1order."""
     encoder: TextEncoderConfig = field(default_factory=lambda: TextEncoderConfig(word_features=32))

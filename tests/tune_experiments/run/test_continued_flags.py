@@ -1,0 +1,161 @@
+"""The same --out with other flags: what may change goes on, what may not is named, and no results are mixed."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from rl_models.training.checkpoint import load_checkpoint, numbered_checkpoints
+from tests.tune_experiments.run.in_process import trials_in_process
+from tune_experiments.core.config_json import config_to_json, is_configuration
+from tune_experiments.core.config_path import flag_of
+from tune_experiments.core.continued import differences_of, rules_of
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.launch.experiment import main
+from tune_experiments.results.rows import read
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run import run_folder
+from tune_experiments.run.run_folder import RunFolder
+
+WHERE = (
+    "runners",
+    "worlds_per_runner",
+    "world_groups",
+    "learners",
+    "aggregators",
+    "gpus_per_learner",
+    "gpus_per_runner",
+)
+SCRIPTS = ("pettingzoo_teams", "furnmove_sync", "endi_rtfm", "messenger_emma", "overcooked_selfplay", "verco_salad")
+
+
+def leaves(config, path=""):
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if is_configuration(value):
+            yield from leaves(value, f"{path}{field.name}.")
+        else:
+            yield f"{path}{field.name}", value
+
+
+def with_value(data, path, value):
+    name, _, rest = path.partition(".")
+    return data | {name: with_value(data[name], rest, value) if rest else value}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_what_says_where_it_is_computed_may_change_and_budgets_and_methods_may_grow(name):
+    experiment = find_experiment(name)
+    rules = rules_of(experiment.presets["smoke"]).by_path
+    assert {rules[f"workers.{field}"] for field in WHERE} == {"changes"}
+    assert rules["budget_env_steps"] == "grows" and rules["methods"] == "gains"
+    assert "workers.fragment_length" not in rules and "learner.gamma" not in rules
+
+
+def test_rounds_that_are_shares_of_a_budget_keep_it():
+    assert "budget_env_steps" not in rules_of(find_experiment("red_minirts").presets["smoke"]).by_path
+
+
+def test_a_search_keeps_its_budget_and_its_methods():
+    config = find_experiment("matrix_game").presets["smoke"]
+    assert set(rules_of(config, may=("changes",)).by_path.values()) <= {"changes"}
+
+
+def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):
+    """Every field of one experiment, by the rule that stands on it."""
+    monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
+    experiment = find_experiment("pettingzoo_teams")
+    config = experiment.presets["smoke"]
+    start, rules, taken = config_to_json(config), rules_of(config), set()
+    whole = start  # an old file leaves out what came later
+    for path, value in sorted(rules.absent.items()):
+        whole = with_value(whole, path, value)
+    RunFolder.open(tmp_path, start, experiment.name).close()
+    (tmp_path / "trials/ippo-seed0/checkpoints/checkpoint_000400").mkdir(parents=True)
+    for path, value in leaves(config):
+        bigger = not value if isinstance(value, bool) else value + 1 if isinstance(value, int | float) else "other"
+        other = with_value(whole, path, [*value, "other"] if isinstance(value, tuple) else bigger)
+        if not differences_of(start, other, rules):
+            continue
+        try:
+            RunFolder.open(tmp_path, other, experiment.name, rules=rules).close()
+            taken.add(path)
+            (tmp_path / "config.json").write_text(
+                json.dumps(json.loads((tmp_path / "config.json").read_text()) | {"config": start})
+            )
+        except UserError as error:
+            name = path.rpartition(".")[2].replace("_", "-") if isinstance(value, bool) else flag_of(path)
+            assert name in str(error) and "--out" in str(error)
+    assert taken == set(rules.by_path)
+
+
+# ------------------------------------------------------------------------------------------------ from start to end
+
+QUICK = ["--preset", "smoke", "--methods", "marginal", "--learner.final-learning-rate-share", "1"]
+QUICK += ["--workers.worlds-per-runner", "8", "--test-starts-per-room", "1", "--valid-starts-per-room", "1"]
+QUICK += ["--checkpoint-every-env-steps", "160", "--validate-every-env-steps", "320"]
+
+
+def furnmove(out, *flags, exit_code=0):
+    with trials_in_process():
+        assert main(find_experiment("furnmove_sync"), [*QUICK, "--out", str(out), *map(str, flags)]) == exit_code
+
+
+@pytest.fixture(scope="module")
+def half(ray_session, tmp_path_factory):
+    """A run of 320 env steps that has ended, and one of 640."""
+    short, long = (tmp_path_factory.mktemp("runs") / name for name in ("short", "long"))
+    furnmove(short, "--budget-env-steps", 320)
+    furnmove(long, "--budget-env-steps", 640)
+    return short, long
+
+
+@pytest.mark.long
+def test_a_run_with_a_larger_budget_in_other_groups_ends_as_one_that_had_both_from_the_start(half, capsys):
+    """Its schedules do not depend on the budget, so equality is promised, up to rounding."""
+    short, _ = half
+    assert {row.env_steps for row in read(short / "results.jsonl")} == {320}
+    furnmove(short, "--budget-env-steps", 640, "--workers.world-groups", 2)
+    said = capsys.readouterr().out
+    for told in ("--budget-env-steps 320 -> 640", "--workers.world-groups", "320 of 640", "320 env steps and is 640"):
+        assert told in said, told
+    logs = [read_metrics(run / "trials/marginal-seed0/metrics.jsonl") for run in half]
+    assert [[row["env_steps"] for row in log] for log in logs] == [list(range(80, 641, 80))] * 2
+    folders = [run / "trials/marginal-seed0/checkpoints" for run in half]
+    last = [load_checkpoint(max(numbered_checkpoints(folder))[1]) for folder in folders]
+    assert last[0].state["progress"] == last[1].state["progress"]
+    for name, value in last[1].tensors["weights"].items():
+        torch.testing.assert_close(
+            torch.as_tensor(last[0].tensors["weights"][name]), torch.as_tensor(value), atol=1e-4, rtol=1e-4
+        )
+    results = [read(run / "results.jsonl") for run in half]
+    assert [len(rows) for rows in results] == [len(results[1])] * 2
+    assert {row.env_steps for row in results[0]} == {640}, "the test of the smaller budget is gone"
+    assert "320 env steps and is 640" in (short / "table.md").read_text()
+    furnmove(short, "--budget-env-steps", 320, exit_code=2)
+    assert "--budget-env-steps 640 -> 320, which may only grow" in capsys.readouterr().err
+
+
+MATRIX = ["--preset", "smoke", "--games", "32", "--budget-env-steps", "640", "--checkpoint-every-env-steps", "320"]
+
+
+def matrix_game(out, *flags):
+    with trials_in_process():
+        assert main(find_experiment("matrix_game"), [*MATRIX, "--out", str(out), *map(str, flags)]) == 0
+    return {(row.method, row.seed, row.env_steps) for row in read(out / "results.jsonl")}
+
+
+@pytest.mark.long
+def test_seeds_and_methods_are_added_and_no_budgets_are_mixed(ray_session, tmp_path, capsys):
+    assert matrix_game(tmp_path, "--methods", "sync", "--seeds", 0) == {("sync", 0, 640)}
+    both = {("sync", 0, 640), ("marginal", 0, 640)}
+    assert matrix_game(tmp_path, "--methods", "marginal", "sync", "--seeds", 0) == both
+    assert matrix_game(tmp_path, "--seeds", 1) == both | {("sync", 1, 640), ("marginal", 1, 640)}
+    capsys.readouterr()
+    larger = {("sync", 1, 1280), ("marginal", 1, 1280)}
+    assert matrix_game(tmp_path, "--seeds", 1, "--budget-env-steps", 1280) == larger
+    assert "sync-seed0 has another budget" in capsys.readouterr().out
+    again = matrix_game(tmp_path, "--seeds", 0, 1, "--budget-env-steps", 1280)
+    assert again == larger | {("sync", 0, 1280), ("marginal", 0, 1280)}

@@ -1,0 +1,132 @@
+"""What may differ in the configuration of a run that is continued, as each field says (`rl_models/configuration.py`).
+
+This file must not know about any experiment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from rl_models.configuration import CONTINUED
+from tune_experiments.core.config_json import (
+    ABSENT,
+    DataclassInstance,
+    absent_values,
+    differences,
+    is_configuration,
+)
+from tune_experiments.core.config_path import flag_of, value_at
+
+__all__ = ["Difference", "Rules", "differences_of", "grown_values", "rules_of"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """What a run that is continued may do with its configuration.
+
+    Attributes:
+        by_path: dotted path of a field -> changes, grows, gains or stays; others stay.
+        absent: dotted path of a field that came later -> JSON of its value where a file does not name it.
+    """
+
+    by_path: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    absent: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """A value that a run which is continued does not repeat.
+
+    Attributes:
+        path: dotted.
+        old, new: JSON values.
+        rule: what the field allows.
+    """
+
+    path: str
+    old: Any
+    new: Any
+    rule: str = "stays"
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the run may be continued with the new value."""
+        if ABSENT in (self.old, self.new):
+            return self.rule == "changes"
+        if self.rule == "grows":
+            return bool(self.new >= self.old)
+        return self.rule == "changes" or (self.rule == "gains" and set(self.new) >= set(self.old))
+
+    @property
+    def words(self) -> str:
+        """Flag, old and new value, and what the value may do where that is not just anything."""
+        limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
+        return f"{_words(self.path, self.old)} -> {_value(self.new)}{'' if self.is_allowed else limit}"
+
+    @property
+    def old_flag(self) -> str:
+        """The words that repeat the old value."""
+        return _words(self.path, self.old)
+
+
+def rules_of(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
+    """The rules that stand on the fields of a configuration.
+
+    Args:
+        config: the configuration.
+        may: kinds of rules that hold; what has another one stays.
+    """
+    by_path = {path: rule for path, rule in _rules(config).items() if rule in may}
+    return Rules(by_path, absent_values(config))
+
+
+def _rules(config: DataclassInstance, path: str = "", inherited: str | None = None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for field in dataclasses.fields(config):
+        value, place = getattr(config, field.name), f"{path}{field.name}"
+        rule = _rule(type(config), field.name) or inherited
+        if is_configuration(value):
+            found |= _rules(value, f"{place}.", rule)
+        elif rule is not None:
+            found[place] = rule
+    return found
+
+
+def differences_of(old: Any, new: Any, rules: Rules) -> list[Difference]:
+    """All leaves in which two configurations differ, as JSON values."""
+    return [Difference(path, was, now, rules.by_path.get(path, "stays")) for path, was, now in _leaves(old, new, rules)]
+
+
+def _leaves(old: Any, new: Any, rules: Rules, place: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The same with the values that a file leaves out."""
+    for path, *values in differences(old, new, place):
+        was, now = (rules.absent.get(path, ABSENT) if value is ABSENT else value for value in values)
+        if ABSENT in values and isinstance(was, Mapping) and isinstance(now, Mapping):
+            yield from _leaves(was, now, rules, path)
+        elif was != now:
+            yield path, was, now
+
+
+def grown_values(config: DataclassInstance) -> dict[str, Any]:
+    """Values of all fields that may grow, by dotted path: results with other values are of another run."""
+    return {path: value_at(config, path) for path, rule in _rules(config).items() if rule == "grows"}
+
+
+def _rule(cls: type, name: str) -> str | None:
+    """The nearest word of a class and its bases on a field; a subclass that gives another default says nothing."""
+    fields = (base.__dict__.get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
+    said = (field.metadata[CONTINUED] for field in fields if field is not None and CONTINUED in field.metadata)
+    return next(said, None)
+
+
+def _words(path: str, value: Any) -> str:
+    if isinstance(value, bool):
+        group, dot, name = path.rpartition(".")
+        return flag_of(path if value else f"{group}{dot}no_{name}")
+    return f"{flag_of(path)} {_value(value)}"
+
+
+def _value(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
