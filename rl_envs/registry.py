@@ -36,13 +36,18 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     """Build `num_worlds` worlds of a kind.
 
     Args:
-        world_id: a registered id, or `package.module:Class` of a world from anywhere, whose module is imported.
+        world_id: a registered id, in which `-` and `_` are one; or
+            `package.module:Class` of a world from anywhere, whose module is imported.
         num_worlds: B.
         arguments: of the world.
 
     Raises:
         ValueError: an unknown id (the sentence names the nearest known one), or an entry point that is no world.
     """
+    if not isinstance(world_id, str):
+        raise ValueError(f"a world is named by a text, such as 'rtfm-v0', not by {world_id!r}")
+    known = {name.replace("-", "_"): name for name in WORLDS}
+    world_id = known.get(world_id.replace("-", "_"), world_id)
     if ":" not in world_id and world_id not in WORLDS:
         near = difflib.get_close_matches(world_id, WORLDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known ids: {', '.join(sorted(WORLDS))}"

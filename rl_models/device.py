@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -58,8 +58,10 @@ def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
     """Device that networks of this process use.
 
     Raises:
-        ValueError: `cuda`, and there is no GPU.
+        ValueError: `cuda`, and there is no GPU; or another word.
     """
+    if choice not in get_args(DeviceChoice):
+        raise ValueError(f"the device must be one of {', '.join(get_args(DeviceChoice))}, not {choice!r}")
     found = None if choice == "cpu" or _PROCESS.refuses_gpu else accelerator()
     if found is None and choice == "cuda":
         raise ValueError(NO_GPU)

@@ -23,6 +23,7 @@ import tyro
 from rich.console import Console
 
 from rl_models.device import refusing_gpu
+from tune_experiments.core.config_json import spelled
 from tune_experiments.core.drawing import lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.terminal import Terminal
@@ -155,6 +156,8 @@ def _read(words: Sequence[str]) -> Any:
 def _check_paths(command: Any) -> None:
     """Refuse URIs: pictures and adapters would be written beside what they are of."""
     given: list[Path] = list(command.paths) if isinstance(command, Compare) else [command.path or Path()]
+    if unfit := [str(path) for path in given if "\0" in str(path)]:
+        raise UserError(f"{unfit[0]!r} cannot be the name of a file or a folder")
     for uri in filter(None, map(uri_of, given)):
         raise UserError(f"{uri} lies in an object store: fetch it, as by `aws s3 sync {uri} FOLDER`, and name FOLDER")
 
@@ -171,6 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] not in (*COMMANDS, "-h", "--help"):
         known = known_experiments()
+        words[0] = spelled(words[0], known)
         if ":" not in words[0] and words[0] not in known:
             near = difflib.get_close_matches(words[0], [*COMMANDS, *known], n=1)
             advice = f"did you mean {near[0]}?" if near else f"{USAGE} (--help lists the experiments)"

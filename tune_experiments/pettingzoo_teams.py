@@ -33,7 +33,7 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
-from tune_experiments.foreign.language import keep_model, text_game
+from tune_experiments.foreign.language import check_lengths, keep_model, text_game
 from tune_experiments.foreign.trials import TEST_SEED, VALIDATION_SEED, build_policy, plan, play, random_team
 from tune_experiments.foreign.worlds import make_world
 from tune_experiments.launch.experiment import Experiment, main
@@ -108,6 +108,8 @@ class PettingzooTeams(Experiment[Config]):
         of_language = [method for method in config.methods if method in LANGUAGE_ROWS]
         if of_language:
             text_game(config, make_world(config, method=of_language[0]))
+            for method in of_language:
+                check_lengths(config, method)
         if len(of_language) < len(config.methods):
             build_policy(config, next(method for method in config.methods if method not in LANGUAGE_ROWS), 0)
         make_world(config).reset(0)  # random play, which is tested beside the first row, reads the game as words

@@ -21,6 +21,7 @@ from typing import Any
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome
 from rl_models.chat.meter import Meter, OverBudgetError
+from rl_models.errors import InputError
 
 BASE_URL_VARIABLE, API_KEY_VARIABLE = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 """Environment variables of address and key; there is no other way to set them."""
@@ -28,7 +29,7 @@ _TEMPORARY_STATUS = {408, 409, 425, 429}
 _MAX_TOKENS_COUNTED = 10_000_000
 
 
-class ChatSettingsError(ValueError):
+class ChatSettingsError(InputError):
     """An endpoint cannot be used with its settings; the message says what helps."""
 
 

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome, Transport, outcome_from_json
+from rl_models.errors import InputError
 from rl_models.file_lock import hold_open_file
 
 _LONG_TEXT = 500
 
 
-class RecordError(ValueError):
+class RecordError(InputError):
     """A record cannot be used; the message says which one, where, and what helps."""
 
 

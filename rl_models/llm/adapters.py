@@ -23,7 +23,7 @@ from rl_models.llm.gpu_arithmetic import adapters_in_half_precision, fuse_norms
 from rl_models.llm.llm_config import Adapter, LoraSettings
 from rl_models.llm.scoring import Scorer, Scores, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
-from rl_models.llm.tokens import Candidates, Ids, Tokens
+from rl_models.llm.tokens import Candidates, Ids, Tokens, context_of
 
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
@@ -51,7 +51,7 @@ class AdaptedModel(nn.Module):
         """
         super().__init__()
         config, self._shared = base.model.config, base
-        self.tokens = Tokens(base.tokenizer, int(getattr(config, "max_position_embeddings", 2**20)))
+        self.tokens = Tokens(base.tokenizer, context_of(config))
         # In a list, where torch does not look for parts of this module.
         tree = base.tree()
         fuse_norms(tree)

@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
+from rl_models.errors import InputError
 from rl_models.text.pretrained import PretrainedError, encoder_folder
 
 
-class LanguageModelError(ValueError):
+class LanguageModelError(InputError):
     """A language model cannot be had or used; one sentence says why and what would help."""
 
 
@@ -28,7 +29,7 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
     Raises:
         LanguageModelError: there is none of this name, or it is none that can be used here.
     """
-    folder = _folder(name)
+    folder = model_folder(name)
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
@@ -65,7 +66,8 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
     return model.eval().requires_grad_(False), tokenizer
 
 
-def _folder(name: str) -> Path:
+def model_folder(name: str) -> Path:
+    """Folder of a language model, fetched from the hub if it is not there and may be; raises LanguageModelError."""
     try:
         return encoder_folder(name)
     except PretrainedError as error:

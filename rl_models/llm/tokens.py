@@ -9,13 +9,41 @@ from __future__ import annotations
 import functools
 from typing import Any, TypeAlias
 
-from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.base_model import LanguageModelError, first_line, model_folder
 
 Ids: TypeAlias = tuple[int, ...]
 """Token ids of one text."""
 Candidates: TypeAlias = tuple[Ids, ...]
 """Token ids of K texts, one of which is to follow a prompt."""
 _TEXTS_KEPT = 2**16
+
+
+def tokens_of(name: str) -> Tokens:
+    """The tokenizer of a language model, without its weights.
+
+    Args:
+        name: hub id or folder.
+
+    Raises:
+        LanguageModelError: there is none of this name.
+    """
+    folder = model_folder(name)
+    from transformers import AutoConfig, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # tokenizers has types of its own for a damaged file
+        raise LanguageModelError(
+            f"{name} has no tokenizer that transformers can load ({first_line(error)}); "
+            "give a folder that was saved whole"
+        ) from error
+    return Tokens(tokenizer, context_of(config))
+
+
+def context_of(config: Any) -> int:
+    """Most tokens that a model of transformers reads."""
+    return int(getattr(config, "max_position_embeddings", 2**20))
 
 
 class Tokens:

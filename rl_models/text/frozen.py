@@ -24,6 +24,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from rl_models.device import longest
+from rl_models.errors import InputError
 from rl_models.text.pretrained import PretrainedEncoder
 
 FOLDER_VARIABLE = "CONCORD_ENCODINGS"
@@ -32,7 +33,7 @@ FOLDER_VARIABLE = "CONCORD_ENCODINGS"
 _SUFFIX = ".safetensors"
 
 
-class EncodingCacheError(ValueError):
+class EncodingCacheError(InputError):
     """A file of encodings cannot be read or written; the message names the file."""
 
 

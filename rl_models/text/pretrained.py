@@ -15,11 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rl_models.errors import InputError
+
 _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
 """Files of an encoder: settings, tokenizer, weights."""
 
 
-class PretrainedError(ValueError):
+class PretrainedError(InputError):
     """An encoder cannot be found or used; the message says why and what helps."""
 
 

@@ -16,13 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.device import longest
+from rl_models.errors import InputError
 
 _INITIAL_DEVIATION = 0.1
 """Standard deviation of the initial word vectors."""
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
-class VocabularyError(ValueError):
+class VocabularyError(InputError):
     """There are no words to learn."""
 
 

@@ -20,6 +20,8 @@ from tune_experiments.core.errors import UserError
 
 __all__ = ["check_at_least", "check_precision_of_values", "check_ranges", "check_some"]
 
+_MOST = 2**63
+"""Whole numbers are below this in size, as arrays hold them."""
 _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 """Pydantic's names for errors of range."""
 
@@ -29,6 +31,9 @@ def check_ranges(config: DataclassInstance, path: str = "") -> None:
     plain, ranged = typing.get_type_hints(type(config)), typing.get_type_hints(type(config), include_extras=True)
     for field in dataclasses.fields(config):
         value, hint = getattr(config, field.name), ranged[field.name]
+        for one in value if isinstance(value, tuple) else (value,):
+            is_huge = isinstance(one, int) and abs(one) >= _MOST
+            _require(not is_huge, f"{path}{field.name}", f"below {_MOST}", f"a number of {len(str(one))} digits")
         if is_configuration(value):
             check_ranges(value, f"{path}{field.name}.")
         elif hint != plain[field.name]:

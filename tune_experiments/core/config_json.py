@@ -15,7 +15,7 @@ import math
 import reprlib
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, Union
 
@@ -132,6 +132,14 @@ def _absent_means(field: dataclasses.Field[Any]) -> Any:
     return field.metadata.get("absent_means", field.default)
 
 
+def absent_filled(config: DataclassInstance) -> dict[str, Any]:
+    """The JSON of a configuration with all of its fields, those that came later included."""
+    fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    return {
+        name: absent_filled(value) if is_configuration(value) else _to_json(value) for name, value in fields.items()
+    }
+
+
 def absent_values(config: DataclassInstance, path: str = "") -> dict[str, Any]:
     """Dotted path of each field that came later -> JSON of what it means where a file does not name it."""
     found: dict[str, Any] = {}
@@ -210,6 +218,7 @@ def _from_json(hint: Any, value: Any, where: str) -> Any:
     """`value` as `hint`, exactly: 1 is a float where one is due, and True is no int."""
     if dataclasses.is_dataclass(hint):
         return config_from_json(typing.cast(type, hint), value, where)
+    value = _as_chosen(hint, value)
     refused: list[Any] = []
     # Strictly, no number is written as a word. If not, our words for what is not finite are; they must come back alike.
     for is_strict in (True, False):
@@ -223,6 +232,23 @@ def _from_json(hint: Any, value: Any, where: str) -> Any:
         except RecursionError:
             break
     raise UserError(_sentence(hint, value, refused[0]["loc"] if refused else (), where))
+
+
+def _as_chosen(hint: Any, value: Any) -> Any:
+    """A name, or the names of a list, as the type spells it: `-` and `_` are one."""
+    if isinstance(value, list):
+        (inner, *_) = typing.get_args(hint) or (Any,)
+        return [_as_chosen(inner, one) for one in value] if typing.get_origin(hint) is tuple else value
+    if typing.get_origin(hint) is Literal and isinstance(value, str):
+        return spelled(value, [name for name in typing.get_args(hint) if isinstance(name, str)])
+    return value
+
+
+def spelled(name: str, known: Collection[str]) -> str:
+    """The known name that differs from this one by `-` and `_` alone; else the name as it is."""
+    if name in known:
+        return name
+    return next((one for one in known if one.replace("-", "_") == name.replace("-", "_")), name)
 
 
 @functools.cache

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
-from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
+import numpy as np
+
+from rl_envs.core.entry_point import ENTRY_POINT
+from tune_experiments.core.config_json import (
+    DataclassInstance,
+    absent_filled,
+    config_from_json,
+    config_to_json,
+    is_configuration,
+)
 from tune_experiments.core.errors import UserError
 
-__all__ = ["flag_of", "flags_between", "replaced", "value_at", "with_overrides"]
+__all__ = ["checked_path", "flag_of", "flags_between", "replaced", "value_at", "with_flags", "with_overrides"]
 
 
 Config = TypeVar("Config", bound=DataclassInstance)
@@ -48,21 +58,81 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
     Raises:
         UserError: no such field (with the nearest one), or a value that it cannot have.
     """
-    data = config_to_json(config)
-    for path, value in overrides.items():
-        if not _has(config, path):
-            known = [leaf for leaf, _ in _leaves(config)]
-            near = difflib.get_close_matches(path, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise UserError(f"the configuration has no field {path}; {hint}")
-        *groups, name = path.split(".")
-        inner = functools.reduce(lambda part, group: part[group], groups, data)
-        inner[name] = config_to_json(value) if is_configuration(value) else _plain(value)
-    return config_from_json(type(config), data) if overrides else config
+    data = absent_filled(config)
+    for path, value in _one_by_one(config, overrides):
+        plain = config_to_json(value) if is_configuration(value) else _plain(path, value)
+        data = _changed(data, path.split("."), plain)
+    try:
+        return config_from_json(type(config), data) if overrides else config
+    except UserError as error:
+        said = re.sub(r"^config\.([\w.]+)", lambda found: flag_of(found[1]), str(error))
+        raise UserError(said) from error
 
 
-def _plain(value: Any) -> Any:
-    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
+def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, Any]]:
+    """Path and value of each override; a group of fields may be given as a mapping of some of them."""
+    for name, value in overrides.items():
+        path = checked_path(config, f"{group}{name}")
+        if isinstance(value, Mapping) and is_configuration(value_at(config, path)):
+            yield from _one_by_one(config, value, f"{path}.")
+        else:
+            yield path, value
+
+
+def _changed(data: Any, path: Sequence[str], value: Any) -> Any:
+    name, *rest = path
+    return data | {name: _changed(data[name], rest, value) if rest else value}
+
+
+def with_flags(sentence: str, config: object) -> str:
+    """A sentence of a world or a network, in which an argument that is a field of the configuration has its flag.
+
+    Names of one word are left alone: they are words of the sentence, too.
+    """
+    named = {path.rpartition(".")[2]: flag_of(path) for path, _ in _leaves(config)}
+    flags = {name: flag for name, flag in named.items() if "_" in name}
+    return re.sub(r"(?<![\w.'\"/-])[a-z]+(?:_[a-z]+)+(?![\w.'\"/])", lambda word: flags.get(word[0], word[0]), sentence)
+
+
+def checked_path(config: object, name: str) -> str:
+    """The dotted path of a field as it is declared, from one that may be written like a flag.
+
+    Raises:
+        UserError: no such field (with the nearest one).
+    """
+    path = name.removeprefix("--").replace("-", "_")
+    if not _has(config, path):
+        known = [leaf for leaf, _ in _leaves(config)]
+        near = difflib.get_close_matches(path, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise UserError(f"the configuration has no field {name}; {hint}")
+    return path
+
+
+def _plain(path: str, value: Any) -> Any:
+    """The value as JSON has it; numbers of NumPy and paths are what they stand for.
+
+    Raises:
+        UserError: anything that a run could not store, such as a function.
+    """
+    if isinstance(value, tuple | list):
+        return [_plain(path, one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(path, one) for key, one in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if callable(value):
+        name = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
+        example = f", here perhaps {name!r}" if ENTRY_POINT.fullmatch(name) and not name.startswith("__main__") else ""
+        raise UserError(
+            f"{flag_of(path)} takes a name and not the {type(value).__name__} itself, which other processes of a run "
+            f"could not find: write 'package.module:function'{example}"
+        )
+    raise UserError(f"{flag_of(path)} cannot be of type {type(value).__name__}: a run stores text, numbers and lists")
 
 
 def _has(config: object, path: str) -> bool:

@@ -12,6 +12,9 @@ import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
+from rl_envs.core.errors import ForeignEnvError
+from rl_models.errors import InputError
+
 __all__ = ["EXIT_CODE", "StoreUnavailableError", "UserError", "exits_with_one_sentence", "first_line", "one_line"]
 
 EXIT_CODE = 2
@@ -48,8 +51,8 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
             return main(*args, **kwargs) or 0
-        except UserError as error:
-            print(f"error: {error}", file=sys.stderr)
+        except (UserError, InputError, ForeignEnvError) as error:
+            print(f"error: {one_line(error)}", file=sys.stderr)
             return EXIT_CODE
         except KeyboardInterrupt as stop:
             if not stop.args:  # else whoever raised it has printed its sentence

@@ -23,16 +23,27 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
+from pydantic import ValidationError
 from tyro import _docstrings
 
 from rl_models.device import DeviceChoice
-from tune_experiments.core.config_json import config_from_json, config_to_json, describe_type, renamed_fields
+from tune_experiments.core.config_json import (
+    config_from_json,
+    config_to_json,
+    describe_type,
+    reader_of,
+    renamed_fields,
+    spelled,
+)
+from tune_experiments.core.config_path import flag_of
 from tune_experiments.core.errors import UserError, one_line
 
 __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", "one_sentence", "parse"]
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
+_SEEDS = 2**31
+"""Seeds are below this number, as NumPy, torch and RLlib all take them."""
 _NO_WHOLE_NUMBER = re.compile(r"Error parsing (--\S+): invalid literal for int\(\) with base 10: ('.*')")
 _read_docstrings = _docstrings.parse_docstring_from_object
 
@@ -102,6 +113,7 @@ def parse(
     """
     preset = _preset(experiment_presets, arguments)
     default = _Arguments(RunOptions(preset, None, seeds), experiment_presets[preset])
+    arguments = _as_spelled(default, arguments, list(experiment_presets))
     captured = io.StringIO()
     try:
         with contextlib.redirect_stderr(captured):
@@ -150,10 +162,20 @@ def check_options(options: RunOptions) -> None:
     Raises:
         UserError: which, and what it must be.
     """
-    seeds = set(options.seeds)
+    seeds = options.seeds
     are_numbers = all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds)
-    if not seeds or len(seeds) < len(options.seeds) or not are_numbers or min(seeds) < 0:
-        raise UserError(f"--seeds needs one or more different whole numbers, 0 or larger, not {list(options.seeds)}")
+    if not seeds or not are_numbers or len(set(seeds)) < len(seeds) or not 0 <= min(seeds) <= max(seeds) < _SEEDS:
+        raise UserError(
+            f"--seeds needs one or more different whole numbers, 0 or larger and below {_SEEDS}, not {list(seeds)}"
+        )
+    for name, hint in typing.get_type_hints(RunOptions, include_extras=True).items():
+        value = getattr(options, name)
+        try:
+            name == "seeds" or reader_of(hint).validate_python(value)
+        except ValidationError:
+            raise UserError(f"{flag_of(name)} must be {describe_type(hint)}, not {value!r}") from None
+    if options.out is not None and "\0" in str(options.out):
+        raise UserError(f"--out must be the name of a folder, and {str(options.out)!r} cannot be one")
     if options.max_concurrent_trials is not None and options.max_concurrent_trials < 1:
         raise UserError(f"--max-concurrent-trials must be at least 1, not {options.max_concurrent_trials}")
     if options.search is not None and options.search < 1:
@@ -192,9 +214,33 @@ def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
         preset: str = first.parse_known_args(list(arguments))[0].preset
     except argparse.ArgumentError:
         raise UserError(f"--preset needs a value: one of {', '.join(presets)}") from None
+    preset = spelled(preset, presets)
     if preset not in presets:
         raise UserError(f"--preset must be one of {', '.join(presets)}, not {preset!r}")
     return preset
+
+
+def _as_spelled(default: _Arguments, arguments: Sequence[str], presets: Sequence[str]) -> list[str]:
+    """The command line with names as they are declared where a flag has a choice of names: `-` and `_` are one."""
+    flags = _flags(default.options, "--") | _flags(default.config, "--")
+    choices = {flag: _names_in(hint) for flag, hint in flags.items()} | {"--preset": list(presets)}
+    words: list[str] = []
+    flag = ""
+    for word in arguments:
+        name, equals, value = word.partition("=")
+        if word.startswith("--"):
+            flag = name.replace("_", "-")
+            words.append(f"{name}={spelled(value, choices.get(flag, ()))}" if equals else word)
+        else:
+            words.append(spelled(word, choices.get(flag, ())))
+    return words
+
+
+def _names_in(hint: Any) -> list[str]:
+    """Names that a type has to choose from."""
+    if typing.get_origin(hint) is Literal:
+        return [name for name in typing.get_args(hint) if isinstance(name, str)]
+    return [name for inner in typing.get_args(hint) for name in _names_in(inner)]
 
 
 # ---- explaining what tyro refused ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -28,8 +29,9 @@ from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.model_cache import keep_copy, small_model
 from rl_models.llm.narration import situations
-from rl_models.llm.small_model import Pair
+from rl_models.llm.small_model import Pair, train_tokenizer
 from rl_models.llm.text_game import GameText, TextGame
+from rl_models.llm.tokens import Tokens, tokens_of
 from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamPolicy
 from rl_models.teams.llm_team import language_team
@@ -86,17 +88,43 @@ def text_game(config: Config, world: ForeignWorld, is_blind: bool = False) -> Te
 @functools.lru_cache(maxsize=2)
 def corpus(config: Config) -> tuple[Pair, ...]:
     """Corpus of the small model: texts of random play, each followed by its words in several orders."""
+    texts, draws = dict[str, None](), np.random.default_rng(_SEED)
+    for prompt, phrases in _situations(config, LANGUAGE_ROWS[0], draws):
+        texts |= dict.fromkeys((prompt, *phrases))
+    return tuple((text, _shuffled(text, draws)) for text in texts for _ in range(_TIMES))
+
+
+def check_lengths(config: Config, method: str) -> None:
+    """Refuse a language model that cannot read what random play shows; it may be shown longer texts later.
+
+    Raises:
+        UserError: a prompt is longer than the model's context, or the model cannot be had.
+    """
+    language = config.language.team.language
+    try:
+        if language.model:
+            tokens, flag = tokens_of(language.model), "--language.team.language.model"
+        else:
+            said = [f"{prompt} {answer}" for prompt, answer in corpus(config)]
+            tokens = Tokens(train_tokenizer(said, language.small.vocabulary), language.small.context)
+            flag = "--language.team.language.small.context"
+        for prompt, phrases in _situations(config, method, np.random.default_rng(_SEED)):
+            tokens.check_length(tokens.prompt(prompt), max(len(tokens.behind(phrase)) for phrase in phrases))
+    except LanguageModelError as error:
+        raise UserError(f"--methods {method}: {error}: see {flag}") from error
+
+
+def _situations(config: Config, method: str, draws: np.random.Generator) -> Iterator[tuple[str, Sequence[str]]]:
+    """What agents are shown in random play, and what their actions are called there."""
     language = config.language
-    world = make_world(config, language.corpus_worlds, _FIRST_WORLD, method=LANGUAGE_ROWS[0])
-    game, draws = text_game(config, world), np.random.default_rng(_SEED)
-    obs, texts = world.reset(_SEED), dict[str, None]()
+    world = make_world(config, language.corpus_worlds, _FIRST_WORLD, method=method)
+    game, obs = text_game(config, world, method == BLIND), world.reset(_SEED)
     for _ in range(language.corpus_env_steps):
         for code in _codes(world, game, obs):
-            texts |= dict.fromkeys((game.action_prompt(code, ()), *game.actions(code)))
+            yield game.action_prompt(code, ()), game.actions(code)
         chances = np.where(obs["legal"], draws.random(obs["legal"].shape), -1.0)
         obs = world.step(chances.argmax(-1))[0]
     world.close()
-    return tuple((text, _shuffled(text, draws)) for text in texts for _ in range(_TIMES))
 
 
 def _codes(world: ForeignWorld, game: TextGame, obs: Arrays) -> Array:

@@ -18,15 +18,17 @@ The three methods and all hooks are described in `base_experiment.py`.
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rl_models.device import DeviceChoice
-from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.config_json import spelled
+from tune_experiments.core.config_path import with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -40,6 +42,7 @@ from tune_experiments.play.show import PAGE, STEPS_AT_THE_END, write_page
 from tune_experiments.play.spectator import Spectator
 from tune_experiments.play.trial_figures import draw_curves, draw_teams, trained_teams
 from tune_experiments.play.video import write_gif
+from tune_experiments.run.trial_errors import Refusal
 
 __all__ = ["Experiment", "main"]
 
@@ -82,24 +85,32 @@ class Experiment(BaseExperiment[Config]):
         Raises:
             UserError: what is wrong, where, and how to mend it; also where a trial failed for good.
         """
-        chosen = preset or ("custom" if config is not None else self.default_preset)
+        preset = preset if preset is None else spelled(str(preset), self.presets)
         if preset is not None and preset not in self.presets:
             raise UserError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
+        chosen = preset or ("custom" if config is not None else self.default_preset)
         searching = {name: overrides.pop(name) for name in _OPTIONS if name in overrides}
         start = self.presets[chosen] if config is None else config
+        if not isinstance(start, self.config_class):
+            raise UserError(f"config must be a {self.config_class.__name__}, not a {type(start).__name__}")
+        if not all(isinstance(callback, Callback) for callback in callbacks or ()):
+            raise UserError("callbacks must be a list of objects whose class derives from Callback")
         options = RunOptions(
             preset=chosen,
-            out=None if out is None else Path(out),
-            seeds=self.seeds if seeds is None else tuple(seeds),
+            out=Path(out) if isinstance(out, str | os.PathLike) else out,
+            seeds=self.seeds if seeds is None else tuple(seeds) if isinstance(seeds, Iterable) else (seeds,),
             device=device,
             max_concurrent_trials=max_concurrent_trials,
             **searching,
         )
         check_options(options)
-        run = launch(self, with_overrides(start, overrides), options, callbacks)
+        run = launch(self, with_overrides(start, overrides), options, callbacks or ())
         if run.failures:
-            failed = "; ".join(f"{name} failed: {reason}" for name, reason in run.failures.items())
-            raise UserError(f"{failed}; the same call continues what is left in {run.out}")
+            failed = "; ".join(
+                f"{name} failed: {with_flags(reason, run.config)}" for name, reason in run.failures.items()
+            )
+            is_mended = " once that is mended" if any(isinstance(one, Refusal) for one in run.failures.values()) else ""
+            raise UserError(f"{failed}; the same call continues what is left in {run.out}{is_mended}")
         return run
 
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:

@@ -12,9 +12,11 @@ from rich.markup import escape
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
-from tune_experiments.core.drawing import attempt, lines_of
+from rl_models.errors import InputError
 from rl_models.training.checkpoint import load_state
+from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.continued import grown_values, rules_of
+from tune_experiments.core.drawing import attempt, lines_of
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -37,6 +39,7 @@ from tune_experiments.run.remote_sync import RemoteSync, below, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
 from tune_experiments.run.run_folder import RunFolder, read_sessions, with_announcement_times
 from tune_experiments.run.stopping import STOPPED, graceful_stop
+from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import run_trials
 from tune_experiments.run.weight_transfer import check_transfers
@@ -85,8 +88,8 @@ def launch(
         session = _Session(experiment, config, options, folder, sync, console, callbacks)
         try:
             run = session.train_and_evaluate() if search is None else session.search(search)
-        except ForeignEnvError as error:
-            raise UserError(one_line(error)) from error
+        except (ForeignEnvError, InputError) as error:
+            raise UserError(with_flags(one_line(error), config)) from error
         except KeyboardInterrupt:
             console.print(STOPPED)
             raise KeyboardInterrupt(STOPPED) from None
@@ -117,7 +120,7 @@ def _check(experiment: BaseExperiment[Config], config: Config, options: RunOptio
         if not options.searches:
             experiment.test_world(config, 1).reset(0)
     except ValueError as error:
-        raise UserError(one_line(error)) from error
+        raise UserError(with_flags(one_line(error), config)) from error
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
@@ -200,7 +203,7 @@ class _Session(Generic[Config]):
 
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
         for name, reason in failures.items():
-            said = f"[red]{name} failed:[/] {escape(reason)}; the same command continues it"
+            said = f"[red]{name} failed:[/] {escape(with_advice(reason, self.config))}"
             self.console.print(said, markup=True)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 

@@ -21,8 +21,10 @@ import torch
 
 from rl_envs import World
 from rl_envs.core.chance import Chance
+from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.texts import TextStore
 from rl_models.device import DeviceChoice, built_on, device_of
+from rl_models.errors import InputError
 from rl_models.networks.added_observations import narrated, with_noise
 from rl_models.networks.fixed_weights import WeightChangeDetector
 from rl_models.networks.texts import MissingTextsError, TextEncodings
@@ -179,6 +181,9 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         UserError: no GPU where one is demanded, nothing there, a checkpoint that is damaged, not ours or of another
             version, or one that names a module that is not allowed; the sentence says which.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise UserError(f"a team is opened from the path of a run, a trial or a checkpoint, not from {path!r}")
+    allow = (allow,) if isinstance(allow, str) else allow
     checkpoint_path = find_checkpoint(Path(path), allow)
     place = device_or_refusal(device)
     try:
@@ -194,15 +199,23 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:
         raise UserError(str(error)) from error
+    except (ForeignEnvError, InputError) as error:  # what the team needs beside its weights; they are whole
+        raise UserError(f"{checkpoint_path} cannot be opened as it is: {one_line(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        reason = one_line(error)[:200]
+        version = state.get("written_by", {}).get("concord_version", "that wrote it")
         raise UserError(
-            f"{checkpoint_path} does not fit this version of its experiment ({reason}); train anew"
+            f"{checkpoint_path} does not fit this version of its experiment ({one_line(error)[:200]}): open it with "
+            f"the code that trained it (Concord {version}; the run's manifest.json names the commit)"
         ) from error
 
 
-def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
-    """The checkpoint that a path stands for; `allow` as for `load_policy`.
+def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True) -> Path:
+    """The checkpoint that a path stands for.
+
+    Args:
+        path: of it, of its trial or of its run.
+        allow: as for `load_policy`.
+        imports: whether the experiment of a run is imported, whose first row is then taken; else the first folder is.
 
     Raises:
         UserError: there is none.
@@ -214,7 +227,8 @@ def find_checkpoint(path: Path, allow: Sequence[str] = ()) -> Path:
     path = named.absolute()  # a checkpoint's trial is found above it
     if path.name.startswith("checkpoint_") and not (path / CONFIG_FILE).exists():
         return path
-    for folder in [path, *_trials_of(path, allow)]:
+    trials = _trials_of(path, allow) if imports else sorted(path.glob("trials/*"))
+    for folder in [path, *trials]:
         checkpoint = chosen_checkpoint(folder)
         if checkpoint is not None:
             return checkpoint

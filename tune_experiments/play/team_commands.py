@@ -32,7 +32,7 @@ from tune_experiments.play.recording import SEED, describe_episode, play_decentr
 from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
-from tune_experiments.run.doctor import diagnose, report
+from tune_experiments.run.doctor import diagnose, processes_of, report
 from tune_experiments.run.final_evaluation import evaluate_all, evaluations_of, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE
 
@@ -275,16 +275,15 @@ def pack_team(command: Pack, console: Console) -> None:
 
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try."""
-    checkpoint = find_checkpoint(command.path, command.allow)
-    plan = load_policy(checkpoint, command.allow, "cpu").curriculum.plan
+    checkpoint = find_checkpoint(command.path, imports=False)
     log = checkpoint.parent.parent / METRICS_FILE
     if not log.exists():
         raise UserError(
             f"{command.path} has no {METRICS_FILE}, as teams of the package have none: name a run or a trial"
         )
     rows = read_metrics(log)
-    found = diagnose(rows, plan.workers, takes_turns=plan.objective.takes_turns)
-    for line in report(found, plan.workers):
+    workers, takes_turns = processes_of(checkpoint)
+    for line in report(diagnose(rows, workers, takes_turns), workers):
         console.print(line)
 
 

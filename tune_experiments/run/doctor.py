@@ -10,12 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from rl_models.rllib.workers import Workers
+from rl_models.training.checkpoint import CheckpointError, load_state
+from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_stored
 from tune_experiments.results.trial_log import SPEED
+from tune_experiments.run.curriculum_state import curriculum_behind
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
 BUSY = "speed/learner_busy_share"
@@ -104,6 +109,33 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
         lag=middle(LAG),
         queue=middle(QUEUE),
     )
+
+
+def processes_of(checkpoint: Path) -> tuple[Workers, bool]:
+    """The processes of a trial, and whether it plays and learns in turns; no code from outside is imported.
+
+    The configuration in the checkpoint tells, and the experiment's plan where the experiment is ours and names no
+    module from outside.
+
+    Raises:
+        UserError: a damaged checkpoint, or one that does not tell.
+    """
+    try:
+        state = load_state(checkpoint)
+    except CheckpointError as error:
+        raise UserError(str(error)) from error
+    config = state.get("config", {})
+    try:
+        experiment, read = find_stored(state.get("experiment"), config, (), checkpoint)
+        plan = experiment.plan(read, state["method"], int(state["seed"]), checkpoint.parent.parent)
+        own = curriculum_behind(plan, state).plan
+    except (UserError, KeyError, TypeError, ValueError):
+        stored, learner = config.get("workers"), config.get("learner")
+        if not isinstance(stored, dict):
+            raise UserError(f"{checkpoint} does not say how many processes its trial had; name another trial") from None
+        algorithm = learner.get("algorithm") if isinstance(learner, dict) else None
+        return config_from_json(Workers, stored, f"{checkpoint}: workers"), algorithm != "impala"
+    return own.workers, own.objective.takes_turns
 
 
 def _tells(row: Mapping[str, float]) -> bool:

@@ -41,6 +41,7 @@ from tune_experiments.run.final_evaluation import (
 from tune_experiments.run.placement import Gpus
 from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import Report, StageTraining
+from tune_experiments.run.trial_errors import ERROR_FILE
 from tune_experiments.run.weight_transfer import transfer_stage
 
 CHECKPOINTS = "checkpoints"
@@ -80,6 +81,7 @@ class Trial(Generic[Config]):
         """
         torch.set_num_threads(1)
         keep_freed_memory()
+        (self.folder / ERROR_FILE).unlink(missing_ok=True)
         self.experiment.prepare(self.config, self.method, self.folder)
         newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:

@@ -10,10 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import REFUSED, WAITS
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
@@ -23,6 +21,7 @@ from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_p
 from tune_experiments.run.request import Request, SearchScheduler, as_searcher, plan_of
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
+from tune_experiments.run.trial_errors import Refusal, refusal_of
 from tune_experiments.run.trial_storage import patient_storage
 from tune_experiments.run.trial_watch import TrialWatch
 
@@ -44,10 +43,11 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
 
     try:
         train_request(parameters["request"], gpus, tune.report)
-    except StoreUnavailableError:
-        raise  # Tune starts the trial again
-    except (UserError, ForeignEnvError) as error:
-        tune.report({REFUSED: str(error)})  # an error would let Tune start it again, and again come to this sentence
+    except Exception as error:
+        told = refusal_of(error, Path(parameters["request"]["folder"]))
+        if told is None:
+            raise  # Tune starts the trial again
+        tune.report({REFUSED: told})
 
 
 def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
@@ -193,6 +193,7 @@ def _failures(results: Iterable[Any]) -> dict[str, str]:
 def _reason(result: Any) -> str | None:
     """Why a trial failed: what it refused, or the last line of a remote traceback; None if it did not."""
     if result.error is None:
-        return (result.metrics or {}).get(REFUSED)
+        told = (result.metrics or {}).get(REFUSED)
+        return None if told is None else Refusal(told)
     lines = [line.strip() for line in str(result.error).splitlines() if line.strip()]
     return lines[-1] if lines else type(result.error).__name__

@@ -11,12 +11,11 @@ import dataclasses
 import json
 import math
 import re
-import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
-from tune_experiments.core.config_path import value_at
+from tune_experiments.core.config_json import DataclassInstance, absent_filled, config_from_json, is_configuration
+from tune_experiments.core.config_path import checked_path, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.run.ray_cluster import import_tune
@@ -56,10 +55,11 @@ def _domain(word: str, config: DataclassInstance) -> tuple[str, Any]:
     if not equals or not colon or kind not in _READERS:
         raise UserError(f"--search-over takes PATH=KIND:VALUES with KIND:VALUES one of {KINDS}, not {word!r}")
     try:
-        value_at(config, path)
-    except AttributeError:
-        fields = ", ".join(_paths(config))
-        raise UserError(f"--search-over names {path!r}, which is not a field; the fields are {fields}") from None
+        path = checked_path(config, path)
+        if is_configuration(value_at(config, path)):
+            raise UserError(f"{path} is a group of fields; name one of them")
+    except UserError as error:
+        raise UserError(f"--search-over {word}: {error}") from None
     return path, _READERS[kind](path, rest, config)
 
 
@@ -111,7 +111,7 @@ def _value(path: str, word: str, config: DataclassInstance) -> Any:
     refusals: list[str] = []
     for reading in readings:
         try:
-            changed = _changed(config_to_json(config), path.split("."), reading(word))
+            changed = _changed(absent_filled(config), path.split("."), reading(word))
             value = value_at(config_from_json(type(config), changed), path)
         except UserError as error:
             refusals.append(str(error))
@@ -138,14 +138,6 @@ def _list(word: str) -> list[Any]:
     found = json.loads(word)
     if not isinstance(found, list):
         raise ValueError(word)
-    return found
-
-
-def _paths(config: DataclassInstance, prefix: str = "") -> list[str]:
-    found: list[str] = []
-    for name in typing.get_type_hints(type(config)):
-        inner = getattr(config, name)
-        found += _paths(inner, f"{prefix}{name}.") if is_configuration(inner) else [f"{prefix}{name}"]
     return found
 
 

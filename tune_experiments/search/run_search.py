@@ -76,7 +76,7 @@ def draw_search(experiment: BaseExperiment[Config], config: Config, options: Run
             f"{experiment.name} has no search space for --search to draw from; name one with --search-over PATH={KINDS}"
         )
     if options.search_objective is not None:
-        space = dataclasses.replace(space, objective=options.search_objective)
+        space = dataclasses.replace(space, objective=options.search_objective.replace("-", "_"))
     methods = experiment.methods(config)
     return Search(space, {method: _settings(space, config, method, options) for method in methods}, options.search_by)
 

@@ -18,7 +18,7 @@ from rl_models.training.loop import Learner
 from tests.tune_experiments.foreign.games import Doors
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.foreign.language import corpus, text_game
+from tune_experiments.foreign.language import check_lengths, corpus, text_game
 from tune_experiments.foreign.trials import plan
 from tune_experiments.foreign.worlds import make_world
 
@@ -35,6 +35,24 @@ def config_of(config=ERRANDS, steps=80):
     settings = dataclasses.replace(config.language, team=dataclasses.replace(team, language=language), corpus_worlds=4)
     learner = dataclasses.replace(config.learner, num_epochs=4, num_minibatches=2, gamma=0.0, value_coef=0.25)
     return dataclasses.replace(config, language=settings, learner=learner)
+
+
+@pytest.mark.parametrize("method", ["lora", "lora_blind"])
+def test_a_prompt_longer_than_the_models_context_is_refused_before_the_run_starts(method):
+    config = config_of(steps=1)
+    check_lengths(config, method)
+    team = config.language.team
+    small = dataclasses.replace(team.language.small, context=4)
+    language = dataclasses.replace(team.language, small=small)
+    short = dataclasses.replace(
+        config,
+        methods=(method,),
+        language=dataclasses.replace(config.language, team=dataclasses.replace(team, language=language)),
+    )
+    with pytest.raises(
+        UserError, match=rf"--methods {method}.*longer than the 4 .*--language\.team\.language\.small\.context"
+    ):
+        find_experiment("pettingzoo_teams").check(short)
 
 
 @pytest.mark.long

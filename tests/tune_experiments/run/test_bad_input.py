@@ -17,6 +17,7 @@ from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from tests.tune_experiments.run.refusals import DEAD, ROOT, SMOKE, checked, complaint, save
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_sync import EXPERIMENT
 from tune_experiments.launch.experiment import main
@@ -227,6 +228,14 @@ def test_a_folder_with_another_configuration_is_refused_with_the_difference(here
         "--out another",
     ):
         assert told in sentence
+
+
+def test_a_run_of_a_larger_machine_is_continued_on_a_smaller_one(here, tmp_path):
+    """The machine once asked for fewer runners, and the folder for the old number."""
+    config = with_overrides(SMOKE, {"workers.runners": 999, "workers.worlds_per_runner": 1})
+    RunFolder.open(tmp_path / "out", config_to_json(config), EXPERIMENT.name).close()
+    (tmp_path / "out/trials/marginal-seed0/checkpoints/checkpoint_000160").mkdir(parents=True)
+    assert DEAD in here("--workers.runners", 0, "--workers.worlds-per-runner", 999), "only the cluster is not there"
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere/runs", "/proc/self/attr", "/dev/null/runs"])

@@ -69,7 +69,7 @@ def test_objective_and_uses_stay_the_experiments():
         ("epochs=__import__('os'):1", r"takes PATH=KIND:VALUES"),
         (
             "epoch=grid:1",
-            r"names 'epoch', which is not a field; the fields are inner.learning_rate, inner.joint_ratio, ep",
+            r"no field epoch; did you mean epochs\?",
         ),
         ("epochs=grid:many", r"epochs cannot be 'many'"),
         ("epochs=grid:9", r"--epochs must be at most 4"),
@@ -106,3 +106,11 @@ def test_flags_of_a_search_need_one(flag):
 def test_a_grid_needs_no_number():
     _, options = parse({"laptop": Config()}, ["--search-by", "grid", "--search-over", "epochs=grid:1,2"], "")
     assert (options.searches, options.search) == (True, None)
+
+
+def test_a_path_may_be_written_like_a_flag():
+    one, other = (
+        space_over([f"{path}=uniform:0.1:0.2"], Config(), None)
+        for path in ("inner.learning_rate", "inner.learning-rate")
+    )
+    assert one.domains.keys() == other.domains.keys() == {"inner.learning_rate"}

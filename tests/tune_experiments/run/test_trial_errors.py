@@ -1,0 +1,60 @@
+"""Errors of a trial: those that would come again are told alone, the others let it start again."""
+
+import pytest
+from ray.exceptions import RayTaskError
+
+from rl_envs.core.errors import ForeignEnvError
+from rl_models.llm.base_model import LanguageModelError
+from rl_models.training.checkpoint import CheckpointError
+from tests.tune_experiments.run.refusals import SMOKE
+from tune_experiments.core.errors import StoreUnavailableError, UserError
+from tune_experiments.run.trial_errors import ERROR_FILE, Refusal, refusal_of, with_advice
+
+
+def raised(error, cause=None):
+    try:
+        raise error from cause
+    except Exception as caught:
+        return caught
+
+
+def of_another_process(error):
+    """As Ray raises what a task has raised: of both types, and its text is a traceback."""
+    return RayTaskError("play", "Traceback\n  File\n", raised(error)).as_instanceof_cause()
+
+
+TOLD = [UserError("write --x 3"), ForeignEnvError("write --x 3"), LanguageModelError("write\n--x 3")]
+
+
+@pytest.mark.parametrize("error", TOLD)
+@pytest.mark.parametrize("how", [raised, of_another_process, lambda error: raised(RuntimeError("dead"), error)])
+def test_a_sentence_is_told_alone_wherever_it_was_raised(tmp_path, error, how):
+    assert refusal_of(how(error), tmp_path) == "write --x 3"
+    assert not (tmp_path / ERROR_FILE).exists()
+
+
+@pytest.mark.parametrize("how", [raised, of_another_process])
+def test_an_error_of_code_is_one_sentence_with_its_place_and_keeps_its_traceback(tmp_path, how):
+    said = refusal_of(how(IndexError("7 is too large\nand more")), tmp_path)
+    assert "IndexError: 7 is too large" in said and "test_trial_errors.py" in said and "\n" not in said
+    assert str(tmp_path / ERROR_FILE) in said
+    assert "IndexError" in (tmp_path / ERROR_FILE).read_text()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreUnavailableError("away"),
+        CheckpointError("the disk is full"),
+        OSError("the disk is full"),
+        RuntimeError("an actor died"),
+    ],
+)
+def test_what_may_pass_is_tried_again(tmp_path, error):
+    assert refusal_of(raised(error), tmp_path) is None
+
+
+def test_the_advice_fits_the_failure():
+    assert with_advice(Refusal("write --x 3"), SMOKE) != with_advice("a process died", SMOKE)
+    assert "mended" in with_advice(Refusal("write --x 3"), SMOKE)
+    assert "--budget-env-steps" in with_advice(Refusal("budget_env_steps is odd"), SMOKE)

@@ -1,0 +1,85 @@
+"""Errors that would come again if a trial were started again: told once, without a traceback, and not tried again.
+
+A process that dies, a disk that is away and a store that does not answer are mended by starting again. A wrong input
+and a mistake in somebody's code are not.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from rl_envs.core.errors import ForeignEnvError
+from rl_models.errors import InputError
+from rl_models.training.checkpoint import CheckpointError
+from tune_experiments.core.config_path import with_flags
+from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line, one_line
+
+__all__ = ["ERROR_FILE", "Refusal", "refusal_of", "with_advice"]
+
+ERROR_FILE = "error.txt"
+"""File in a trial's folder with the traceback of an error that nobody has foreseen."""
+_TOLD = (UserError, ForeignEnvError, InputError)
+_OF_CODE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    NameError,
+    ImportError,
+    ArithmeticError,
+    AssertionError,
+    NotImplementedError,
+    RecursionError,
+)
+_PASSING = (StoreUnavailableError, CheckpointError)
+
+
+class Refusal(str):
+    """Why a trial has failed, of an error that would come again."""
+
+
+def refusal_of(error: Exception, folder: Path) -> str | None:
+    """Why it is no use to start a trial again, in one sentence; None where it is.
+
+    Args:
+        error: what the trial has raised, perhaps in another process.
+        folder: of the trial; the traceback of an error that nobody has foreseen goes into it.
+    """
+    chain = list(_chain(error))
+    if any(isinstance(one, _PASSING) for one in chain):
+        return None
+    told = next((one for one in chain if isinstance(one, _TOLD)), None)
+    if told is not None:
+        return one_line(getattr(told, "cause", None) or told)
+    if not isinstance(error, _OF_CODE):
+        return None
+    cause = getattr(error, "cause", None) or error
+    said = f"{type(cause).__name__}: {first_line(cause)}"
+    frames = traceback.extract_tb(cause.__traceback__)
+    where = f" in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+    try:
+        (folder / ERROR_FILE).write_text("".join(traceback.format_exception(error)))
+    except OSError:  # a store's trial, whose folder is on another machine
+        return f"{said}{where}"
+    return f"{said}{where}; the traceback is in {folder / ERROR_FILE}"
+
+
+def with_advice(reason: str, config: object) -> str:
+    """Why a trial has failed, with the flags of its configuration, and what continues it."""
+    mended = " once that is mended" if isinstance(reason, Refusal) else ""
+    return f"{with_flags(reason, config)}; the same command continues it{mended}"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those that it was raised from; Ray keeps one of another process as `cause`."""
+    seen: set[int] = set()
+    left: list[BaseException | None] = [error]
+    while left:
+        one = left.pop(0)
+        if not isinstance(one, BaseException) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        left += [getattr(one, "cause", None), one.__cause__, one.__context__]
