@@ -46,11 +46,11 @@ class _Display(Callback):  # type: ignore[misc]
         self._progress.update(trial.config["request"]["name"], result)
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is done, or what it refused; a search may have asked for a part of its training alone."""
+        """Say that it is done, or has failed; why is told at the end. A search may have asked for a part alone."""
         request, refused = trial.config["request"], (trial.last_result or {}).get(REFUSED)
         is_paused = request.get("until") is not None and read_test_results(Path(request["folder"])) is None
         how = PAUSED if is_paused else "done"
-        self._progress.finish(request["name"], f"failed: {refused}" if refused else how)
+        self._progress.finish(request["name"], "failed" if refused else how)
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Say that it is started again, and why, unless the last that it said was that it waits, as for a disk."""

@@ -8,6 +8,8 @@ from rl_models.llm.base_model import LanguageModelError
 from rl_models.training.checkpoint import CheckpointError
 from tests.tune_experiments.run.refusals import SMOKE
 from tune_experiments.core.errors import StoreUnavailableError, UserError
+from tune_experiments.results.trial_log import REFUSED
+from tune_experiments.run import tuning
 from tune_experiments.run.trial_errors import ERROR_FILE, Refusal, refusal_of, with_advice
 
 
@@ -52,6 +54,27 @@ def test_an_error_of_code_is_one_sentence_with_its_place_and_keeps_its_traceback
 )
 def test_what_may_pass_is_tried_again(tmp_path, error):
     assert refusal_of(raised(error), tmp_path) is None
+
+
+@pytest.mark.parametrize("error", [UserError("write --x 3"), ValueError("odd"), OSError("away")])
+def test_tune_is_not_let_try_again_what_would_come_again(tmp_path, monkeypatch, error):
+    from ray import tune
+
+    reports = []
+    monkeypatch.setattr(tuning, "train_request", lambda *_: raised_again(error))
+    monkeypatch.setattr(tune, "report", reports.append)
+    parameters = {"request": {"folder": str(tmp_path)}}
+    if isinstance(error, OSError):
+        with pytest.raises(OSError, match="away"):
+            tuning.train_trial(parameters)
+        return
+    tuning.train_trial(parameters)
+    (report,) = reports
+    assert str(error) in report[REFUSED]
+
+
+def raised_again(error):
+    raise error
 
 
 def test_the_advice_fits_the_failure():
