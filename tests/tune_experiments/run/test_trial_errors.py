@@ -21,7 +21,7 @@ def raised(error, cause=None):
 
 
 def of_another_process(error):
-    """As Ray raises what a task has raised: of both types, and its text is a traceback."""
+    """The error as Ray raises it: of both types, and its text is a traceback."""
     return RayTaskError("play", "Traceback\n  File\n", raised(error)).as_instanceof_cause()
 
 
