@@ -22,10 +22,10 @@ from pathlib import Path
 
 from cluster.jobs import Jobs, runtime_environment
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.storage_uri import below, uri_of
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.run.remote_sync import below, uri_of
 
 COMMANDS = ("list", "logs", "stop")
 

@@ -26,6 +26,7 @@ from rl_models.device import refusing_gpu
 from tune_experiments.core.config_json import spelled
 from tune_experiments.core.drawing import lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
@@ -52,7 +53,6 @@ from tune_experiments.play.team_commands import (
 from tune_experiments.results import comparison
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.plots.comparison_report import write_comparison
-from tune_experiments.run.remote_sync import uri_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
 
@@ -153,15 +153,6 @@ def _read(words: Sequence[str]) -> Any:
         )
 
 
-def _check_paths(command: Any) -> None:
-    """Refuse URIs: pictures and adapters would be written beside what they are of."""
-    given: list[Path] = list(command.paths) if isinstance(command, Compare) else [command.path or Path()]
-    if unfit := [str(path) for path in given if "\0" in str(path)]:
-        raise UserError(f"{unfit[0]!r} cannot be the name of a file or a folder")
-    for uri in filter(None, map(uri_of, given)):
-        raise UserError(f"{uri} lies in an object store: fetch it, as by `aws s3 sync {uri} FOLDER`, and name FOLDER")
-
-
 def _check_seed(command: Any) -> None:
     """Refuse what `--seeds` of a script refuses."""
     if (seed := getattr(command, "seed", 0)) < 0:
@@ -181,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise UserError(f"unknown command {words[0]!r}; {advice}")
         return run_experiment(find_experiment(words[0]), words[1:])
     command = _read(words)
-    _check_paths(command)
+    check_folders(command)
     _check_seed(command)
     torch.set_num_threads(1)
     with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):

@@ -24,6 +24,7 @@ import tyro
 
 from tune_experiments.core.drawing import lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.overcooked.crossplay import play_all, report_folder, teams_of
@@ -67,6 +68,7 @@ def _read(words: Sequence[str]) -> CrossPlay:
     """The command; whatever tyro refuses is one sentence."""
     with one_sentence(words, "write RUN [RUN ...] (--help lists the flags)"):
         command = tyro.cli(CrossPlay, args=words, description=__doc__)
+    check_folders(command)
     if not command.runs or command.episodes < 1:
         raise UserError("cross-play needs one run folder or more, and --episodes of at least 1")
     return command

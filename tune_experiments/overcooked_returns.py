@@ -29,6 +29,7 @@ from rl_models.training.checkpoint import numbered_checkpoints
 from tune_experiments.core.drawing import Drawn, attempt, lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
+from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.overcooked.crossplay import StoredTrial, distinct_names, report_folder, trials_of
@@ -151,11 +152,7 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read or play, and draw."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    with one_sentence(words, "write RUN [RUN ...] (--help lists the flags)"):
-        command = tyro.cli(Returns, args=words, description=__doc__)
-    if not command.runs or command.episodes < 1:
-        raise UserError("a figure of rewards needs one run folder or more, and --episodes of at least 1")
+    command = _read(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     out = command.out or report_folder(command.runs[0], "returns")
     refuse_other_files(out, (POINTS, PLOTS))
@@ -165,6 +162,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     for line in lines_of(list(write_figures(runs, command.episodes, out))):
         Terminal().print(line)
+
+
+def _read(words: Sequence[str]) -> Returns:
+    """The command; whatever tyro refuses is one sentence."""
+    with one_sentence(words, "write RUN [RUN ...] (--help lists the flags)"):
+        command = tyro.cli(Returns, args=words, description=__doc__)
+    check_folders(command)
+    if not command.runs or command.episodes < 1:
+        raise UserError("a figure of rewards needs one run folder or more, and --episodes of at least 1")
+    return command
 
 
 if __name__ == "__main__":

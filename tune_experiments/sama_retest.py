@@ -25,6 +25,7 @@ import tyro
 
 from tune_experiments import sama_ablations, sama_overcooked
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
 from tune_experiments.experiment.finding import find_stored
@@ -124,6 +125,7 @@ def _read(words: Sequence[str]) -> Retest:
     """The command; whatever tyro refuses is one sentence."""
     with one_sentence(words, "write RUN [flags] (--help lists the flags)"):
         command = tyro.cli(Retest, args=words, description=__doc__)
+    check_folders(command)
     if command.episodes < 0:
         raise UserError("--episodes must be at least 0, and 0 stands for as many as in the run")
     return command

@@ -37,6 +37,7 @@ from tune_experiments.core.config_json import (
 )
 from tune_experiments.core.config_path import flag_of
 from tune_experiments.core.errors import UserError, one_line
+from tune_experiments.core.storage_uri import uri_of
 
 __all__ = ["RunOptions", "check_options", "config_from_json", "config_to_json", "one_sentence", "parse"]
 
@@ -162,6 +163,8 @@ def check_options(options: RunOptions) -> None:
     Raises:
         UserError: which, and what it must be.
     """
+    if options.out is not None:
+        uri_of(options.out)
     seeds = options.seeds
     are_numbers = all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds)
     if not seeds or not are_numbers or len(set(seeds)) < len(seeds) or not 0 <= min(seeds) <= max(seeds) < _SEEDS:

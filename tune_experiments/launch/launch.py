@@ -18,6 +18,7 @@ from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.continued import grown_values, rules_of
 from tune_experiments.core.drawing import attempt, lines_of
 from tune_experiments.core.errors import UserError, one_line
+from tune_experiments.core.storage_uri import below
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
@@ -35,7 +36,7 @@ from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
-from tune_experiments.run.remote_sync import RemoteSync, below, open_run
+from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
 from tune_experiments.run.run_folder import RunFolder, read_sessions, with_announcement_times
 from tune_experiments.run.stopping import STOPPED, graceful_stop

@@ -1,4 +1,4 @@
-"""A run whose results live in an object store: `--out s3://bucket/run`, `gs://...`, or any URI that pyarrow knows.
+"""A run whose results live in an object store: `--out s3://bucket/run`, or another URI of `core/storage_uri.py`.
 
 Checkpoints and logs need what object stores lack (renames, appending, fsync), so a run works in a folder of its own
 machine, and the store holds a copy that is brought up to date whenever there is a new checkpoint. The copy is the
@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import shutil
 import socket
 import tempfile
@@ -30,31 +29,19 @@ from typing import Any
 
 from tune_experiments.core.continued import Rules
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
+from tune_experiments.core.storage_uri import uri_of
 from tune_experiments.run.remote_claim import Claim
 from tune_experiments.run.remote_ledger import Ledger
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
 
-__all__ = ["RemoteSync", "below", "open_run", "synced_folder", "uri_of"]
+__all__ = ["RemoteSync", "open_run", "synced_folder"]
 
 logger = logging.getLogger(__name__)
 
-_URI = re.compile(r"(file|s3|gs|gcs|hdfs|abfs|abfss):/+(.+)")
 PATIENCE_SECONDS = 3600.0
 _RETRIES_AFTER_SECONDS = 10.0
 Stamp = tuple[int, int]
 """Size and time of modification of a file, in nanoseconds."""
-
-
-def uri_of(out: Path | str) -> str | None:
-    """The URI that a path on the command line stands for, or None; `Path` makes one slash of two."""
-    found = _URI.fullmatch(str(out))
-    return None if found is None else f"{found[1]}://{'/' if found[1] == 'file' else ''}{found[2]}"
-
-
-def below(place: str, path: str) -> str:
-    """A path below a folder or a URI; what stands behind a URI's `?`, such as its region, stays at the end."""
-    folder, mark, query = place.partition("?") if "://" in place else (place, "", "")
-    return f"{folder.rstrip('/')}/{path}{mark}{query}"
 
 
 @contextmanager

@@ -12,11 +12,12 @@ from typing import Any
 
 from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import REFUSED, WAITS
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
 from tune_experiments.run.progress import Progress
-from tune_experiments.run.remote_sync import below, synced_folder
+from tune_experiments.run.remote_sync import synced_folder
 from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes
 from tune_experiments.run.request import Request, SearchScheduler, as_searcher, plan_of
 from tune_experiments.run.stage_training import Report

@@ -34,27 +34,13 @@ from tests.tune_experiments.run.remote_runs import (
 )
 from tune_experiments.__main__ import main
 from tune_experiments.core.errors import StoreUnavailableError, UserError
+from tune_experiments.core.storage_uri import below
 from tune_experiments.launch.launch import show_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import remote_claim, remote_sync, tuning
-from tune_experiments.run.remote_sync import RemoteSync, below, open_run, synced_folder, uri_of
-
-
-@pytest.mark.parametrize(
-    ("out", "uri"),
-    [
-        (Path("s3://bucket/runs/a"), "s3://bucket/runs/a"),
-        (Path("gs://bucket/a"), "gs://bucket/a"),
-        (Path("file:///mnt/a"), "file:///mnt/a"),
-        (Path("/mnt/a"), None),
-        (Path("runs/a"), None),
-        (Path("C:/runs"), None),
-    ],
-)
-def test_a_uri_is_told_from_a_path(out, uri):
-    assert uri_of(out) == uri
+from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
 
 
 def test_a_trial_lies_below_its_run_and_the_query_of_a_uri_stays_at_its_end():
@@ -383,7 +369,7 @@ def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_
 @pytest.mark.parametrize("words", [["table", "s3://bucket/a"], ["compare", "runs/a", "s3://bucket/a"]])
 def test_commands_on_what_was_trained_ask_for_a_folder(words, capsys):
     assert main(words) == 2
-    assert capsys.readouterr().err.startswith("error: s3://bucket/a lies in an object store: fetch it")
+    assert capsys.readouterr().err.startswith("error: s3://bucket/a lies in an object store")
 
 
 def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):

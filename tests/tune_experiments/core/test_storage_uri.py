@@ -1,0 +1,104 @@
+"""A place is a folder or a URI that is understood; whatever looks like another URI is refused wherever it is named."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cluster import entry, submit
+from tune_experiments.__main__ import main as after_training
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.storage_uri import SCHEMES, check_folders, uri_of
+from tune_experiments.launch.experiment import main
+from tune_experiments.matrix_game import EXPERIMENT
+
+UNKNOWN = ("memory://x/y", "az://box/run", "adl://x/y", "wasbs://x/y", "S3://bucket/run", "GS://b/r", "https://a.b/c")
+NOTHING = ("s3://", "gs:", "s3:bucket/run", "hdfs:///")
+
+
+@pytest.mark.parametrize(
+    ("out", "uri"),
+    [
+        ("s3://bucket/runs/a", "s3://bucket/runs/a"),
+        ("s3:/bucket/runs/a", "s3://bucket/runs/a"),  # what Path makes of the former
+        ("gs://bucket/a", "gs://bucket/a"),
+        ("hdfs://head:8020/a", "hdfs://head:8020/a"),
+        ("abfss://box@account/a", "abfss://box@account/a"),
+        ("file:///mnt/a", "file:///mnt/a"),
+        ("s3://bucket/run?region=eu-west-1", "s3://bucket/run?region=eu-west-1"),
+        ("/mnt/a", None),
+        ("runs/a", None),
+        ("C:/runs", None),
+        ("C:\\runs\\a", None),
+        ("runs/12:30", None),
+        ("a:b", None),
+        ("/mnt/s3://a", None),
+        (".", None),
+    ],
+)
+def test_a_uri_is_told_from_a_path(out, uri):
+    assert uri_of(out) == uri
+    assert uri_of(Path(out)) == uri
+
+
+@pytest.mark.parametrize("place", [*UNKNOWN, *NOTHING])
+def test_what_looks_like_a_uri_and_is_not_understood_is_refused_also_after_path_has_cut_it(place):
+    for given in (place, Path(place)):
+        with pytest.raises(UserError) as refused:
+            uri_of(given)
+        assert place.partition(":")[0] in str(refused.value)
+
+
+def test_pyarrow_knows_every_scheme_on_the_list_and_spells_it_so():
+    from pyarrow import ArrowInvalid, fs
+
+    for scheme in SCHEMES:
+        try:
+            place = {"file": "/tmp", "s3": "bucket/run?region=eu-west-1"}.get(scheme, "user@127.0.0.1:9/place")
+            fs.FileSystem.from_uri(f"{scheme}://{place}")
+        except ArrowInvalid as error:
+            assert "Unrecognized filesystem type" not in str(error)
+        except OSError:  # there is none on this machine
+            pass
+
+
+@pytest.mark.parametrize("place", [*UNKNOWN, "s3://"])
+def test_every_command_that_names_a_place_refuses_it_and_makes_no_folder(place, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(entry, "pinned_packages", dict)
+    monkeypatch.setattr(submit, "Jobs", None)
+    monkeypatch.delenv("CONCORD_STORAGE", raising=False)
+    run = ["--preset", "smoke", "--out", place]
+    commands = {
+        "the script": lambda: main(EXPERIMENT, run),
+        "the node": lambda: entry.main(["matrix_game", *run]),
+        "submission": lambda: submit.main(["matrix_game", *run]),
+        "submission to a storage": lambda: submit.main(["matrix_game", "--storage", place]),
+        "a file of a command": lambda: after_training(["render", "minirts-v0", "--policies", "a", "b", "--out", place]),
+        "a folder of a command": lambda: after_training(["doctor", place]),
+    }
+    for name, command in commands.items():
+        assert command() == 2, name
+        (line,) = capsys.readouterr().err.splitlines()
+        assert place.partition("/")[0] in line, name
+    monkeypatch.setenv("CONCORD_STORAGE", place)
+    assert submit.main(["matrix_game"]) == 2
+    with pytest.raises(UserError, match=place.partition(":")[0]):
+        EXPERIMENT.run("smoke", out=place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_of_folders_refuses_a_store_by_the_name_of_its_flag():
+    @dataclass
+    class Command:
+        runs: tuple[Path, ...] = ()
+        save: Path | None = None
+        episodes: int = 1
+
+    check_folders(Command((Path("runs/a:b"),)))
+    for name, command in {
+        "runs": Command((Path("a"), Path("s3://b/r"))),
+        "save": Command(save=Path("gs://b/r")),
+    }.items():
+        with pytest.raises(UserError, match=rf"://b/r .*\b{name}\b"):
+            check_folders(command)

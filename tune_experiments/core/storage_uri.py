@@ -1,0 +1,67 @@
+"""Whether a place on the command line is a folder or in an object store: the only list of schemes that are understood.
+
+Who writes `az://...` means no folder called `az:`, so whatever looks like a URI of another scheme is refused, wherever
+a place is named: `--out` of a script, `--storage` of a submission, on the node of a cluster, and by commands that read
+or write folders alone. This file must not know about any experiment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+from tune_experiments.core.errors import UserError
+
+__all__ = ["SCHEMES", "below", "check_folders", "uri_of"]
+
+SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "abfs", "abfss")
+"""Schemes of `pyarrow.fs.FileSystem.from_uri` for stores that keep what they get; they are written in lower case."""
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter is a drive of Windows, and a path
+
+
+def uri_of(out: Path | str) -> str | None:
+    """The URI that a place on the command line stands for, or None for a folder; `Path` makes one slash of two.
+
+    Raises:
+        UserError: it looks like a URI and is none that is understood, or names nothing in its store.
+    """
+    text = str(out)
+    found = _URI.fullmatch(text)
+    scheme, rest = (found[1], found[2]) if found else (text.partition(":")[0], "")
+    if found is None and not (scheme in SCHEMES and ":" in text):
+        return None
+    known = ", ".join(f"{name}://" for name in SCHEMES)
+    if scheme not in SCHEMES:
+        mend = f"write {scheme.lower()}://" if scheme.lower() in SCHEMES else f"write one of {known}"
+        raise UserError(f"{text!r} names no place: {scheme}:// is not understood; {mend}, or a folder by its full path")
+    if not rest.strip("/"):
+        raise UserError(f"{text!r} names nothing in its store: write {scheme}://, then its bucket or folder")
+    return f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
+
+
+def below(place: str, path: str) -> str:
+    """A path below a folder or a URI; what stands behind a URI's `?`, such as its region, stays at the end."""
+    folder, mark, query = place.partition("?") if "://" in place else (place, "", "")
+    return f"{folder.rstrip('/')}/{path}{mark}{query}"
+
+
+def check_folders(command: object) -> None:
+    """Refuse URIs in a command whose files lie in folders of this machine.
+
+    Args:
+        command: a dataclass; each `Path` in it, and each of a tuple, is looked at.
+
+    Raises:
+        UserError: which flag names one, or what no file can be called.
+    """
+    for field in dataclasses.fields(command):  # type: ignore[arg-type]
+        value = getattr(command, field.name)
+        for place in value if isinstance(value, tuple) else (value,):
+            if "\0" in str(place):
+                raise UserError(f"{field.name}: {str(place)!r} cannot be the name of a file or a folder")
+            if isinstance(place, Path) and (uri := uri_of(place)) is not None:
+                raise UserError(
+                    f"{uri} lies in an object store, and {field.name} names what is on this machine: name a folder, "
+                    f"and copy between both, as by `aws s3 sync {uri} FOLDER`"
+                )
