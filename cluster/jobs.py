@@ -6,21 +6,20 @@ This file must not know any experiment.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
+from cluster.own_code import ROOT
 from tune_experiments.core.errors import UserError, one_line
 
-__all__ = ["Jobs", "pinned_packages", "runtime_environment"]
+__all__ = ["Jobs", "not_on_nodes", "pinned_packages", "runtime_environment"]
 
-ROOT = Path(__file__).resolve().parents[1]
 PINNED = ("ray", "numpy", "torch", "gymnasium", "safetensors", "transformers", "peft", "pyarrow", "scipy")
 """Packages that results depend on; a job compares their versions before it trains."""
 _PINNED_TOO = ("tyro", "rich", "pydantic", "tensorboard", "matplotlib", "pillow", "pettingzoo")
@@ -34,32 +33,36 @@ def pinned_packages(root: Path = ROOT) -> dict[str, str]:
     return dict(line.split("==") for line in lines if line and not line.startswith("#"))
 
 
-def runtime_environment(variables: Mapping[str, str], installs: bool, module: str = "cluster") -> dict[str, Any]:
+def runtime_environment(
+    variables: Mapping[str, str], installs: bool, uploads: Sequence[str] = (), packages: Sequence[str] = ()
+) -> dict[str, Any]:
     """Ray's runtime environment of a job: this checkout (without what .gitignore and .rayignore name) and variables.
 
     Args:
         variables: environment variables of the job and all its workers, beside those that every job has.
         installs: whether each node installs the pinned versions first, for images that are not ours.
-        module: of the experiment; one that lies outside the checkout is uploaded with its whole package.
+        uploads: files and folders of modules that are uploaded beside the checkout.
+        packages: installed packages that the job needs, too; those that are pinned are installed with the others.
     """
     fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     environment: dict[str, Any] = {"working_dir": str(ROOT), "env_vars": fixed | dict(variables)}
-    if (outside := _outside(module)) is not None:
-        environment["py_modules"] = [str(outside)]
+    if uploads:
+        environment["py_modules"] = list(uploads)
     if installs:
         # Ray does not allow a job to replace Ray.
         pins = pinned_packages()
-        wanted = [f"{name}=={pins[name]}" for name in (*PINNED, *_PINNED_TOO) if name != "ray"]
+        names = dict.fromkeys((*PINNED, *_PINNED_TOO, *(name for name in packages if name in pins)))
+        wanted = [f"{name}=={pins[name]}" for name in names if name != "ray"]
         environment["pip"] = {"packages": wanted}
     return environment
 
 
-def _outside(module: str) -> Path | None:
-    """The folder or file of a module's outermost package, unless it is in the checkout."""
-    package = sys.modules.get(module.split(".")[0]) or importlib.import_module(module.split(".")[0])
-    places = [Path(place) for place in getattr(package, "__path__", [])] or [Path(str(package.__file__))]
-    place = places[0].resolve()
-    return None if place.is_relative_to(ROOT) else place
+def not_on_nodes(packages: Sequence[str], installs: bool) -> list[str]:
+    """Those of some distributions that neither belong to Concord nor are installed by the job."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {name for names in project["optional-dependencies"].values() for name in names}
+    ours = {project["name"], *pinned_packages()} - (set() if installs else extras)
+    return [name for name in packages if name not in ours]
 
 
 class Jobs:

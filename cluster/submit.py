@@ -3,6 +3,7 @@
     python -m cluster.submit EXPERIMENT [--any.flag of the experiment] --address http://HOST:8265
     python -m cluster.submit furnmove_sync --preset smoke --storage /shared/runs
     python -m cluster.submit package.module:NAME --storage /shared/runs        an experiment from outside goes along
+    python -m cluster.submit pettingzoo_teams --env rescue:parallel_env --storage /shared/runs     so does a module
     python -m cluster.submit list | logs JOB | stop JOB
 
 The experiment's flags are checked here first, so a wrong flag costs no upload. Results go to --out, or to
@@ -19,13 +20,15 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from cluster.jobs import Jobs, runtime_environment
+from cluster.jobs import Jobs, not_on_nodes, runtime_environment
+from cluster.own_code import own_code
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import below, uri_of
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.finding import find_experiment, modules_named
 
 COMMANDS = ("list", "logs", "stop")
 
@@ -39,7 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     experiment = find_experiment(words.what)
     if any(hasattr(preset, "env") for preset in experiment.presets.values()):  # the experiment's own flag
         rest, words.env = [*rest, *(["--env", *words.env] if words.env else [])], []
-    flags, out = _flags(experiment, rest, words.storage)
+    flags, out, config = _flags(experiment, rest, words.storage)
+    uploads, packages = own_code(modules_named(experiment, config))
+    for package in not_on_nodes(packages, words.install):
+        _remark(f"{package} is installed on this machine and is not uploaded: every node must have it")
     jobs = Jobs(words.address, words.token_file, _remark)
     job = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     entrypoint = shlex.join(["python", "-m", "cluster.entry", *(["--any-versions"] * words.any_versions)])
@@ -47,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     jobs.submit(
         job,
         entrypoint,
-        runtime_environment(_passed_on([*words.env, *words.pass_env]), words.install, experiment.module),
+        runtime_environment(_passed_on([*words.env, *words.pass_env]), words.install, uploads, packages),
     )
     print(f"job {job}\nresults land in {out}", flush=True)
     if words.no_wait:
@@ -109,13 +115,13 @@ def _command(words: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
-def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str]:
-    """The experiment's flags with an `--out` that outlives the job, and that `--out`.
+def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str, Any]:
+    """The experiment's flags with an `--out` that outlives the job, that `--out`, and the configuration.
 
     Raises:
         UserError: the experiment refuses the flags, or no lasting folder is named.
     """
-    _, options = parse(experiment.presets, rest, experiment.caption, experiment.seeds)
+    config, options = parse(experiment.presets, rest, experiment.caption, experiment.seeds)
     if options.out is None and not storage:
         raise UserError(
             "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
@@ -126,7 +132,7 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
         out = uri_of(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():
         raise UserError(f"results in {out!r} would be lost with the job's temporary folder: name an absolute path")
-    return ([*rest] if options.out else [*rest, "--out", out]), out
+    return ([*rest] if options.out else [*rest, "--out", out]), out, config
 
 
 def _follow(jobs: Jobs, job: str) -> int:

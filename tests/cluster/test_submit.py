@@ -2,11 +2,13 @@
 
 import http.server
 import threading
+from pathlib import Path
 
 import pytest
 
 from cluster import entry, jobs, submit
-from cluster.jobs import pinned_packages, runtime_environment
+from cluster.jobs import not_on_nodes, pinned_packages, runtime_environment
+from cluster.own_code import own_code
 from tests import private_ray
 
 
@@ -188,15 +190,97 @@ def test_every_job_has_one_thread_an_operation_and_one_hash_seed():
     assert not any(package.startswith("ray==") for package in packages), "Ray cannot replace itself in a job"
 
 
-def test_an_experiment_from_outside_the_checkout_goes_along_with_its_whole_package(tmp_path, monkeypatch):
-    (tmp_path / "our_games" / "inner").mkdir(parents=True)
-    (tmp_path / "our_games" / "__init__.py").touch()
-    (tmp_path / "one_file.py").touch()
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for module in ("cluster", "tune_experiments.furnmove_sync", "examples.corridor_experiment"):
-        assert "py_modules" not in runtime_environment({}, False, module), "the checkout is the working directory"
-    assert runtime_environment({}, False, "our_games.inner.game")["py_modules"] == [str(tmp_path / "our_games")]
-    assert runtime_environment({}, False, "one_file")["py_modules"] == [str(tmp_path / "one_file.py")]
+ALONE = """
+import numpy, json
+from pettingzoo import ParallelEnv
+import beside
+def parallel_env():
+    import openai, mpe2
+    from packed.inner import late
+"""
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    """A user's folder: a module, one that it imports, a package with a file of data, and files that nobody imports."""
+    files = {
+        "alone_rescue.py": ALONE,
+        "beside.py": "from examples import errands",
+        "packed/__init__.py": "",
+        "packed/inner/__init__.py": "",
+        "packed/inner/late.py": "import beside_late",
+        "packed/levels.txt": "1",
+        "beside_late.py": "",
+        "json.py": "raise ImportError",
+        "unused.py": "",
+        "../elsewhere/library/__init__.py": "",
+        "../elsewhere/library/part.py": "import beside_the_library",
+        "../elsewhere/beside_the_library.py": "",
+        "of_two_folders.py": "def parallel_env():\n    from library.part import name",
+    }
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    for name, text in files.items():
+        path = tmp_path / "own" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path / "own"))
+    return tmp_path / "own"
+
+
+def named(places):
+    return sorted(Path(place).name for place in places)
+
+
+def test_the_checkout_needs_no_upload_beside_it_and_what_the_upload_leaves_out_does():
+    ours = ["tune_experiments.furnmove_sync", "examples.corridor_experiment", "cluster", "furnmove-v0", "json"]
+    assert own_code(ours) == ([], [])
+    assert named(own_code(["tests.toy_worlds"]).uploads) == ["tests"]
+
+
+def test_a_module_goes_along_with_what_it_imports_of_its_folder_and_with_its_whole_package(own_folder):
+    assert named(own_code(["alone_rescue"]).uploads) == ["alone_rescue.py", "beside.py", "beside_late.py", "packed"]
+    assert named(own_code(["packed.inner"]).uploads) == ["packed"]
+    assert all(Path(place).parent == own_folder for place in own_code(["alone_rescue"]).uploads)
+
+
+def test_what_a_module_imports_of_another_folder_of_the_users_goes_along(own_folder):
+    uploads = own_code(["of_two_folders"]).uploads
+    assert named(uploads) == ["beside_the_library.py", "library", "of_two_folders.py"]
+
+
+def test_installed_packages_do_not_go_along_and_are_told_unless_a_node_has_them(own_folder):
+    uploads, packages = own_code(["alone_rescue", "mpe2.simple_spread_v3"])
+    assert {"mpe2", "numpy", "openai", "pettingzoo"} <= set(packages) and "mpe2" not in named(uploads)
+    assert not_on_nodes([*packages, "theirs"], installs=False) == ["mpe2", "openai", "theirs"]
+    assert not_on_nodes([*packages, "theirs"], installs=True) == ["theirs"]
+    installed = runtime_environment({}, True, packages=packages)["pip"]["packages"]
+    assert {"mpe2", "openai"} <= {one.partition("==")[0] for one in installed}
+
+
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [
+        (["pettingzoo_teams", "--env", "alone_rescue:parallel_env"], "alone_rescue.py"),
+        (["pettingzoo_teams", "--env", "packed.inner"], "packed"),
+        (["of_a_user:EXPERIMENT"], "alone_rescue.py"),
+    ],
+)
+def test_what_flags_and_presets_name_is_uploaded(own_folder, monkeypatch, words, module, capsys):
+    (own_folder / "of_a_user.py").write_text(
+        "import dataclasses\nfrom tune_experiments import pettingzoo_teams as ours\n"
+        "class Mine(ours.PettingzooTeams):\n    name = 'mine'\n"
+        "    presets = {'laptop': dataclasses.replace(ours.LAPTOP, env='alone_rescue:parallel_env')}\n"
+        "EXPERIMENT = Mine()\n"
+    )
+    monkeypatch.setattr(submit, "Jobs", Recorded)
+    assert submit.main([*words, "--out", "/shared/a", "--no-wait"]) == 0
+    assert module in named(Recorded.submitted[2]["py_modules"])
+    assert ("mpe2" in capsys.readouterr().err) == (module == "alone_rescue.py")
+
+
+def test_a_module_that_cannot_be_imported_here_is_told_before_a_cluster_is_asked(capsys, own_folder):
+    line = said(capsys, "pettingzoo_teams", "--env", "nobodys:parallel_env", "--out", "/shared/a")
+    assert "'nobodys'" in line
 
 
 def test_a_job_refuses_a_cluster_of_other_versions(capsys, monkeypatch):

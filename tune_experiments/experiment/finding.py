@@ -59,7 +59,8 @@ def _from_outside(module: str, name: str) -> BaseExperiment:
         found = getattr(importlib.import_module(module), name, None)
     except ModuleNotFoundError as error:
         raise UserError(
-            f"{module}:{name} cannot be imported ({error}): install its package, or add its folder to PYTHONPATH"
+            f"{module}:{name} cannot be imported ({error}): install its package, run where its file lies, or add that "
+            "folder to PYTHONPATH"
         ) from error
     if not isinstance(found, BaseExperiment):
         raise UserError(f"{module}:{name} is not an Experiment object: correct the name")
@@ -113,6 +114,15 @@ def trusted_modules(name: Any, data: Any) -> set[str]:
         return set()
     named = _named_in(data, [find_experiment(name).config_class])
     return {at_hand[2], *(text.partition(":")[0] for text, _ in named)}
+
+
+def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[str]:
+    """Modules that a run imports by their names: the experiment's, and those of environments and the like in `config`.
+
+    A value of the type `ModuleName` may be another name, too, such as the id of an environment.
+    """
+    named = _named_in(config_to_json(config), [experiment.config_class])
+    return list(dict.fromkeys([experiment.module, *(text.partition(":")[0] for text, _ in named)]))
 
 
 def _is_at_hand(name: Any, data: Any) -> bool:

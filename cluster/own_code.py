@@ -1,0 +1,107 @@
+"""What of a user's own code a job needs beside the checkout, and what the nodes must have themselves.
+
+A run imports its experiment, its environment, and whatever else its configuration names, by name. Modules that lie
+anywhere but in the checkout are uploaded, with those beside them that they import. Installed packages cannot be: they
+are built for a machine, and bring others along. This file must not know any experiment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable
+from importlib import metadata
+from modulefinder import ModuleFinder
+from pathlib import Path
+from typing import NamedTuple
+
+from tune_experiments.core.errors import UserError, one_line
+
+__all__ = ["ROOT", "OwnCode", "own_code"]
+
+ROOT = Path(__file__).resolve().parents[1]
+UPLOADED = ("cluster", "examples", "rl_envs", "rl_models", "tune_experiments")
+"""Packages of the checkout that every job has; `.rayignore` keeps the others back."""
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+class OwnCode(NamedTuple):
+    """Files and folders to upload, and names of the distributions that the nodes must have installed."""
+
+    uploads: list[str]
+    installed: list[str]
+
+
+def own_code(modules: Iterable[str]) -> OwnCode:
+    """Where the code of these modules lies; they are imported, and names that no module can have are left out.
+
+    Raises:
+        UserError: one of them cannot be imported here, so it would fail on the node, too.
+    """
+    waiting = [module for module in modules if _MODULE.fullmatch(module)]
+    for module in waiting:
+        _import(module)
+    uploads: dict[str, None] = {}
+    seen: set[str] = set()
+    installed: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        top = module.partition(".")[0]
+        if module in seen or top in UPLOADED or top in sys.stdlib_module_names:
+            continue
+        seen.add(module)
+        place = _place(top)
+        if place is None:
+            installed.add(top)
+        else:
+            beside, elsewhere = _imports(module, place)
+            uploads |= dict.fromkeys(map(str, [place, *beside]))
+            waiting += elsewhere
+    return OwnCode(list(uploads), sorted(_distributions(installed)))
+
+
+def _distributions(packages: set[str]) -> set[str]:
+    """Names of the distributions that brought these packages; others are nobody's, or ours."""
+    found = {one for one in packages if any(metadata.distributions(name=one))}
+    if packages - found:  # it is called otherwise, and to look into all of them takes seconds
+        owners = metadata.packages_distributions()
+        found |= {owners[one][0].lower() for one in packages - found if one in owners}
+    return found
+
+
+def _import(module: str) -> None:
+    try:
+        importlib.import_module(module)
+    except Exception as error:
+        raise UserError(
+            f"the job needs the module {module!r}, which cannot be imported here ({one_line(error)[:200]}): mend or "
+            f"install it, submit from the folder in which it lies, or add that folder to PYTHONPATH"
+        ) from error
+
+
+def _place(package: str) -> Path | None:
+    """Folder or file of an outermost package; None where it is installed or Python's own."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except ValueError:  # it was made by hand
+        return None
+    if spec is None or (spec.origin is None and not spec.submodule_search_locations):
+        return None
+    places = list(spec.submodule_search_locations or [str(spec.origin)])
+    place = Path(places[0]).resolve()
+    is_pythons = place.is_relative_to(Path(sysconfig.get_paths()["stdlib"]).resolve())
+    return None if is_pythons or set(_INSTALLED) & set(place.parts) else place
+
+
+def _imports(module: str, place: Path) -> tuple[list[Path], list[str]]:
+    """What a module imports, also in functions: places in the folder of its package, and names of modules elsewhere."""
+    finder = ModuleFinder(path=[str(place.parent)], excludes=list(UPLOADED))
+    with contextlib.suppress(ImportError):  # `from package import name` names something that is no module
+        finder.import_hook(module)
+    here = [_place(top) for top in {name.partition(".")[0] for name in finder.modules}]
+    return sorted(one for one in here if one is not None and one.parent == place.parent), list(finder.badmodules)
