@@ -11,6 +11,12 @@ only with --allow MODULE, for opening it runs that module's code.
 
 from __future__ import annotations
 
+from tune_experiments.core.import_path import current_folder_last
+
+if __name__ == "__main__":
+    current_folder_last()
+
+# isort: split
 import difflib
 import sys
 from collections.abc import Callable, Sequence

@@ -87,11 +87,11 @@ def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, e
     request = json.dumps([recipe[0], dict(recipe[1]), num_worlds, seed, env_steps])
     here = os.environ.get("PYTHONHASHSEED", "random")
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
         "PYTHONHASHSEED": "4321" if here != "4321" else "1234",
     }
     answer = subprocess.run(
-        [sys.executable, "-m", "rl_envs.testing.other_process", request],
+        [sys.executable, "-P", "-m", "rl_envs.testing.other_process", request],
         env=environment,
         capture_output=True,
         text=True,

@@ -86,9 +86,10 @@ class GameProcesses:
 class _Worker:
     def __init__(self, make_env: MakeEnv, count: int) -> None:
         self._pipe, theirs = Pipe()
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        command = f"from {__name__} import play; play({theirs.fileno()})"
-        self._process = subprocess.Popen([sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment)
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+        # -P: modules are looked for in the order of this process, and not first in the current folder.
+        command = [sys.executable, "-P", "-c", f"from {__name__} import play; play({theirs.fileno()})"]
+        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
         theirs.close()
         self._pipe.send((cloudpickle.dumps(make_env), count))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from queue import Queue
 from typing import Any
 
@@ -42,6 +42,7 @@ PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "ray.rllib.core.rl_module.torch.torch_rl_module:TorchRLModule": ("_forward",),
     "ray.rllib.core.distribution.torch.torch_distribution:TorchDistribution": ("_get_torch_distribution",),
+    "ray.job_config:JobConfig": ("_client_job", "_py_driver_sys_path"),
     "ray._private.node:Node": ("dead_processes",),
     "ray._private.parameter:RayParams": ("update_if_absent",),
 }
@@ -188,6 +189,17 @@ class PrivateDistribution:
 
     def _get_torch_distribution(self, *args: Any, **kwargs: Any) -> None:
         return None
+
+
+def job_that_imports_from(path: Sequence[str]) -> Any:
+    """Ray's `JobConfig` of a job whose workers look for modules in these places first, in this order.
+
+    By itself Ray puts the current folder first, where a file `random.py` or `torch.py` would hide the module.
+    """
+    from ray.job_config import JobConfig
+
+    # Workers put one place after another first; of a client's job Ray adds no current folder.
+    return JobConfig(_client_job=True, _py_driver_sys_path=list(reversed(path)))
 
 
 def start_node(**parameters: Any) -> Any:

@@ -31,6 +31,7 @@ from tune_experiments.core.config_json import spelled
 from tune_experiments.core.config_path import with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.import_path import current_folder_last
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
 from tune_experiments.launch.finished_run import Callback, Run
@@ -153,6 +154,7 @@ def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None) -> 
     With `--search` instead: try settings of every method and leave their ranking.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    current_folder_last()
     words = sys.argv[1:] if arguments is None else arguments
     config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds)
     return 1 if launch(experiment, config, options).failures else 0

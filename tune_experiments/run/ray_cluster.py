@@ -17,10 +17,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from rl_models.device import NO_GPU, DeviceChoice
+from rl_models.rllib.private_ray import job_that_imports_from
 from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.run.placement import device_or_refusal
 
 _CONNECT_SECONDS = 5.0
+_SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Environment variable that Ray sets in a submitted job."""
 
 
 @contextmanager
@@ -43,6 +46,8 @@ def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
     import ray  # after the environment is set: Ray reads it when it is imported
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if _SUBMITTED not in os.environ and not address.startswith("ray://"):  # else Ray has the job's path
+        quiet["job_config"] = job_that_imports_from([place or os.getcwd() for place in sys.path])
     if address:
         _join(ray, address, quiet)
     else:
