@@ -6,6 +6,7 @@ import html
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,21 @@ def test_files_and_modules_that_a_page_names_exist(page):
     missing = [name for name in FILE.findall(text) if not (ROOT / name).exists()]
     missing += [name for name in MODULE.findall(text) if not module_exists(name.rstrip("."))]
     assert missing == []
+
+
+def test_nobody_is_told_to_install_what_somebody_else_may_have_registered():
+    """Concord is in no index: its extras are installed from the checkout, and other names are known to be published."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    folders = ("rl_envs", "rl_models", "tune_experiments", "cluster", "benchmarks", "examples", "docs")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
+    texts = [path.read_text(encoding="utf-8") for path in [*files, *ROOT.glob("*.md")]]
+    told = [line for text in texts for line in re.findall(r"pip install(?: -c constraints.txt)? (.*)", text)]
+    assert len(told) > 10
+    for line in told:
+        first = re.match(r"""(?:-e )?["']?([\w.-]+)""", line)[1]
+        assert first in {".", "benchmarl", "jaxmarl", "pettingzoo", "stable-baselines3"}, line
+        assert "concord" not in line, line
+        assert {name for names in re.findall(r"\.\[([\w,]+)\]", line) for name in names.split(",")} <= set(extras), line
 
 
 @pytest.mark.processes

@@ -6,7 +6,7 @@
         --env-arguments '{"max_cycles": 100, "n_pursuers": 4}' --methods ippo mappo sync_4
     python tune_experiments/pettingzoo_teams.py --preset smoke                                   # learns nothing
 
-`pip install 'concord-marl[envs]'` brings mpe2. Rows: `ippo` and `mappo` (agents with a value of their own observation,
+`pip install -e '.[envs]'` brings mpe2. Rows: `ippo` and `mappo` (agents with a value of their own observation,
 or of all observations), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
 policies together), `sync_M_cordial` where the game declares coordination sets, and `qmix`. Games of texts that say what
 their actions are called have `lora`, too (a language model with an adapter chooses among those phrases), and

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rl_envs.core.errors import installing
 from rl_envs.core.spec import Array
 from rl_envs.furnmove.geometry import CELL_METRES
 
@@ -163,7 +164,7 @@ def _started(num_agents: int, pixels: int) -> Controller:
     try:
         from ai2thor.controller import Controller as Engine  # an extra: imported where it is needed
     except ImportError as error:
-        raise ThorError('AI2-THOR is not installed: pip install "concord-marl[thor]"') from error
+        raise ThorError(f"AI2-THOR is not installed: {installing('thor')}") from error
     try:
         return Engine(
             agentMode="default",

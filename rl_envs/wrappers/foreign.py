@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import ForeignEnvError, installing
 from rl_envs.wrappers.foreign_games import Declaration, MakeEnv, described
 from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
 
@@ -145,9 +145,9 @@ def _missing(module: str, absent: str) -> str:
         near = difflib.get_close_matches(inner, there, n=3, cutoff=0.5) or there[:3]
         return f"{package!r} is installed and has no {inner!r}: name one of its modules, such as {', '.join(near)}"
     return (
-        f"the environment {module!r} cannot be imported (No module named {absent!r}): "
-        f"install {absent.partition('.')[0]!r}; mpe2 comes with pip install 'concord-marl[envs]', and a module of your "
-        "own must be in a folder of PYTHONPATH"
+        f"the environment {module!r} cannot be imported (No module named {absent!r}): a module of your own must be in "
+        "the current folder or in a folder of PYTHONPATH, and a package of others must be installed, as its pages say"
+        + (f"; {installing('envs')} brings mpe2" if absent.partition(".")[0] == "mpe2" else "")
     )
 
 

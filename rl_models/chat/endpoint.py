@@ -155,7 +155,8 @@ def _open_client(settings: EndpointSettings, watch: Callable[[Any], None]) -> An
         import openai
     except ImportError:
         raise ChatSettingsError(
-            "an endpoint needs the package `openai`: pip install 'concord-marl[planner]', or choose another backend"
+            "an endpoint needs the package `openai`: in the checkout, pip install -e '.[planner]', or choose another "
+            "backend"
         ) from None
     key = os.environ.get(API_KEY_VARIABLE)
     if not key:

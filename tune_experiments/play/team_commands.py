@@ -18,6 +18,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from rl_envs.core.errors import installing
 from rl_envs.registry import make
 from rl_models.device import DeviceChoice
 from rl_models.training.checkpoint import CheckpointError
@@ -344,7 +345,7 @@ def play_in_browser(
     try:
         from tune_experiments.play.game.server import serve
     except ModuleNotFoundError as error:
-        raise UserError(f"a game in the browser needs {error.name}: pip install 'concord-marl[play]'") from error
+        raise UserError(f"a game in the browser needs {error.name}: {installing('play')}") from error
     if not 0 <= port < 2**16:
         raise UserError(f"--port must be 0 to 65535, not {port}")
     game = HumanGame(loaded, agent, seed, folder)

@@ -109,7 +109,7 @@ class WandbLogger:
             self._disable_on_error(lambda: self._run.finish(exit_code=0 if error is None else 1))
 
     def _begin(self) -> None:
-        import wandb  # an extra: pip install "concord-marl[wandb]"
+        import wandb  # an extra: pip install -e '.[wandb]'
 
         run = wandb.init(
             project=os.environ[PROJECT],

@@ -256,8 +256,9 @@ def test_bad_input_is_one_sentence(fault):
 
 
 def test_a_package_that_is_not_installed_is_named():
-    with pytest.raises(ForeignEnvError, match=r"install 'no_such_games'; mpe2 comes with pip install"):
+    with pytest.raises(ForeignEnvError, match="'no_such_games'") as refused:
         named_env("no_such_games.chess_v9")
+    assert "pip install" not in str(refused.value), "anybody may register a name that somebody has mistyped"
     with pytest.raises(ForeignEnvError, match="'mpe2' has no function 'parallel_env'"):
         named_env("mpe2")
     with pytest.raises(ForeignEnvError, match="names no possible_agents"):
