@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.own_environment import interpreter_with, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -33,14 +29,6 @@ print(json.dumps({"files": [package.__file__ for package in packages], "actions"
 """
 
 
-def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command that knows nothing of the checkout, and return what it prints."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "VIRTUAL_"))}
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     """The wheel, built from a copy of what it is made of, so that no old build folder leaks into it."""
@@ -57,18 +45,8 @@ def wheel(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel, tmp_path_factory) -> Path:
-    """The interpreter of an environment with the wheel. Dependencies come from this one, which is only a path there.
-
-    A path entry reads no .pth files, so the checkout that is installed here in editable form is not seen there.
-    """
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False)
-    interpreter = folder / "bin" / "python"
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", interpreter)
-    run(*pip, "install", "-q", "--no-deps", "--no-index", wheel, cwd=folder)
-    (packages,) = folder.glob("lib/python3*/site-packages")
-    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    return interpreter
+    """The interpreter of an environment with the wheel."""
+    return interpreter_with(tmp_path_factory.mktemp("environment"), wheel)
 
 
 def test_the_wheel_has_every_file_of_the_packages_and_nothing_else(wheel):

@@ -144,7 +144,7 @@ COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
 USAGE = f"write python -m tune_experiments EXPERIMENT [flags], or {'|'.join(COMMANDS)} PATH"
 
 
-def _read(words: Sequence[str]) -> Any:
+def read_command(words: Sequence[str]) -> Any:
     """The command with its arguments; whatever tyro refuses is one sentence."""
     if not words:
         raise UserError(f"{USAGE} (--help lists the experiments)")
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             advice = f"did you mean {near[0]}?" if near else f"{USAGE} (--help lists the experiments)"
             raise UserError(f"unknown command {words[0]!r}; {advice}")
         return run_experiment(find_experiment(words[0]), words[1:])
-    command = _read(words)
+    command = read_command(words)
     check_folders(command)
     _check_seed(command)
     torch.set_num_threads(1)

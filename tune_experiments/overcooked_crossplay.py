@@ -51,7 +51,7 @@ class CrossPlay:
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Play all pairs and write the report."""
-    command = _read(sys.argv[1:] if arguments is None else list(arguments))
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     console = Terminal()
     out = command.out or report_folder(command.runs[0], "crossplay")
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         console.print(line)
 
 
-def _read(words: Sequence[str]) -> CrossPlay:
+def read_command(words: Sequence[str]) -> CrossPlay:
     """The command; whatever tyro refuses is one sentence."""
     with one_sentence(words, "write RUN [RUN ...] (--help lists the flags)"):
         command = tyro.cli(CrossPlay, args=words, description=__doc__)

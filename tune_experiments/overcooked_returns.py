@@ -152,7 +152,7 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read or play, and draw."""
-    command = _read(sys.argv[1:] if arguments is None else list(arguments))
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     out = command.out or report_folder(command.runs[0], "returns")
     refuse_other_files(out, (POINTS, PLOTS))
@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Terminal().print(line)
 
 
-def _read(words: Sequence[str]) -> Returns:
+def read_command(words: Sequence[str]) -> Returns:
     """The command; whatever tyro refuses is one sentence."""
     with one_sentence(words, "write RUN [RUN ...] (--help lists the flags)"):
         command = tyro.cli(Returns, args=words, description=__doc__)

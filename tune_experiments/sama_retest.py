@@ -80,7 +80,7 @@ class Retest:
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Test all teams, one after another, and write the tables."""
-    command = _read(sys.argv[1:] if arguments is None else list(arguments))
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     console = Terminal()
     experiment: SamaExperiment = (sama_ablations if command.ablations else sama_overcooked).EXPERIMENT
@@ -121,7 +121,7 @@ def _in_words(method: str, seed: int, rows: Sequence[Result]) -> str:
     return f"{method}, seed {seed}: soups in {soups}"
 
 
-def _read(words: Sequence[str]) -> Retest:
+def read_command(words: Sequence[str]) -> Retest:
     """The command; whatever tyro refuses is one sentence."""
     with one_sentence(words, "write RUN [flags] (--help lists the flags)"):
         command = tyro.cli(Retest, args=words, description=__doc__)

@@ -14,16 +14,18 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from cluster.testing.processes import MARK, kill_marked
 
@@ -32,6 +34,7 @@ __all__ = ["LocalCluster", "free_ports", "wait_until"]
 ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 180.0
 _OBJECT_STORE_BYTES = 150 * 2**20
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class LocalCluster:
@@ -70,17 +73,18 @@ class LocalCluster:
 
     def __enter__(self) -> LocalCluster:
         with ExitStack() as stack:
+            stack.enter_context(_ending_on_signals())
             stack.callback(self.stop)
             self.start_head()
             for _ in range(self.workers):
                 self.add_worker()
-            stack.pop_all()
+            self._ends = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self._ends.close()
 
     def start_head(self, starts: int = 3) -> None:
         """Start the head, always at the same address, and wait until it accepts jobs.
@@ -148,7 +152,8 @@ class LocalCluster:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def stop(self) -> None:
-        """Kill every process of this cluster and remove its files."""
+        """Kill every process of this cluster and remove its files; a signal meanwhile is too late."""
+        _hear_no_more()
         kill_marked(self.name)
         shutil.rmtree(self.home, ignore_errors=True)
 
@@ -176,6 +181,38 @@ class LocalCluster:
             capture_output=True,
         )
         return listed.returncode == 0
+
+
+@contextlib.contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """Within it SIGTERM, and the SIGHUP of a closed terminal, end this process by `sys.exit`: what is open is closed.
+
+    A signal that is ignored, as by `nohup`, stays so; other threads than the main one hear none.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _ENDS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _end(number: int, frame: Any) -> None:
+    _hear_no_more()
+    sys.exit(128 + number)
+
+
+def _hear_no_more() -> None:
+    if threading.current_thread() is threading.main_thread():
+        for number in _ENDS:
+            if signal.getsignal(number) is _end:
+                signal.signal(number, signal.SIG_IGN)
 
 
 def _client_environment(api_address: str) -> dict[str, str]:
@@ -214,12 +251,12 @@ def wait_until(holds: Callable[[], bool], seconds: float, otherwise: str) -> flo
 
 
 def main() -> None:
-    """Keep a cluster up until Control-C: `python -m cluster.testing.local_cluster`."""
+    """Keep a cluster up until it is told to end: `python -m cluster.testing.local_cluster`."""
     argparse.ArgumentParser(prog="python -m cluster.testing.local_cluster", description=__doc__).parse_args()
     with LocalCluster(workers=2, cpus_per_worker=2) as cluster:
         for name in ("RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
             print(f"export {name}={cluster.environment[name]}")
-        print(f"# two nodes of two CPUs, files in {cluster.home}; Control-C ends it", flush=True)
+        print(f"# two nodes of two CPUs, files in {cluster.home}; Control-C or a closed terminal ends it", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
 

@@ -5,17 +5,26 @@ This file must not know about any experiment.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import select
 import sys
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import ParamSpec, TextIO
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.errors import InputError
 
-__all__ = ["EXIT_CODE", "StoreUnavailableError", "UserError", "exits_with_one_sentence", "first_line", "one_line"]
+__all__ = [
+    "EXIT_CODE",
+    "StoreUnavailableError",
+    "UserError",
+    "drop_what_nobody_reads",
+    "exits_with_one_sentence",
+    "first_line",
+    "one_line",
+]
 
 EXIT_CODE = 2
 _LONGEST_LINE = 200
@@ -59,7 +68,7 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
                 print("interrupted", file=sys.stderr)
             return 130
         except BrokenPipeError:
-            if not _nobody_reads():
+            if sys.stdout not in drop_what_nobody_reads():
                 raise
             return 141
         except OSError as error:
@@ -77,11 +86,17 @@ def _sentence_for(error: OSError) -> str:
     return f"{error.filename} cannot be used ({error.strerror}): {advice}"
 
 
-def _nobody_reads() -> bool:
-    """Whether stdout's reader has gone; what is left to print goes nowhere then, also at the interpreter's end."""
-    poll = select.poll()
-    poll.register(sys.stdout, 0)  # errors and hang-ups are always reported
-    if not poll.poll(0):
-        return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return True
+def drop_what_nobody_reads() -> list[TextIO]:
+    """Of stdout and stderr those whose reader or terminal has gone.
+
+    What is left to print goes nowhere then, also at the interpreter's end.
+    """
+    gone = []
+    for stream in (sys.stdout, sys.stderr):
+        poll = select.poll()
+        with contextlib.suppress(OSError, ValueError, TypeError):  # it is no file, as in a notebook
+            poll.register(stream, 0)  # errors and hang-ups are always reported
+            if poll.poll(0):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+                gone.append(stream)
+    return gone

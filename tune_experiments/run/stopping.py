@@ -1,4 +1,4 @@
-"""How a run ends when it is told to: by Control-C, or by SIGTERM, which Slurm and containers send."""
+"""How a run ends when it is told to: by Control-C, SIGTERM, which Slurm and containers send, or a closed terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from tune_experiments.core.errors import drop_what_nobody_reads
 
 __all__ = ["STOPPED", "graceful_stop"]
 
@@ -21,8 +23,9 @@ _STOP_SECONDS = 20.0
 def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
     """Within it the first Control-C lets Tune end its trials, which takes seconds, and the second one ends at once.
 
-    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects. Where
-    it ends Ray's processes, too, Tune waits for them in vain, so after 20 s the process ends with status 130.
+    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects. So
+    does SIGHUP, which a terminal sends as it closes, unless it is ignored, as by `nohup`. Where either ends Ray's
+    processes, too, Tune waits for them in vain, so after 20 s the process ends with status 130.
 
     Args:
         say: gets a sentence at the first one, and where Tune does not end.
@@ -38,8 +41,10 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
+        if number == signal.SIGHUP:
+            drop_what_nobody_reads()
         say("stopping; the newest checkpoints are kept")
-        if number == signal.SIGTERM:
+        if number in (signal.SIGTERM, signal.SIGHUP):
             in_vain.start()
         signal.raise_signal(signal.SIGUSR1)  # on which Tune ends its trials, from when it starts
 
@@ -47,8 +52,9 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
         yield
         return
     handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as a shell starts what runs in the background
-        handlers[signal.SIGINT] = stop
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as a shell starts what runs in the background
+            handlers[number] = stop
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield

@@ -1,16 +1,21 @@
 """What ends a run from outside: it says so at once, and in the end that the same command continues."""
 
 import contextlib
+import fcntl
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from cluster.testing.local_cluster import wait_until
+from cluster.testing.processes import MARK, kill_marked, marked
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments.launch import launch as launching
 from tune_experiments.launch.experiment import main
@@ -19,15 +24,16 @@ from tune_experiments.run.stopping import graceful_stop
 from tune_experiments.run.tuning import _failures
 
 ROOT = Path(__file__).parents[3]
-STOPS = [signal.SIGINT, signal.SIGTERM]
+STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 @pytest.fixture(autouse=True)
 def in_the_foreground():
-    """A shell ignores Control-C for what it starts in the background, and so would these tests."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A shell ignores Control-C for what it starts in the background, `nohup` SIGHUP, and so would these tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, before[0])
+    signal.signal(signal.SIGHUP, before[1])
 
 
 @pytest.mark.parametrize("number", STOPS)
@@ -73,6 +79,51 @@ def test_a_run_that_gets_sigterm_ends_as_by_control_c(gets_it, tmp_path):
     said = log.read_text()
     assert "stopping; the newest checkpoints are kept" in said and "stopped; the same command continues" in said
     assert "SIGTERM" not in said, "no frame of Ray"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["the terminal closes", "SIGHUP to the run alone", "SIGTERM to the run alone"])
+def test_a_run_that_has_begun_ray_itself_ends_whole(what, tmp_path):
+    mark, run = f"run_{os.getpid()}_{what[:7]}", tmp_path / "run"
+    flags = ["--preset", "smoke", "--methods", "sync", "--budget-env-steps", "1000000000", "--out", str(run)]
+    # Without SPT_NOENV Ray's processes write their titles over their environment, and so over our mark.
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | {"SPT_NOENV": "1"}
+    command = [sys.executable, str(ROOT / "tune_experiments" / "matrix_game.py"), *flags]
+    terminal, theirs = pty.openpty()
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment | {MARK: mark}, start_new_session=True, preexec_fn=take_terminal, **streams
+    )
+    os.close(theirs)
+    threading.Thread(target=read_all, args=(terminal,), daemon=True).start()
+    try:
+        wait_until(lambda: any(run.glob("trials/*/metrics.jsonl")), PATIENCE_SECONDS, "it does not train")
+        if what == "the terminal closes":
+            os.close(os.dup2(os.open(os.devnull, os.O_RDONLY), terminal))
+        else:
+            process.send_signal(signal.SIGHUP if "SIGHUP" in what else signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 130
+        wait_until(lambda: marked(mark) == [], PATIENCE_SECONDS, f"processes are left: {marked(mark)}")
+    finally:
+        process.kill()
+        process.wait()
+        kill_marked(mark)
+
+
+def test_what_ignores_hang_ups_goes_on(monkeypatch):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with graceful_stop(pytest.fail):
+        signal.raise_signal(signal.SIGHUP)
+
+
+def take_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def read_all(terminal):
+    with contextlib.suppress(OSError):
+        while os.read(terminal, 2**16):
+            pass
 
 
 def test_a_trial_that_has_not_reported_yet_is_told_by_the_name_of_its_folder():

@@ -1,0 +1,102 @@
+"""Whatever ends a local cluster ends it whole: no process of it is left, and no file."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cluster.testing.local_cluster import LocalCluster, wait_until
+from cluster.testing.processes import MARK, marked
+from tests.patience import PATIENCE_SECONDS
+
+ROOT = Path(__file__).resolve().parents[3]
+ENDS = [signal.SIGTERM, signal.SIGHUP]
+# A cluster whose nodes are processes that only wait, each with a child in a session of its own, as Ray's workers are.
+WAITS = """
+import subprocess, sys, threading
+from cluster.testing.local_cluster import LocalCluster
+
+CHILD = "import threading; threading.Event().wait()"
+NODE = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}], start_new_session=True)"
+
+class Fake(LocalCluster):
+    def start_head(self, starts=3):
+        print(self.name, self.home, flush=True)
+        self._start("head", [sys.executable, "-c", NODE])
+    def add_worker(self, resources=None, starts=3):
+        self._start("worker_1", [sys.executable, "-c", NODE])
+
+with Fake(workers=1) as cluster:
+    threading.Event().wait()
+"""
+
+
+def parts(text):
+    name, home = text.split()[:2]
+    return name, Path(home)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("number", ENDS)
+def test_a_signal_ends_all_processes_of_a_cluster_and_removes_its_files(number):
+    process = subprocess.Popen([sys.executable, "-c", WAITS], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    name = ""
+    try:
+        name, home = parts(process.stdout.readline())
+        wait_until(lambda: len(marked(name)) == 4, PATIENCE_SECONDS, "two nodes with a child each")
+        process.send_signal(number)
+        process.send_signal(number)  # an impatient one must not cut the first one's work off
+        assert process.wait(PATIENCE_SECONDS) == 128 + number
+        assert marked(name) == []
+        assert not home.exists()
+    finally:
+        process.kill()
+        process.wait()
+        for pid in marked(name) if name else []:
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_what_ignores_a_signal_goes_on_ignoring_it_and_others_get_theirs_back(monkeypatch):
+    monkeypatch.setattr(LocalCluster, "start_head", lambda *_: None)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
+    try:
+        with LocalCluster(workers=0):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            with pytest.raises(SystemExit):
+                signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is before[1]
+    finally:
+        signal.signal(signal.SIGHUP, before[0])
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.parametrize("number", ENDS)
+def test_a_signal_ends_a_local_cluster_of_ray(number, tmp_path):
+    mark = f"ending_{os.getpid()}_{number}"
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cluster.testing.local_cluster"], cwd=ROOT, stdout=log, env=os.environ | {MARK: mark}
+        )
+    try:
+        wait_until(lambda: "# two nodes" in (tmp_path / "log").read_text(), PATIENCE_SECONDS, "no cluster")
+        home = (tmp_path / "log").read_text().split("files in ")[1].split(";")[0]
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        of_cluster = {environment_of(int(pid)) for pid in children} - {mark}
+        (cluster,) = {one.partition("/")[0] for one in of_cluster}
+        assert len(marked(cluster)) >= 10
+        process.send_signal(number)
+        assert process.wait(PATIENCE_SECONDS) == 128 + number
+        assert marked(cluster) == []
+        assert not Path(home).exists()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def environment_of(pid):
+    variables = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return next(one for one in variables if one.startswith(f"{MARK}=")).partition("=")[2]

@@ -1,0 +1,38 @@
+"""Environments of Python that know nothing of the checkout, and commands in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+from tests.patience import PATIENCE_SECONDS
+
+_OF_THESE_TESTS = ("PYTHON", "PYTEST", "VIRTUAL_", "RAY_ADDRESS", "CONCORD_")
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command that knows nothing of the checkout, and return what it prints."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THESE_TESTS)}
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def interpreter_with(folder: Path, *requirement: str | Path) -> Path:
+    """The interpreter of a new environment with a wheel, or with `"-e", CHECKOUT`.
+
+    Dependencies come from this environment, which is only a path there. A path entry reads no .pth files, so the
+    checkout that is installed here in editable form is not seen there.
+    """
+    venv.create(folder, with_pip=False)
+    interpreter = folder / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", interpreter)
+    run(*pip, "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", *requirement, cwd=folder)
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    places = [sysconfig.get_paths()["purelib"], *(path for path in sys.path if path.endswith("site-packages"))]
+    (packages / "dependencies.pth").write_text("\n".join(dict.fromkeys(places)) + "\n")
+    return interpreter
