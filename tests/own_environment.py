@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.patience import PATIENCE_SECONDS
 
+PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
 _OF_THESE_TESTS = ("PYTHON", "PYTEST", "VIRTUAL_", "RAY_ADDRESS", "CONCORD_")
 
 
@@ -22,17 +23,20 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def interpreter_with(folder: Path, *requirement: str | Path) -> Path:
-    """The interpreter of a new environment with a wheel, or with `"-e", CHECKOUT`.
+def interpreter_with(folder: Path, wheel: Path | None = None, packages_of: Path | None = None) -> Path:
+    """The interpreter of a new environment with a wheel, or with the packages of a checkout, as in editable form.
 
     Dependencies come from this environment, which is only a path there. A path entry reads no .pth files, so the
     checkout that is installed here in editable form is not seen there.
     """
     venv.create(folder, with_pip=False)
     interpreter = folder / "bin" / "python"
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", interpreter)
-    run(*pip, "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", *requirement, cwd=folder)
     (packages,) = folder.glob("lib/python3*/site-packages")
+    if wheel is not None:
+        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", interpreter)
+        run(*pip, "install", "-q", "--no-deps", "--no-index", wheel, cwd=folder)
+    for name in PACKAGES if packages_of is not None else ():
+        (packages / name).symlink_to(packages_of / name)  # and nothing else of it, such as `examples`
     places = [sysconfig.get_paths()["purelib"], *(path for path in sys.path if path.endswith("site-packages"))]
     (packages / "dependencies.pth").write_text("\n".join(dict.fromkeys(places)) + "\n")
     return interpreter

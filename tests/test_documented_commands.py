@@ -36,7 +36,11 @@ def stop(*_, **__):
     raise HasReadError
 
 
-@pytest.mark.parametrize("path", SHOWS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.long] if path.parent.name == "results" else []) for path in SHOWS],
+    ids=[path.relative_to(ROOT).as_posix() for path in SHOWS],
+)
 def test_its_commands_are_read(path):
     assert {command: fault for command in commands_of(path) if (fault := fault_of(tuple(words_of(command))))} == {}
 
@@ -71,7 +75,7 @@ def of_python(words, patch):
         return ""
     module = words[1] if words[0] == "-m" else ".".join(words[0].removesuffix(".py").split("/"))
     flags = words[2:] if words[0] == "-m" else words[1:]
-    if module == "tune_experiments.NAME":
+    if module == "tune_experiments.NAME" or any(word.startswith("package.module") for word in flags):
         return ""
     if module.partition(".")[0] not in OURS or not there(module):
         return f"there is no {module}"
@@ -98,13 +102,14 @@ def read(module, flags, patch):
         return "" if flags[0].isupper() else of_experiment(find_experiment(flags[0]), flags[1:])
     if module == "cluster.submit":
         patch.setattr(submit, "Jobs", stop)  # which would look for its cluster
+        patch.setattr(submit, "own_code", lambda modules: ([], []))  # modules of users are not here
         return f"exit code {submit.main(flags)}"
     if module.startswith(OF_OTHER_INTERPRETERS) or "argparse" not in source_of(module):
         script = None if module.startswith(OF_OTHER_INTERPRETERS) else importlib.import_module(module)
         if hasattr(script, "EXPERIMENT"):
             return of_experiment(script.EXPERIMENT, flags)
         return str(script.read_command(flags) and "") if hasattr(script, "read_command") else ""
-    return of_argparse(module, flags, patch)
+    return of_argparse(module, flags, patch) if flags else ""  # a program is named, without what it needs
 
 
 def of_experiment(experiment, flags):
@@ -125,6 +130,7 @@ def of_argparse(module, flags, patch):
 
     def read_and_stop(parser, words=None, namespace=None):
         found, others = read_known(parser, words, namespace)
+        patch.undo()  # tyro has an argparse of its own
         if others and hasattr(found, "experiment"):  # it passes them on
             of_experiment(find_experiment(found.experiment), others)
         elif others:

@@ -39,7 +39,7 @@ def clone(tmp_path_factory):
 @pytest.fixture(scope="module")
 def python(clone, tmp_path_factory):
     """The interpreter of an environment in which the clone is installed as README says."""
-    return interpreter_with(tmp_path_factory.mktemp("environment"), "-e", clone)
+    return interpreter_with(tmp_path_factory.mktemp("environment"), packages_of=clone)
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.own_environment import interpreter_with, run
+from tests.own_environment import PACKAGES, interpreter_with, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
 PLAY = """
 import json, sys
 import rl_envs, rl_models, tune_experiments
