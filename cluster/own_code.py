@@ -1,4 +1,4 @@
-"""What of a user's own code a job needs beside the checkout, and what the nodes must have themselves.
+"""Code of a user's own that a job needs beside the checkout, and packages that the nodes must have themselves.
 
 A run imports its experiment, its environment, and whatever else its configuration names, by name. Modules that lie
 anywhere but in the checkout are uploaded, with those beside them that they import. Installed packages cannot be: they
@@ -38,7 +38,7 @@ class OwnCode(NamedTuple):
 
 
 def own_code(modules: Iterable[str]) -> OwnCode:
-    """Where the code of these modules lies; they are imported, and names that no module can have are left out.
+    """Places of the code of these modules; they are imported, and names that no module can have are left out.
 
     Raises:
         UserError: one of them cannot be imported here, so it would fail on the node, too.
@@ -99,7 +99,7 @@ def _place(package: str) -> Path | None:
 
 
 def _imports(module: str, place: Path) -> tuple[list[Path], list[str]]:
-    """What a module imports, also in functions: places in the folder of its package, and names of modules elsewhere."""
+    """Imports of a module, also in functions: places in the folder of its package, and names of modules elsewhere."""
     finder = ModuleFinder(path=[str(place.parent)], excludes=list(UPLOADED))
     with contextlib.suppress(ImportError):  # `from package import name` names something that is no module
         finder.import_hook(module)

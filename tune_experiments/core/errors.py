@@ -87,7 +87,7 @@ def _sentence_for(error: OSError) -> str:
 
 
 def drop_what_nobody_reads() -> list[TextIO]:
-    """Of stdout and stderr those whose reader or terminal has gone.
+    """Streams, of stdout and stderr, whose reader or terminal has gone.
 
     What is left to print goes nowhere then, also at the interpreter's end.
     """
