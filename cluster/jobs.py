@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -57,6 +59,19 @@ def runtime_environment(
     return environment
 
 
+def as_folder(place: Path, folder: Path) -> str:
+    """A package's folder, or a new one in `folder` for a file: Ray's client uploads folders alone.
+
+    A module `rescue.py` and a package `rescue` of this one file are imported alike.
+    """
+    if place.is_dir():
+        return str(place)
+    package = folder / place.stem
+    package.mkdir()
+    shutil.copyfile(place, package / "__init__.py")
+    return str(package)
+
+
 def not_on_nodes(packages: Sequence[str], installs: bool) -> list[str]:
     """Those of some distributions that neither belong to Concord nor are installed by the job."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -95,8 +110,10 @@ class Jobs:
             self._client.list_jobs()  # needs a valid token; the version is shown without one
 
     def submit(self, job: str, entrypoint: str, environment: dict[str, Any]) -> None:
-        """Upload the working directory, if it changed, and start the job under this id."""
-        with self._sentences():
+        """Upload the working directory and modules, if they changed, and start the job under this id."""
+        with self._sentences(), tempfile.TemporaryDirectory() as folder:
+            modules = [as_folder(Path(place), Path(folder)) for place in environment.get("py_modules", [])]
+            environment = environment | ({"py_modules": modules} if modules else {})
             self._client.submit_job(entrypoint=entrypoint, runtime_env=environment, submission_id=job)
 
     def follow(self, job: str, write: Callable[[str], None]) -> str:

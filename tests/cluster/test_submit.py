@@ -248,6 +248,16 @@ def test_what_a_module_imports_of_another_folder_of_the_users_goes_along(own_fol
     assert named(uploads) == ["beside_the_library.py", "library", "of_two_folders.py"]
 
 
+def test_what_is_uploaded_are_folders_and_a_file_becomes_a_package_of_its_name(own_folder, tmp_path, monkeypatch):
+    (tmp_path / "new").mkdir()
+    assert jobs.as_folder(own_folder / "packed", tmp_path / "new") == str(own_folder / "packed")
+    folder = Path(jobs.as_folder(own_folder / "beside.py", tmp_path / "new"))
+    assert folder == tmp_path / "new" / "beside"
+    assert [(path.name, path.read_text()) for path in folder.iterdir()] == [
+        ("__init__.py", (own_folder / "beside.py").read_text())
+    ]
+
+
 def test_installed_packages_do_not_go_along_and_are_told_unless_a_node_has_them(own_folder):
     uploads, packages = own_code(["alone_rescue", "mpe2.simple_spread_v3"])
     assert {"mpe2", "numpy", "openai", "pettingzoo"} <= set(packages) and "mpe2" not in named(uploads)
