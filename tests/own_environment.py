@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.patience import PATIENCE_SECONDS
 
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
-_OF_THESE_TESTS = ("PYTHON", "PYTEST", "VIRTUAL_", "RAY_ADDRESS", "CONCORD_")
+_OF_THESE_TESTS = ("PYTHON", "PYTEST", "VIRTUAL_", "RAY_ADDRESS")
 
 
 def run(*command: str | Path, cwd: Path) -> str:
