@@ -61,6 +61,11 @@ class ActorCriticConfig:
     """Weight of the squared value error in the loss, at least 0."""
     value_loss_at: ValueLossAt = field(default="all", metadata={"renamed_from": "regressed"})
     """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
+    num_epochs: PositiveInt = 1
+    """Number of epochs over each batch, at least 1."""
+    num_minibatches: PositiveInt = 1
+    """Number of minibatches of whole fragments, and so of optimiser steps, in an epoch; at most one for each
+    environment."""
     gradient_accumulation_steps: PositiveInt = field(default=1, metadata=MAY_CHANGE)
     """Number of parts of a minibatch, at least 1, whose gradients are summed before a step; memory holds one part at a
     time."""
@@ -105,8 +110,8 @@ class ActorCritic(ActorCriticConfig):
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """The whole batch, once; a learner that holds no row of it makes the step, too."""
-        return shuffled_minibatches(batch, seed, learners)
+        """Whole sequences, shuffled anew each epoch; a learner that holds none of a minibatch makes the step, too."""
+        return shuffled_minibatches(batch, seed, learners, self.num_epochs, self.num_minibatches)
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Nothing follows an optimiser step."""

@@ -29,10 +29,15 @@ class ImpalaConfig(ActorCriticConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class Impala(ImpalaConfig, ActorCritic):
-    """Actor-critic with V-trace, each sample used once. Values are computed anew at all T + 1 observations.
+    """Actor-critic with V-trace. Values are computed anew at all T + 1 observations.
 
-    RTFM's constants mean `sum_steps`: sum over T and mean over B; TorchBeast's mean `sum`, over both. B is that of all
-    learners. Where agents carry on, the mean is over decisions, and a sum is that mean times T, or times B and T.
+    Every minibatch of every epoch gets targets and advantages of its own: in equation 1 of Espeholt et al. (2018) and
+    the gradients of its section 4.2, pi and V are those of the learner at that moment. So V-trace corrects the lag of
+    all optimiser steps since sampling, for earlier batches and for earlier minibatches of the same batch.
+
+    RTFM's constants mean `sum_steps`: sum over T and mean over B; TorchBeast's mean `sum`, over both. B is the number
+    of fragments in a minibatch, with those of all learners. Where agents carry on, the mean is over decisions, and a
+    sum is that mean times T, or times B and T.
 
     Attributes:
         clip_rho, clip_c: where V-trace clips its ratios.

@@ -10,7 +10,7 @@ import torch
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig, shuffled_minibatches
+from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig
 from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENTRIES, RATIO_ERROR
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, decision_steps, without_last_observation
@@ -30,9 +30,10 @@ class PpoConfig(ActorCriticConfig):
     clip_range: PositiveFloat = 0.2
     """Distance from 1 at which a probability ratio is clipped, above 0 (PPO)."""
     num_epochs: PositiveInt = 2
-    """Number of epochs over each batch (PPO)."""
+    """Number of epochs over each batch, at least 1."""
     num_minibatches: PositiveInt = 4
-    """Number of minibatches, and so of optimiser steps, in an epoch (PPO)."""
+    """Number of minibatches of whole fragments, and so of optimiser steps, in an epoch; at most one for each
+    environment."""
     decision_minibatches: bool = field(default=False, metadata={"renamed_from": "by_decisions"})
     """Whether minibatches hold single steps at which an agent decides, instead of whole fragments (PPO)."""
     target_kl: NonNegativeFloat = 0.0
@@ -74,7 +75,7 @@ class Ppo(PpoConfig, ActorCritic):
     ) -> Iterator[Batch]:
         """Whole sequences, or with `decision_minibatches` single steps, shuffled anew each epoch."""
         samples = decision_steps(batch) if self.decision_minibatches else batch
-        return shuffled_minibatches(samples, seed, learners, self.num_epochs, self.num_minibatches)
+        return super().minibatches(samples, seed, replay, learners)
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
