@@ -12,7 +12,10 @@ from torch import Tensor
 
 Decision: TypeAlias = Literal["value", "is_zero"]
 """Property of a schedule's value that decides something: the value itself, or whether it is 0."""
-Unit = Literal["env_steps", "episodes"]
+Unit = Literal["env_steps", "episodes", "optimiser_steps"]
+"""What the moments of a schedule count."""
+_COUNTS: dict[Unit, str] = {"env_steps": "env_steps", "episodes": "episodes", "optimiser_steps": "updates"}
+"""Unit -> the count of `Progress` in it."""
 
 
 @dataclass
@@ -88,7 +91,7 @@ class Schedule:
         return self._at(progress) if observer is None else observer.coefficient(self, self._at(progress))
 
     def _at(self, progress: Progress) -> float:
-        now = vars(progress)[self.unit]  # not past a schedule
+        now = vars(progress)[_COUNTS[self.unit]]  # not past a schedule
         before = self.points[0]
         for after in self.points:
             if now < after[0]:

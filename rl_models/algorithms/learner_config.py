@@ -40,14 +40,16 @@ class LearnerConfig(AlgorithmConfig):
     final_entropy_coef: NonNegativeFloat | None = None
     """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight as it is."""
     entropy_env_steps: NonNegativeInt = 0
-    """Number of env steps in which the entropy bonus falls; 0 takes the whole budget."""
+    """Number of env steps in which the entropy bonus falls; 0: `schedule_optimiser_steps`, or else the whole
+    budget."""
 
     def entropy_schedule(self, budget_env_steps: int) -> Schedule:
         """Weight of the entropy bonus in a run with this budget."""
         if self.final_entropy_coef is None:
             return Schedule.constant(self.entropy_coef)
-        until = self.entropy_env_steps or budget_env_steps
-        return Schedule.linear(self.entropy_coef, self.final_entropy_coef, until)
+        if self.entropy_env_steps:
+            return Schedule.linear(self.entropy_coef, self.final_entropy_coef, self.entropy_env_steps)
+        return self.falling(self.entropy_coef, self.final_entropy_coef, budget_env_steps)
 
 
 def make_objective(

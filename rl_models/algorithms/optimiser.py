@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
-from pydantic import NonNegativeFloat, PositiveFloat
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat
 from torch import Tensor, nn
 
 from rl_models.configuration import UnitInterval, constants_of
@@ -56,6 +56,15 @@ class AnnealedOptimiserConfig(OptimiserConfig):
 
     final_learning_rate_share: UnitInterval = 0.1
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
+    schedule_optimiser_steps: NonNegativeInt = field(default=0, metadata={"came_later": True})
+    """Number of optimiser steps, at least 0, in which the learning rate, and an entropy bonus that falls, reach their
+    last values; 0: they fall with env steps until the end of the budget."""
+
+    def falling(self, start: float, end: float, env_steps: int) -> Schedule:
+        """A value that goes linearly from `start` to `end` in `schedule_optimiser_steps`, or in so many env steps."""
+        if self.schedule_optimiser_steps:
+            return Schedule.linear(start, end, self.schedule_optimiser_steps, unit="optimiser_steps")
+        return Schedule.linear(start, end, env_steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,17 +85,18 @@ class OptimiserSettings(OptimiserConfig):
 def optimiser_settings(
     config: AnnealedOptimiserConfig, learning_rate: float, budget_env_steps: int, critic_learning_rate: float = 0.0
 ) -> OptimiserSettings:
-    """The settings of a run, with learning rates that fall until the end of its budget.
+    """The settings of a run, with learning rates that fall until the end of its budget, or in some optimiser steps.
 
     Args:
         config: the constants.
         learning_rate: at the start.
-        budget_env_steps: when the learning rate has fallen to `final_learning_rate_share`.
+        budget_env_steps: when the learning rate has fallen to `final_learning_rate_share`, unless
+            `schedule_optimiser_steps` says when.
         critic_learning_rate: of the value head at the start; 0: that of all others.
     """
 
     def falling(rate: float) -> Schedule:
-        return Schedule.linear(rate, rate * config.final_learning_rate_share, budget_env_steps)
+        return config.falling(rate, rate * config.final_learning_rate_share, budget_env_steps)
 
     return OptimiserSettings(
         **constants_of(config, OptimiserConfig),

@@ -24,6 +24,8 @@ from tune_experiments.experiment.training_config import TrainingConfig
 _MOST_AGENTS = 4
 """The tables need every joint action's probability, of which five agents have 371,293."""
 
+AUTHORS_ENV_STEPS = 50
+"""Env steps of one world after which a worker of the authors' A3C steps the optimiser."""
 SMALL_VISUAL = VisualConfig(channels=(16, 16, 32, 32), hidden_size=128, team_features=128)
 """Widths for frames of 42 x 42 pixels on a laptop."""
 
@@ -54,7 +56,10 @@ class CordialSettings:
     decline: UnitInterval = 0.3
     """Share of the budget, from 0 to 1, after which beta is at its floor."""
     decline_episodes: NonNegativeInt = 0
-    """Number of finished training episodes after which beta is at its floor, as in the paper; 0: use `decline`."""
+    """Number of finished training episodes after which beta is at its floor; the paper has 4,950, one optimiser step
+    in each 50 env steps of them; 0: use `decline`."""
+    decline_optimiser_steps: NonNegativeInt = field(default=0, metadata={"came_later": True})
+    """Number of optimiser steps after which beta is at its floor; 0: use `decline_episodes`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +114,11 @@ class Config(TrainingConfig):
         """Refuse numbers that no run can have."""
         super().__post_init__()
         check_some(self, "valid_rooms", "test_rooms")
+        if self.cordial.decline_episodes and self.cordial.decline_optimiser_steps:
+            raise UserError(
+                f"--cordial.decline-episodes {self.cordial.decline_episodes} and --cordial.decline-optimiser-steps "
+                f"{self.cordial.decline_optimiser_steps} are two lengths of one decline: set one of them to 0"
+            )
         for flag, network in (("--network", self.network), ("--visual-network", self.visual_network)):
             if not network.communicates:
                 raise UserError(f"{flag}.no-communicates has no meaning here: choose the method no_communication")

@@ -18,13 +18,14 @@ from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import evaluation, figures
-from tune_experiments.cordial_sync.config import Config, CordialSettings, FamilySettings
+from tune_experiments.cordial_sync.config import AUTHORS_ENV_STEPS, Config, CordialSettings, FamilySettings
 from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test_starts, valid_starts, world_from
 from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.rooms import has_inferred_masks, named_rooms
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment
@@ -39,6 +40,8 @@ _AUTHORS_LEARNER = AlgorithmConfig(
     algorithm="impala",
     joint_ratio=False,
     gae_lambda=1.0,
+    num_epochs=1,
+    num_minibatches=1,
     value_coef=0.25,
     optimiser_epsilon=1e-3,
     amsgrad=True,
@@ -48,11 +51,14 @@ _AUTHORS_LEARNER = AlgorithmConfig(
 )
 _PAPER_TEST_ROOMS = (*(f"test_room_0{number}" for number in range(1, 5)), "floorplan229")
 """Five rooms like the paper's; the last is one of them."""
+_PAPER_WORLDS = 45
+"""One for each worker of the authors' A3C."""
 _BALANCED = 288
 """Last convolution of the paper's marginal policies for two agents, which gives them as many parameters as SYNC."""
 
 _PAPER_TEST = 1_000
-_OF_PPO = ("learner.gae_lambda", "learner.num_epochs")
+_DECLINE_OPTIMISER_STEPS = 4_950 * 250 // AUTHORS_ENV_STEPS
+"""Optimiser steps of the authors in the 4,950 episodes, each of at most 250 env steps, in which beta falls."""
 COMPARED = {
     "room_size": "",
     "train_rooms": " (20 rooms)",
@@ -69,7 +75,7 @@ COMPARED = {
     "central.learning_rate": "",
     "cordial.form": "",
     "cordial.floor": "",
-    "cordial.decline_episodes": " (0: a share of the budget)",
+    "cordial.decline_optimiser_steps": " (0: as cordial.decline_episodes or cordial.decline says)",
     "budget_env_steps": ", about 1,000,000 episodes",
 }
 """Settings of which a run says where they differ from the paper's, and what there is to add."""
@@ -133,7 +139,15 @@ class GridworldExperiment(Experiment[Config]):
             notes.append(
                 f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5"
             )
-        return [*notes, _updates(config)]
+        steps = optimiser_steps_in_words(
+            config.learner,
+            config.workers,
+            config.budget_env_steps,
+            self.presets["paper"].budget_env_steps // AUTHORS_ENV_STEPS,
+            "the authors' A3C",
+            f", one after every {AUTHORS_ENV_STEPS} env steps of one world",
+        )
+        return [*notes, steps]
 
     def papers(self, config: Config) -> Config:
         """The paper's settings for the methods and the number of agents of a configuration."""
@@ -216,7 +230,11 @@ def _authors(laptop: Config) -> Config:
 
 
 def paper_preset(laptop: Config) -> Config:
-    """The paper's sizes too, and as many worlds as it has workers. Parameters are balanced for two agents alone."""
+    """The paper's sizes too, and as many worlds as it has workers. Parameters are balanced for two agents alone.
+
+    A minibatch is the fragment of one world, which is what a worker of the authors steps on. CORDIAL's weight falls in
+    as many optimiser steps as these workers make in 4,950 episodes, whatever the number of worlds and minibatches.
+    """
     authors = _authors(laptop)
     widen = _BALANCED if laptop.num_agents == 2 else 0
     return dataclasses.replace(
@@ -227,6 +245,8 @@ def paper_preset(laptop: Config) -> Config:
         network=TboneConfig(),
         no_communication=dataclasses.replace(authors.no_communication, last_convolution=widen),
         marginal=dataclasses.replace(authors.marginal, last_convolution=widen),
+        cordial=CordialSettings(floor=0.01, decline_optimiser_steps=_DECLINE_OPTIMISER_STEPS),
+        learner=dataclasses.replace(authors.learner, num_minibatches=_PAPER_WORLDS),
         workers=Workers(runners=15, worlds_per_runner=3, fragment_length=50, learners=1, gpus_per_learner=1.0),
         budget_env_steps=120_000_000,
         validate_every_env_steps=2_000_000,
@@ -260,18 +280,6 @@ def _rooms_of(config: Config) -> str:
     return f"rooms are generated, not AI2-THOR's{context}"
 
 
-def _updates(config: Config) -> str:
-    """How often the optimiser steps, which the authors' asynchronous workers do far more often."""
-    workers, learner = config.workers, config.learner
-    batch = workers.env_steps_of_update
-    of_batch = learner.num_epochs * min(learner.num_minibatches, workers.worlds) if learner.algorithm == "ppo" else 1
-    steps = -(-config.budget_env_steps // batch) * of_batch
-    return (
-        f"the optimiser steps {steps:,} times, {of_batch:,} for each batch of {batch:,} env steps; "
-        "the authors' workers step it after every 50 env steps of one world"
-    )
-
-
 def uses(config: Config, name: str, path: str) -> bool:
     """Whether what stands at a path of the space changes how a method trains."""
     method = method_of(name)
@@ -279,8 +287,9 @@ def uses(config: Config, name: str, path: str) -> bool:
     if group in FAMILIES:
         return group == method.family and not (field == "entropy_coef" and method.has_cordial)
     if group == "cordial":
-        return method.has_cordial and not (field == "decline" and config.cordial.decline_episodes)
-    if path in _OF_PPO:
+        declines = config.cordial.decline_episodes or config.cordial.decline_optimiser_steps
+        return method.has_cordial and not (field == "decline" and declines)
+    if path == "learner.gae_lambda":
         return config.learner.algorithm == "ppo"
     # A central policy has one probability for what all agents do, so there is nothing to take apart.
     return not (path == "learner.joint_ratio" and method.family == "central")

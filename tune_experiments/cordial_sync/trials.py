@@ -114,6 +114,8 @@ def _beta(config: Config, method: Method) -> Schedule:
     cordial = config.cordial
     if not method.has_cordial:
         return Schedule.constant(0.0)
+    if cordial.decline_optimiser_steps:
+        return Schedule.linear(cordial.start, cordial.floor, cordial.decline_optimiser_steps, unit="optimiser_steps")
     if cordial.decline_episodes:
         return Schedule.linear(cordial.start, cordial.floor, cordial.decline_episodes, unit="episodes")
     return Schedule.linear(cordial.start, cordial.floor, cordial.decline * config.budget_env_steps)

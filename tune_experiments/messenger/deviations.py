@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rl_envs.messenger.corpus_file import OWN
 from rl_models.text.choice import BERT, resolve_encoder
+from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerRunConfig
 from tune_experiments.results.differences import differences
 
@@ -52,7 +53,15 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
         notes.append(f"{_encoder_in_words(config)} The paper has {BERT}, frozen.")
     later = {"budget_env_steps", "freezes_attention"} if len(config.stages) == 1 else set()
     found = differences(config, reference, _COMPARED, "the release has")
-    return notes + [sentence for path, sentence in found.items() if path not in later]
+    steps = optimiser_steps(reference.learner.at_stage(1), reference.workers, reference.first_stage_env_steps)
+    own = config.learner.at_stage(config.stages[0])
+    return [
+        *notes,
+        *(sentence for path, sentence in found.items() if path not in later),
+        optimiser_steps_in_words(
+            own, config.workers, config.first_stage_env_steps, steps, "the release", " in its first stage"
+        ),
+    ]
 
 
 def movement_deviations(config: MessengerConfig) -> list[str]:

@@ -26,11 +26,13 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile
 
-__all__ = ["CPU_SECONDS", "METRICS_FILE", "SPEED", "TrialLog", "logs_of", "read_metrics"]
+__all__ = ["CPU_SECONDS", "METRICS_FILE", "OPTIMISER_STEPS", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
 SPEED = "speed/env_steps_per_second"
 """Key of a row: env steps per second, of all runners together."""
+OPTIMISER_STEPS = "learner/optimiser_steps"
+"""Key of a row: number of optimiser steps until then, in all stages, each counted once for all learners."""
 CPU_SECONDS = "speed/cpu_seconds"
 """Key of a row: CPU-seconds that training to its env steps took in all processes, validation left out."""
 REFUSED = "refused"

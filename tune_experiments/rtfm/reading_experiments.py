@@ -14,7 +14,9 @@ from rl_envs.rtfm.arena import Arena
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests, TrialPlan
+from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
@@ -142,4 +144,15 @@ def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
     has_papers_networks = any("matching" not in row for row in config.methods)
     if has_papers_networks and config.network.form == "code" and goal != GOAL_OF_TEXT:
         notes.append(f"goal states: {goal} in networks as in RTFM's code, the text has {GOAL_OF_TEXT}")
-    return [*notes, *differences(config, paper, _COMPARED).values()]
+    return [*notes, *differences(config, paper, _COMPARED).values(), _optimiser_steps(config, paper)]
+
+
+def _optimiser_steps(config: RunConfig, paper: RunConfig) -> str:
+    """Sentence on the optimiser steps of training, or of its first stage: the paper makes one of each batch."""
+    ours, theirs = (
+        one.first_stage_env_steps if isinstance(one, StagedExperimentConfig) else one.budget_env_steps
+        for one in (config, paper)
+    )
+    how = ", each in the first stage" if isinstance(config, StagedExperimentConfig) else ""
+    reference = optimiser_steps(paper.learner, paper.workers, theirs)
+    return optimiser_steps_in_words(config.learner, config.workers, ours, reference, how=how)

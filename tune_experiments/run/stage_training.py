@@ -11,7 +11,7 @@ from typing import Any
 from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
-from tune_experiments.results.trial_log import CPU_SECONDS, SPEED, TrialLog
+from tune_experiments.results.trial_log import CPU_SECONDS, OPTIMISER_STEPS, SPEED, TrialLog
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
 _PATIENCE_SECONDS = 1800.0
@@ -82,7 +82,7 @@ class StageTraining:
         row: dict[str, float | None] = {
             "env_steps": total.env_steps,
             "progress/episodes": total.episodes,
-            "progress/updates": total.updates,
+            OPTIMISER_STEPS: total.updates,
             SPEED: clock.speed(total.env_steps),
             CPU_SECONDS: self._cpu.seconds(),
             **statistics,

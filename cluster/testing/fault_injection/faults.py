@@ -253,7 +253,7 @@ def _happened(fault: str, name: str, trial: TrialFolder) -> bool:
     if fault != "nan_gradient":
         return is_finite and (trial.path / "fault_happened").exists()
     skipped = [row for row in trial.rows() if row.get("learner/skipped_update")]
-    return is_finite and bool(skipped) and trial.rows()[-1]["progress/updates"] > AT_UPDATE
+    return is_finite and bool(skipped) and trial.rows()[-1]["learner/optimiser_steps"] > AT_UPDATE
 
 
 _OF_THE_CLUSTER: tuple[Callable[[LocalCluster], Finding], ...] = (

@@ -1,0 +1,35 @@
+"""How often a run steps the optimiser, beside its paper. This file must not know any experiment."""
+
+from __future__ import annotations
+
+from rl_models.algorithms.learner_config import AlgorithmConfig
+from rl_models.rllib.workers import Workers
+
+__all__ = ["optimiser_steps", "optimiser_steps_in_words"]
+
+
+def optimiser_steps(learner: AlgorithmConfig, workers: Workers, env_steps: int) -> int:
+    """Number of optimiser steps in so many env steps of training, unless `target_kl` ends updates early."""
+    return -(-env_steps // workers.env_steps_of_update) * _of_update(learner, workers)
+
+
+def optimiser_steps_in_words(
+    learner: AlgorithmConfig, workers: Workers, env_steps: int, reference: int, who: str = "the paper", how: str = ""
+) -> str:
+    """Sentence on the optimiser steps of a run beside those of its paper.
+
+    Args:
+        learner: its epochs and minibatches.
+        workers: environments of an update, and env steps of each.
+        env_steps: of training, or of a stage.
+        reference: number of optimiser steps that the paper, or its release, makes in its own budget.
+        who: makes these steps.
+        how: ends the sentence.
+    """
+    steps, batch = optimiser_steps(learner, workers, env_steps), workers.env_steps_of_update
+    each = f"{_of_update(learner, workers):,} for each batch of {batch:,} env steps"
+    return f"the optimiser steps {steps:,} times, {each}; {who} makes {reference:,} steps{how}"
+
+
+def _of_update(learner: AlgorithmConfig, workers: Workers) -> int:
+    return learner.num_epochs * min(learner.num_minibatches, workers.worlds)
