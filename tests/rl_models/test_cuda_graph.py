@@ -360,13 +360,19 @@ def trained(objective, updates=4):
     return fragments, statistics, {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
 
 
-@pytest.mark.parametrize("name", ["ppo", "impala"])
+@pytest.mark.parametrize("name", ["ppo", "impala", "impala in minibatches"])
 def test_a_team_plays_and_learns_with_captures_as_without(capturing, monkeypatch, name):
     falling = Schedule.linear(0.1, 0.0, 200)
     loss = (cordial(rooms(1)),)
     objective = {
         "ppo": Ppo(num_epochs=2, num_minibatches=3, entropy_coef=falling, extra_losses=loss),
         "impala": Impala(extra_losses=loss),
+        "impala in minibatches": Impala(
+            num_epochs=2,
+            num_minibatches=3,
+            entropy_coef=Schedule.linear(0.1, 0.0, 30, "optimiser_steps"),
+            extra_losses=loss,
+        ),
     }[name]
     with_captures = trained(objective)
     made = len(capturing)

@@ -17,6 +17,8 @@ def test_it_counts_what_it_says():
     schedule = Schedule.linear(1.0, 0.0, 10, unit="episodes")
     assert schedule.at(Progress(env_steps=10**6)) == 1.0
     assert schedule.at(Progress(episodes=5)) == 0.5
+    in_steps = Schedule.linear(1.0, 0.0, 10, unit="optimiser_steps")
+    assert [in_steps.at(Progress(env_steps=99, episodes=99, updates=one)) for one in (0, 5, 20)] == [1.0, 0.5, 0.0]
     assert Schedule.linear(1.0, 0.0, 10).at(Progress(env_steps=5, episodes=9)) == 0.5
 
 

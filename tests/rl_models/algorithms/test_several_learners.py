@@ -75,6 +75,7 @@ KINDS = {
     "ppo of decisions, joint": (cooks, Ppo(value_loss_at="decisions", value_clip_range=0.1)),
     "impala of decisions": (cooks, Impala(joint_ratio=False, value_loss_at="decisions", gradient_accumulation_steps=2)),
     "impala": (rooms, Impala()),
+    "impala in minibatches": (rooms, Impala(num_epochs=2, num_minibatches=3, gradient_accumulation_steps=2)),
     "impala that sums": (rooms, Impala(loss_reduction="sum", gradient_accumulation_steps=2)),
     "impala that sums steps": (cooks, Impala(loss_reduction="sum_steps", joint_ratio=False)),
     "qmix": (keepers, small_qmix.objective(batch_size=100)),
@@ -129,7 +130,8 @@ def test_schedules_in_episodes_read_the_episodes_of_all(shares):
 
 @pytest.mark.parametrize("shares", [(1, 6), (0, 7)])
 @pytest.mark.parametrize(
-    ("make_one", "objective"), [KINDS["ppo"], KINDS["impala that sums"], KINDS["qmix"], KINDS["ppo of decisions"]]
+    ("make_one", "objective"),
+    [KINDS["ppo"], KINDS["impala in minibatches"], KINDS["impala that sums"], KINDS["qmix"], KINDS["ppo of decisions"]],
 )
 def test_a_learner_that_has_nothing_for_a_minibatch_or_an_update_takes_part_in_it(make_one, objective, shares):
     one = make_one(7)

@@ -197,10 +197,12 @@ def test_two_learners_of_uneven_shares_make_the_update_that_one_makes_and_stay_e
 
 @pytest.mark.slow
 def test_impalas_learners_stay_equal_and_each_gets_a_fragment_though_one_runner_plays(algorithm):
-    two = algorithm(Impala, learners=2, worlds=3, loss_reduction="sum")
+    two = algorithm(Impala, learners=2, worlds=3, loss_reduction="sum", num_epochs=2, num_minibatches=2)
     before = weights(two)
     train_until_learned(two, 120)
-    assert two.progress().env_steps % 60 == 0, "an update is of one fragment for each learner"
+    progress = two.progress()
+    assert progress.env_steps % 60 == 0, "an update is of one fragment for each learner"
+    assert progress.updates == progress.env_steps // 60 * 4, "two epochs of two minibatches"
     assert_equal_replicas(two)
     assert all(not torch.equal(value, before[name]) for name, value in weights(two).items())
 

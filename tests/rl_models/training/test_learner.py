@@ -11,6 +11,7 @@ import torch
 
 from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
+from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, load_optimiser, optimiser_tensors
 from rl_models.algorithms.ppo import Ppo
@@ -23,6 +24,7 @@ from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner, count_progress, train
+from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
@@ -61,6 +63,27 @@ def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, updates, j
     assert learner.progress == Progress(env_steps=6 * 16, episodes=ended, updates=updates)
     assert all(math.isfinite(value) for value in statistics.values())
     assert statistics["learner/skipped_update"] == 0
+
+
+@pytest.mark.parametrize(
+    ("make_one", "objective", "steps"),
+    [
+        (collector, Ppo(num_epochs=2, num_minibatches=3), 6),
+        (collector, Impala(num_epochs=2, num_minibatches=3), 6),
+        (collector, ImitationLearning(num_epochs=2, num_minibatches=3, extra_losses=(cordial(rooms(1)),)), 6),
+        (small_qmix.collector, small_qmix.objective(gradient_steps=5), 5),
+    ],
+    ids=["ppo", "impala", "imitation", "qmix"],
+)
+def test_every_objectives_optimiser_steps_are_counted_and_schedules_follow_them(make_one, objective, steps):
+    one = make_one(length=4)
+    settings = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 20, "optimiser_steps"))
+    learner = learner_of(one, objective, settings)
+    for update in (1, 2):
+        learner.update([one.collect()])
+        assert learner.progress.updates == update * steps
+    last = learner.optimiser.param_groups[0]["lr"]
+    assert last == pytest.approx(1e-3 * (1 - (2 * steps - 1) / 20))
 
 
 def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from rl_models import cuda_graph
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.training.loop import Divergence, parts, with_few_sizes_of_tables
@@ -108,6 +109,21 @@ def test_whether_an_update_ends_is_asked_once_a_minibatch_on_an_emulated_device(
 
     waited, bounds = update_of_selfplay(limit)
     assert waited[1] == bounds[1] + MINIBATCHES
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("minibatches", [1, MINIBATCHES])
+def test_impala_makes_the_host_wait_no_more_with_minibatches_on_an_emulated_device(minibatches):
+    script, method = "rtfm_txt2pi", "txt2pi"
+    plan = plan_of(script, method)
+    plan = dataclasses.replace(plan, objective=Impala(loss_reduction="sum_steps", num_minibatches=minibatches))
+    with emulated_device() as counts:
+        collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
+        fragment = collector.collect()
+        counts.copies = counts.syncs = 0
+        learner.update([fragment])
+        assert learner.progress.updates == minibatches
+        assert all(has <= most for has, most in zip((counts.copies, counts.syncs), TEAMS[script, method], strict=True))
 
 
 def test_a_constant_left_on_the_cpu_is_refused_on_an_emulated_device():

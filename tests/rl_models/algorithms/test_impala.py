@@ -1,0 +1,98 @@
+"""IMPALA's minibatches: equal to the bit to steps written out, with V-trace of the weights at each of these steps."""
+
+import copy
+import dataclasses
+
+import pytest
+import torch
+
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.learner_config import AlgorithmConfig, make_objective
+from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser
+from rl_models.algorithms.ppo import Ppo
+from rl_models.batch import forward, to_batch
+from rl_models.schedule import Progress, Schedule
+from rl_models.training.loop import Learner, shuffle_seed
+from tests.rl_models.training.small import collector
+
+RMSPROP = OptimiserSettings(
+    optimiser="rmsprop", learning_rate=Schedule.linear(1e-2, 0.0, 20, "optimiser_steps"), max_grad_norm=0.5
+)
+
+
+def written_out(policy, objective, fragments, seed=0):
+    """Weights after one plain step of the optimiser for each minibatch of each fragment."""
+    parameters = list(policy.parameters())
+    optimiser, progress = make_optimiser(RMSPROP, parameters), Progress()
+    for fragment in fragments:
+        batch = objective.prepare(to_batch(fragment))
+        progress.env_steps += fragment.env_steps()
+        progress.episodes += int((batch["terminated"] | batch["truncated"]).sum())
+        for part in objective.minibatches(batch, shuffle_seed(seed, progress.env_steps)):
+            optimiser.zero_grad(set_to_none=True)
+            objective.loss(forward(policy, part), part, progress)[0].backward()
+            clip_gradients(RMSPROP, [one.grad for one in parameters])
+            optimiser.param_groups[0]["lr"] = RMSPROP.learning_rate.at(progress)
+            optimiser.step()
+            progress.updates += 1
+    return policy.state_dict(), progress
+
+
+@pytest.mark.parametrize(
+    ("reduction", "cut"),
+    [("mean", {}), ("sum", {"num_minibatches": 3}), ("sum_steps", {"num_epochs": 2, "num_minibatches": 3})],
+)
+def test_an_update_is_one_step_a_minibatch_equal_to_the_bit_to_steps_written_out(reduction, cut):
+    one = collector()
+    fragments = [one.collect() for _ in range(2)]
+    objective = Impala(loss_reduction=reduction, entropy_coef=Schedule.constant(0.01), **cut)
+    expected, progress = written_out(copy.deepcopy(one.policy), objective, fragments)
+    learner = Learner(one.policy, objective, RMSPROP)
+    for fragment in fragments:
+        learner.update([fragment])
+    assert learner.progress == progress
+    for name, value in one.policy.state_dict().items():
+        assert torch.equal(value, expected[name]), name
+
+
+def test_one_minibatch_is_the_whole_batch_in_its_order():
+    batch = {"is_first": torch.zeros(6, 5), "world": torch.arange(6)}
+    (only,) = Impala().minibatches(batch, seed=4)
+    assert only["world"].tolist() == list(range(6))
+
+
+@pytest.mark.parametrize("cut", [{"num_minibatches": 2}, {"num_epochs": 2}])
+def test_later_steps_on_a_batch_have_ratios_targets_and_advantages_of_the_present_weights(cut):
+    """The sampling policy is the one that learns, so ratios of the first minibatch are 1, and those of later ones not.
+
+    A second update on these fragments with the weights that made the step before has the same loss.
+    """
+    one, objective = collector(), Impala(**cut)
+    fragment = one.collect()
+    steps = []
+
+    class Watched(Impala):
+        def loss(self, whole, batch, progress, share):
+            found = super().loss(whole, batch, progress, share)
+            steps.append((weights_of(one.policy), batch, found[0].item(), found[1]["policy/ratio_error"].item()))
+            return found
+
+    Learner(one.policy, Watched(**cut), RMSPROP).update([fragment])
+    (_, _, _, first_error), (weights, batch, loss, second_error) = steps
+    assert first_error < 1e-4 < second_error
+    other = collector()
+    other.policy.load_state_dict(weights)
+    again = objective.loss(forward(other.policy, batch), batch, Progress())[0]
+    assert again.item() == loss
+
+
+def weights_of(policy):
+    return {name: value.clone() for name, value in policy.state_dict().items()}
+
+
+def test_flags_of_epochs_and_minibatches_are_those_of_both_algorithms():
+    config = AlgorithmConfig(num_epochs=3, num_minibatches=5)
+    for algorithm, kind in (("ppo", Ppo), ("impala", Impala)):
+        made = make_objective(dataclasses.replace(config, algorithm=algorithm), Schedule.constant(0.0))
+        assert isinstance(made, kind) and (made.num_epochs, made.num_minibatches) == (3, 5)
+    assert (Impala().num_epochs, Impala().num_minibatches) == (1, 1)
