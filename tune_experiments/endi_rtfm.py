@@ -59,7 +59,7 @@ PAPER = dataclasses.replace(
     network=PAPER_NETWORK,
     goal_channels=(16, 4),
     divided_features=0,
-    learner=dataclasses.replace(PAPER_LEARNER, joint_ratio=False, learning_rate=0.005, final_learning_rate_share=1.0),
+    learner=dataclasses.replace(PAPER_LEARNER, joint_ratio=False, final_learning_rate_share=1.0),
     qmix=PAPER_QMIX,
     workers=Workers(runners=10, worlds_per_runner=2, fragment_length=80, learners=1, gpus_per_learner=1.0),
     first_stage_env_steps=15_000_000,

@@ -197,9 +197,14 @@ class ActorCritic(ActorCriticConfig):
             "policy/entropy": entropy.detach(),
             "schedule/entropy": weight,
         }
-        loss, more = with_extra_losses(loss, self.extra_losses, output, batch, progress, share.steps)
+        loss, more = with_extra_losses(loss, self._losses_like_own, output, batch, progress, share.steps)
         # Per share of the steps, so that the mean over the parts by their steps is the minibatch's.
         return loss, statistics | more | {"loss/total": (loss / share.steps).detach()}
+
+    @property
+    def _losses_like_own(self) -> tuple[ExtraLoss, ...]:
+        """Extra losses that are reduced as the algorithm's own loss is."""
+        return self.extra_losses
 
     def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:
         """Sum over the agents that choose, mean over the steps at which at least one does."""

@@ -11,7 +11,7 @@ from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig
 from rl_models.algorithms.objective import RATIO_ERROR
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
-from rl_models.losses.extra_loss import Statistics
+from rl_models.losses.extra_loss import ExtraLoss, MeanLoss, Statistics, with_extra_losses
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
@@ -24,7 +24,7 @@ class ImpalaConfig(ActorCriticConfig):
 
     loss_reduction: LossReduction = "mean"
     """How losses are reduced (IMPALA): mean; sum_steps, summed over the steps of a fragment; or sum, summed over worlds
-    too."""
+    too. Extra losses are reduced likewise, unless they say that they are means."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,5 +68,13 @@ class Impala(ImpalaConfig, ActorCritic):
         statistics[RATIO_ERROR] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]
         if self.loss_reduction == "sum":
-            return loss * (worlds * length / share.steps), statistics
-        return loss * length if self.loss_reduction == "sum_steps" else loss, statistics
+            loss = loss * (worlds * length / share.steps)
+        elif self.loss_reduction == "sum_steps":
+            loss = loss * length
+        means = [extra for extra in self.extra_losses if isinstance(extra, MeanLoss)]
+        loss, more = with_extra_losses(loss, means, output, batch, progress, share.steps)
+        return loss, statistics | more
+
+    @property
+    def _losses_like_own(self) -> tuple[ExtraLoss, ...]:
+        return tuple(extra for extra in self.extra_losses if not isinstance(extra, MeanLoss))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from torch import Tensor
@@ -35,6 +36,17 @@ class ExtraLoss(Protocol):
             batch: a batch as `rl_models/batch.py` describes it.
             progress: training done so far, which schedules read.
         """
+
+
+@dataclass(frozen=True)
+class MeanLoss:
+    """A loss that stays a mean over steps where the algorithm sums its own loss over them (`ImpalaConfig`)."""
+
+    loss: ExtraLoss
+
+    def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
+        """See `ExtraLoss`."""
+        return self.loss(output, batch, progress)
 
 
 def with_extra_losses(

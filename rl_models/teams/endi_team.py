@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rl_models.heads.mixture_heads import PolicyTower, ValueTower
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, Regulariser
-from rl_models.losses.extra_loss import ExtraLoss
+from rl_models.losses.extra_loss import ExtraLoss, MeanLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import DividesEntities
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
@@ -42,11 +42,15 @@ class DivisionLosses:
     """Standard deviation of the target of the regulariser `kl`, in entities."""
     modelling_coef: float = 1.0
     """Weight of agent modelling. With 0, build the network without heads for it (`models_others=False`)."""
+    are_means: bool = False
+    """Whether they stay means over steps where the algorithm sums its loss over the steps of a fragment, T: with the
+    same weights, 1 / T of what they are if they are summed like it."""
 
     def extra_losses(self) -> tuple[ExtraLoss, ...]:
         """The losses for an objective. All variants log the metrics of the division."""
         division = DivisionLoss(self.regulariser, self.regulariser_coef, self.deviation)
-        return (division, AgentModellingLoss(self.modelling_coef)) if self.modelling_coef else (division,)
+        losses = (division, AgentModellingLoss(self.modelling_coef)) if self.modelling_coef else (division,)
+        return tuple(map(MeanLoss, losses)) if self.are_means else losses
 
 
 Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]

@@ -52,6 +52,10 @@ class DivisionSettings:
     modelling_coef: NonNegativeFloat = field(default=1.0, metadata={"renamed_from": "modelling_weight"})
     """Weight of agent modelling, at least 0; the paper gives none, the release has 1. Rows with weak modelling have a
     tenth of it."""
+    loss_reduction: Literal["as_learner", "mean"] = field(default="as_learner", metadata={"came_later": True})
+    """How the regulariser and agent modelling are reduced: as_learner, as the learner's own loss, which IMPALA may sum
+    over the T steps of a fragment (`--learner.loss-reduction`); or mean, over all steps, so that beside a summed loss
+    the same weight counts 1/T. The paper does not say, and its code for RTFM is unreleased."""
     masks: Literal["drawn", "argmax"] = "drawn"
     """How a trained team chooses its masks: drawn, or argmax, the likelier side; while it learns, masks are
     drawn."""
@@ -86,6 +90,7 @@ def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
         regulariser_coef=settings.regulariser_coef,
         deviation=settings.kl_deviation,
         modelling_coef=losses.modelling_coef * settings.modelling_coef,
+        are_means=settings.loss_reduction == "mean",
     )
 
 

@@ -10,8 +10,10 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.learner_config import AlgorithmConfig, make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import forward, to_batch
+from rl_models.batch import count_steps, forward, share_of, to_batch
+from rl_models.losses.extra_loss import MeanLoss
 from rl_models.schedule import Progress, Schedule
+from rl_models.training import loop
 from rl_models.training.loop import Learner, shuffle_seed
 from tests.rl_models.training.small import collector
 
@@ -88,6 +90,37 @@ def test_later_steps_on_a_batch_have_ratios_targets_and_advantages_of_the_presen
 
 def weights_of(policy):
     return {name: value.clone() for name, value in policy.state_dict().items()}
+
+
+def square_of_values(output, batch, progress):
+    """An extra loss: a mean over all steps."""
+    return output.values.square().mean(), {}
+
+
+@pytest.mark.parametrize(("reduction", "factor"), [("mean", 1), ("sum_steps", 16), ("sum", 6 * 16)])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_an_extra_loss_is_reduced_as_the_algorithms_own_unless_it_is_a_mean(reduction, factor, parts):
+    """6 worlds and 16 steps: in the sum over steps the same weight is 16 times that of a mean."""
+    one = collector()
+    batch = Impala().prepare(to_batch(one.collect()))
+
+    def total(*extra_losses):
+        objective = Impala(loss_reduction=reduction, extra_losses=extra_losses, gradient_accumulation_steps=parts)
+        whole = count_steps(batch)
+        pieces = loop.parts(objective, batch)
+        return sum(
+            objective.loss(forward(one.policy, part), part, Progress(), share_of(part, whole))[0] for part in pieces
+        )
+
+    with torch.no_grad():
+        mean, _ = square_of_values(first_steps(forward(one.policy, batch), 16), batch, Progress())
+        without = total()
+        assert float(total(square_of_values) - without) == pytest.approx(factor * float(mean), rel=1e-3)
+        assert float(total(MeanLoss(square_of_values)) - without) == pytest.approx(float(mean), rel=1e-3)
+
+
+def first_steps(output, steps):
+    return dataclasses.replace(output, values=output.values[:, :steps])
 
 
 def test_flags_of_epochs_and_minibatches_are_those_of_both_algorithms():

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from rl_envs.rtfm.stages import STAGES
+from rl_models.losses.extra_loss import MeanLoss
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.added_observations import NOISE
 from rl_models.networks.entity_divider_emma import DividedEmma
@@ -146,7 +147,7 @@ def test_the_papers_learning_rate_would_be_nothing_after_100_million_steps_which
         config = dataclasses.replace(RTFM.presets[preset], stages=(1, 2))
         return [one.plan.optimiser.learning_rate.points[-1] for one in RTFM.plan(config, "endi_dis", 0).stages]
 
-    assert ends("paper") == [(15_000_000, pytest.approx(0.85 * 0.005)), (50_000_000, pytest.approx(0.5 * 0.005))]
+    assert ends("paper") == [(15_000_000, pytest.approx(0.85 * 7e-4)), (50_000_000, pytest.approx(0.5 * 7e-4))]
     assert [rate for _, rate in ends("laptop")] == [pytest.approx(0.1 * 0.002)] * 2
     assert "rate at the end: 0.1, the paper has 0.5" in " ".join(RTFM.deviations(RTFM.presets["laptop"]))
 
@@ -358,6 +359,13 @@ def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
     of_modelling = {"endi_sup": 0.0, "endi_dis_weak_modelling": pytest.approx(0.2)}.get(variant, 2.0)
     assert (losses.regulariser_coef, losses.deviation, losses.modelling_coef) == (0.5, 0.7, of_modelling)
     assert losses.regulariser == VARIANTS[variant].regulariser
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("chosen", "are_means"), [({}, False), ({"loss_reduction": "mean"}, True)])
+def test_losses_of_a_division_are_reduced_as_the_learners_own_unless_the_run_says_mean(variant, chosen, are_means):
+    found = losses_of(variant, DivisionSettings(**chosen)).extra_losses()
+    assert [isinstance(one, MeanLoss) for one in found] == [are_means] * len(found)
 
 
 def test_silgs_layers_are_refused_before_a_run_too():
