@@ -49,8 +49,9 @@ class DivisionLosses:
     def extra_losses(self) -> tuple[ExtraLoss, ...]:
         """The losses for an objective. All variants log the metrics of the division."""
         division = DivisionLoss(self.regulariser, self.regulariser_coef, self.deviation)
-        losses = (division, AgentModellingLoss(self.modelling_coef)) if self.modelling_coef else (division,)
-        return tuple(map(MeanLoss, losses)) if self.are_means else losses
+        modelling = (AgentModellingLoss(self.modelling_coef),) if self.modelling_coef else ()
+        losses: tuple[ExtraLoss, ...] = (division, *modelling)
+        return tuple(MeanLoss(loss) for loss in losses) if self.are_means else losses
 
 
 Texts: TypeAlias = tuple[Sequence[str], Sequence[str]]

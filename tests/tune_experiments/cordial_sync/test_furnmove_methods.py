@@ -17,10 +17,12 @@ from rl_models.losses import cordial as coordination
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tune_experiments.cordial_sync.config import CordialSettings
 from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
 from tune_experiments.cordial_sync.methods import METHODS, method_of
 from tune_experiments.cordial_sync.trials import plan
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 
 PRESETS = find_experiment("furnmove_methods").presets
@@ -125,7 +127,11 @@ def test_the_authors_constants(preset):
     rates = {optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 10**6, 10**9)}
     assert rates == {1e-4}
     (cordial,) = objective.extra_losses
-    betas = [cordial.beta.at(Progress(episodes=episodes)) for episodes in (0, 2_500, 4_950, 10**6)]
+    done = {
+        "authors": [Progress(episodes=episodes) for episodes in (0, 2_500, 4_950, 10**6)],
+        "paper": [Progress(episodes=10**6, updates=steps) for steps in (0, 12_500, 24_750, 10**6)],
+    }
+    betas = [cordial.beta.at(progress) for progress in done[preset]]
     np.testing.assert_allclose(betas, [1.0, 0.5, 0.01, 0.01], atol=1e-12)
     assert plan(PRESETS[preset], "marginal", 0).objective.entropy_coef.at(Progress()) == 0.01
     assert trial.workers.fragment_length == 50
@@ -137,10 +143,24 @@ def test_the_authors_constants_get_enough_updates_to_mean_something(preset):
     config = PRESETS[preset]
     workers, episodes = config.workers, config.budget_env_steps / config.max_episode_steps
     batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
-    assert config.budget_env_steps / batch >= 2_500
+    steps = -(-config.budget_env_steps // batch) * (45 if preset == "paper" else 1)
+    assert steps >= 2_500
     assert episodes > config.cordial.decline_episodes, "beta reaches its floor though every episode lasts to the limit"
+    assert steps > 2 * config.cordial.decline_optimiser_steps
     said = "\n".join(find_experiment("furnmove_methods").deviations(config))
-    assert f"the optimiser steps {-(-config.budget_env_steps // batch):,}" in said
+    assert f"the optimiser steps {steps:,} times" in said and " 2,400,000 " in said
+
+
+@pytest.mark.parametrize("name", ["furnmove_methods", "furnlift"])
+def test_the_paper_preset_steps_on_the_fragment_of_one_world_as_a_worker_of_the_authors(name):
+    paper = find_experiment(name).presets["paper"]
+    assert (paper.learner.num_epochs, paper.learner.num_minibatches) == (1, paper.workers.worlds)
+    assert paper.workers.env_steps_of_update == paper.learner.num_minibatches * 50
+
+
+def test_two_lengths_of_betas_decline_are_refused():
+    with pytest.raises(UserError, match=r"--cordial\.decline-episodes.*--cordial\.decline-optimiser-steps"):
+        dataclasses.replace(TINY, cordial=CordialSettings(decline_episodes=5, decline_optimiser_steps=5))
 
 
 def test_an_update_has_no_more_minibatches_than_worlds():

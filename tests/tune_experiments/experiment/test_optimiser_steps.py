@@ -1,0 +1,56 @@
+"""What a run says of its optimiser steps beside those of its paper."""
+
+import dataclasses
+
+import pytest
+
+from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.rllib.workers import Workers
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.optimiser_steps import optimiser_steps
+
+
+def test_they_are_those_of_all_epochs_and_minibatches_and_at_most_one_minibatch_a_world():
+    workers = Workers(runners=2, worlds_per_runner=3, fragment_length=10)
+    learner = LearnerConfig(num_epochs=2, num_minibatches=4)
+    assert [optimiser_steps(learner, workers, steps) for steps in (60, 61, 600)] == [8, 16, 80]
+    assert optimiser_steps(dataclasses.replace(learner, num_minibatches=100), workers, 60) == 12
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "papers"),
+    [
+        ("rtfm_txt2pi", "52,084", "52,084"),
+        ("rtfm_curriculum", "52,084", "52,084"),
+        ("endi_rtfm", "9,375", "9,375"),
+        ("messenger_emma", "468,800", "1,875,000"),
+        ("furnmove_methods", "2,400,030", "2,400,000"),
+        ("furnlift", "240,030", "240,000"),
+    ],
+)
+def test_a_paper_preset_names_its_optimiser_steps_beside_the_papers(name, ours, papers):
+    experiment = find_experiment(name)
+    (said,) = [note for note in experiment.deviations(experiment.presets["paper"]) if "optimiser steps" in note]
+    assert f" {ours} " in said and f" {papers} " in said
+
+
+def test_eight_minibatches_of_192_worlds_keep_the_optimiser_steps_of_24_worlds():
+    paper = find_experiment("rtfm_txt2pi").presets["paper"]
+    many = dataclasses.replace(paper.workers, runners=0, worlds_per_runner=192)
+    eight = dataclasses.replace(paper.learner, num_minibatches=8)
+    expected = optimiser_steps(paper.learner, paper.workers, paper.budget_env_steps)
+    assert optimiser_steps(eight, many, paper.budget_env_steps) == pytest.approx(expected, rel=1e-3)
+    assert optimiser_steps(paper.learner, many, paper.budget_env_steps) == 6_511
+
+
+def test_learning_rate_and_entropy_fall_in_optimiser_steps_if_a_run_says_so():
+    learner = LearnerConfig(final_entropy_coef=0.0, schedule_optimiser_steps=300)
+    entropy = learner.entropy_schedule(10_000)
+    assert (entropy.unit, entropy.points[-1]) == ("optimiser_steps", (300, 0.0))
+    in_env_steps = dataclasses.replace(learner, entropy_env_steps=70).entropy_schedule(10_000)
+    assert (in_env_steps.unit, in_env_steps.points[-1]) == ("env_steps", (70, 0.0))
+    experiment = find_experiment("rtfm_txt2pi")
+    paper = experiment.presets["paper"]
+    config = dataclasses.replace(paper, learner=dataclasses.replace(paper.learner, schedule_optimiser_steps=52_084))
+    rate = experiment.plan(config, "txt2pi", 0).optimiser.learning_rate
+    assert (rate.unit, rate.points) == ("optimiser_steps", ((0, 7e-4), (52_084, 0.0)))
