@@ -13,7 +13,7 @@ from torch import Tensor
 Decision: TypeAlias = Literal["value", "is_zero"]
 """Property of a schedule's value that decides something: the value itself, or whether it is 0."""
 Unit = Literal["env_steps", "episodes", "optimiser_steps"]
-"""What the moments of a schedule count."""
+"""Unit of the moments of a schedule."""
 _COUNTS: dict[Unit, str] = {"env_steps": "env_steps", "episodes": "episodes", "optimiser_steps": "updates"}
 """Unit -> the count of `Progress` in it."""
 
