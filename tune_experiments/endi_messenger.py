@@ -39,6 +39,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import tables as messenger
 from tune_experiments.messenger.config import GROUNDED
 from tune_experiments.messenger.deviations import deviations as of_messenger
+from tune_experiments.messenger.deviations import optimiser_steps_beside
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 from tune_experiments.play.loading import LoadedPolicy
@@ -108,6 +109,10 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         )
         notes.append("rules are the paper's (a lone agent on a right object wins nothing); the release's differ")
         return [*notes, *division_deviations(config.division, config.methods)]
+
+    def optimiser_steps(self, config: EndiMessengerConfig) -> str:
+        """In the first stage, beside those of the release."""
+        return optimiser_steps_beside(config, REFERENCE)
 
     def draws_noise(self, config: EndiMessengerConfig) -> bool:
         """Whether an evaluated team draws its masks."""

@@ -25,11 +25,10 @@ from rl_envs.furnlift.world import FurnLift
 from rl_models.policy import TeamPolicy
 from tune_experiments.cordial_sync import evaluation, lifting
 from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
-from tune_experiments.cordial_sync.config import AUTHORS_ENV_STEPS
+from tune_experiments.cordial_sync.config import beside_the_authors
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.loading import LoadedPolicy
@@ -110,15 +109,11 @@ class Furnlift(Experiment[LiftConfig]):
                 * (not config.cordial_coef)
             ),
             *(["the expert turns between north and west in one step, the authors' in three"] * config.heading_ring),
-            optimiser_steps_in_words(
-                config.learner,
-                config.workers,
-                config.budget_env_steps,
-                PAPER.budget_env_steps // AUTHORS_ENV_STEPS,
-                "the authors' A3C",
-                f", one after every {AUTHORS_ENV_STEPS} env steps of one world",
-            ),
         ]
+
+    def optimiser_steps(self, config: LiftConfig) -> str:
+        """In reinforcement learning, beside those of the authors' asynchronous workers."""
+        return beside_the_authors(config.learner, config.workers, config.budget_env_steps, PAPER.budget_env_steps)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each method with what its agents see and say."""

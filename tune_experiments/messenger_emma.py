@@ -37,7 +37,7 @@ from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger import figures
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
-from tune_experiments.messenger.deviations import deviations, movement_deviations
+from tune_experiments.messenger.deviations import deviations, movement_deviations, optimiser_steps_beside
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
 from tune_experiments.messenger.reading import reading_table
@@ -112,6 +112,10 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     def deviations(self, config: MessengerConfig) -> Sequence[str]:
         """Against the release's constants."""
         return [*movement_deviations(config), *deviations(config, REFERENCE)]
+
+    def optimiser_steps(self, config: MessengerConfig) -> str:
+        """In the first stage, beside those of the release."""
+        return optimiser_steps_beside(config, REFERENCE)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention, and an episode of each row."""

@@ -143,11 +143,14 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         notes: dict[str, str] = {transfer.SUPERVISED: supervision}
         notes.update(helped, **dict.fromkeys(CHANGES, MATCHING_NOTE))
         shown = (note for row, note in notes.items() if row in config.methods)
-        compared = config
-        if self._is_of_the_reader(config):
-            network, budget = self.presets["paper"].network, config.matching.budget_env_steps
-            compared = as_learned(config, network=network, budget_env_steps=budget)
-        return [*super().deviations(compared), *dict.fromkeys(shown)]
+        return [*super().deviations(self.as_learned(config)), *dict.fromkeys(shown)]
+
+    def as_learned(self, config: LettersConfig) -> LettersConfig:
+        """Where all rows are the mention-matching reader's, with its learner; its network is compared with no other."""
+        if not self._is_of_the_reader(config):
+            return config
+        network, budget = self.presets["paper"].network, config.matching.budget_env_steps
+        return as_learned(config, network=network, budget_env_steps=budget)
 
 
 EXPERIMENT = RtfmRockPaperScissors()

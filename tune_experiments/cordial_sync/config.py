@@ -16,9 +16,11 @@ from rl_models.configuration import MAY_GROW, UnitInterval
 from rl_models.losses.cordial import CordialForm
 from rl_models.networks.tbone import TboneConfig
 from rl_models.networks.visual import VisualConfig, pixels_left
+from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.training_config import TrainingConfig
 
 _MOST_AGENTS = 4
@@ -125,6 +127,19 @@ class Config(TrainingConfig):
         if self.observation == "frame":
             check_frames(self.visual_network, self.frame_pixels, "--visual-network.channels")
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms", "test_starts")
+
+
+def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:
+    """Sentence on the optimiser steps of a run beside those of the authors' workers.
+
+    Args:
+        learner: of the run.
+        workers: of the run.
+        env_steps: of reinforcement learning in the run.
+        paper_env_steps: the same in the paper.
+    """
+    steps, how = paper_env_steps // AUTHORS_ENV_STEPS, f", one after every {AUTHORS_ENV_STEPS} env steps of one world"
+    return optimiser_steps_in_words(learner, workers, env_steps, steps, "the authors' A3C", how)
 
 
 def make_files_absolute(config: object, *names: str) -> None:

@@ -18,14 +18,19 @@ from rl_models.networks.tbone import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import evaluation, figures
-from tune_experiments.cordial_sync.config import AUTHORS_ENV_STEPS, Config, CordialSettings, FamilySettings
+from tune_experiments.cordial_sync.config import (
+    AUTHORS_ENV_STEPS,
+    Config,
+    CordialSettings,
+    FamilySettings,
+    beside_the_authors,
+)
 from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test_starts, valid_starts, world_from
 from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.rooms import has_inferred_masks, named_rooms
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment
@@ -139,15 +144,13 @@ class GridworldExperiment(Experiment[Config]):
             notes.append(
                 f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5"
             )
-        steps = optimiser_steps_in_words(
-            config.learner,
-            config.workers,
-            config.budget_env_steps,
-            self.presets["paper"].budget_env_steps // AUTHORS_ENV_STEPS,
-            "the authors' A3C",
-            f", one after every {AUTHORS_ENV_STEPS} env steps of one world",
+        return notes
+
+    def optimiser_steps(self, config: Config) -> str:
+        """Beside those of the authors' asynchronous workers."""
+        return beside_the_authors(
+            config.learner, config.workers, config.budget_env_steps, self.presets["paper"].budget_env_steps
         )
-        return [*notes, steps]
 
     def papers(self, config: Config) -> Config:
         """The paper's settings for the methods and the number of agents of a configuration."""

@@ -31,6 +31,7 @@ from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm.evaluation import SHUFFLED
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, refuse_unread
 from tune_experiments.rtfm.reading_experiments import deviations as of_rtfm
+from tune_experiments.rtfm.reading_experiments import optimiser_steps_beside
 
 TESTED = (
     "Weights are the last ones. eval: unseen assignments; eval_new: with words that training never shows; then in a "
@@ -104,6 +105,13 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     def deviations(self, config: EndiRtfmConfig) -> list[str]:
         """Against the preset `paper`."""
         return deviations(config, self.presets["paper"])
+
+    def optimiser_steps(self, config: EndiRtfmConfig) -> str:
+        """In the first stage, beside those of the preset `paper`."""
+        own = config
+        if all(map(on_matching, config.methods)):
+            own = as_learned(config, first_stage_env_steps=config.matching.budget_env_steps)
+        return optimiser_steps_beside(own, self.presets["paper"])
 
     def draws_noise(self, config: EndiRtfmConfig) -> bool:
         """Whether an evaluated team draws its masks."""

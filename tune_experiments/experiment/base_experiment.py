@@ -199,6 +199,10 @@ class BaseExperiment(ABC, Generic[Config]):
         """Deviations of a configuration from the paper, smaller sizes among them, one sentence each."""
         return ()
 
+    def optimiser_steps(self, config: Config) -> str:
+        """Sentence on the optimiser steps of a run beside the paper's; by default empty, as where a paper has none."""
+        return ""
+
     def test_world(self, config: Config, num_worlds: int) -> World:
         """Worlds in which play and render show a team; by default those in which the first method is trained."""
         plan = self.plan(config, self.methods(config)[0], 0, None).stages[-1].plan

@@ -214,6 +214,8 @@ class _Session(Generic[Config]):
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  differs from the paper: {deviation}")
+        if steps := self.experiment.optimiser_steps(self.config):
+            self.console.print(f"  {steps}")
         comparisons = self.experiment.main_comparisons(self.config)
         said = announcements(comparisons, self.experiment.methods(self.config))
         for announcement in said:

@@ -53,15 +53,14 @@ def deviations(config: MessengerRunConfig, reference: MessengerRunConfig) -> lis
         notes.append(f"{_encoder_in_words(config)} The paper has {BERT}, frozen.")
     later = {"budget_env_steps", "freezes_attention"} if len(config.stages) == 1 else set()
     found = differences(config, reference, _COMPARED, "the release has")
+    return notes + [sentence for path, sentence in found.items() if path not in later]
+
+
+def optimiser_steps_beside(config: MessengerRunConfig, reference: MessengerRunConfig) -> str:
+    """Sentence on the optimiser steps of the first stage of a run beside those of the release's."""
     steps = optimiser_steps(reference.learner.at_stage(1), reference.workers, reference.first_stage_env_steps)
-    own = config.learner.at_stage(config.stages[0])
-    return [
-        *notes,
-        *(sentence for path, sentence in found.items() if path not in later),
-        optimiser_steps_in_words(
-            own, config.workers, config.first_stage_env_steps, steps, "the release", " in its first stage"
-        ),
-    ]
+    own, how = config.learner.at_stage(config.stages[0]), ", each in the first stage"
+    return optimiser_steps_in_words(own, config.workers, config.first_stage_env_steps, steps, "the release", how)
 
 
 def movement_deviations(config: MessengerConfig) -> list[str]:

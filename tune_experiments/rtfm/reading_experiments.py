@@ -95,6 +95,15 @@ class ReadingExperiment(Experiment[Run]):
         """Against the preset `paper`."""
         return deviations(config, self.presets["paper"])
 
+    def optimiser_steps(self, config: Run) -> str:
+        """Beside those of the preset `paper`, if there is one."""
+        paper = self.presets.get("paper")
+        return "" if paper is None else optimiser_steps_beside(self.as_learned(config), paper)
+
+    def as_learned(self, config: Run) -> Run:
+        """The configuration with the learner, workers and budget that its rows have."""
+        return config
+
     def test_world(self, config: Run, num_worlds: int) -> World:
         """Unseen assignments."""
         return make_world(config.task, num_worlds, split=TEST)
@@ -144,10 +153,10 @@ def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
     has_papers_networks = any("matching" not in row for row in config.methods)
     if has_papers_networks and config.network.form == "code" and goal != GOAL_OF_TEXT:
         notes.append(f"goal states: {goal} in networks as in RTFM's code, the text has {GOAL_OF_TEXT}")
-    return [*notes, *differences(config, paper, _COMPARED).values(), _optimiser_steps(config, paper)]
+    return [*notes, *differences(config, paper, _COMPARED).values()]
 
 
-def _optimiser_steps(config: RunConfig, paper: RunConfig) -> str:
+def optimiser_steps_beside(config: RunConfig, paper: RunConfig) -> str:
     """Sentence on the optimiser steps of training, or of its first stage: the paper makes one of each batch."""
     ours, theirs = (
         one.first_stage_env_steps if isinstance(one, StagedExperimentConfig) else one.budget_env_steps

@@ -147,7 +147,7 @@ def test_the_authors_constants_get_enough_updates_to_mean_something(preset):
     assert steps >= 2_500
     assert episodes > config.cordial.decline_episodes, "beta reaches its floor though every episode lasts to the limit"
     assert steps > 2 * config.cordial.decline_optimiser_steps
-    said = "\n".join(find_experiment("furnmove_methods").deviations(config))
+    said = find_experiment("furnmove_methods").optimiser_steps(config)
     assert f"the optimiser steps {steps:,} times" in said and " 2,400,000 " in said
 
 
@@ -167,7 +167,7 @@ def test_an_update_has_no_more_minibatches_than_worlds():
     laptop = PRESETS["laptop"]
     many = dataclasses.replace(laptop, learner=dataclasses.replace(laptop.learner, num_minibatches=10_000))
     passes = laptop.learner.num_epochs * max(laptop.workers.runners, 1) * laptop.workers.worlds_per_runner
-    assert f", {passes:,} for each batch of " in "\n".join(find_experiment("furnmove_methods").deviations(many))
+    assert f", {passes:,} for each batch of " in find_experiment("furnmove_methods").optimiser_steps(many)
 
 
 def test_a_run_says_where_its_settings_and_its_test_differ_from_the_papers():

@@ -30,7 +30,7 @@ def test_they_are_those_of_all_epochs_and_minibatches_and_at_most_one_minibatch_
 )
 def test_a_paper_preset_names_its_optimiser_steps_beside_the_papers(name, ours, papers):
     experiment = find_experiment(name)
-    (said,) = [note for note in experiment.deviations(experiment.presets["paper"]) if "optimiser steps" in note]
+    said = experiment.optimiser_steps(experiment.presets["paper"])
     assert f" {ours} " in said and f" {papers} " in said
 
 
