@@ -84,12 +84,31 @@ def _unseen(config: Any, policy: TeamPolicy) -> Episodes:
 
 
 def _validation_games(config: Any, policy: TeamPolicy) -> Episodes:
-    """Letters' validation games with the right documents, as validation plays them, and nothing else."""
+    """RTFM's or letters' validation games with the right documents, as validation plays them, and nothing else."""
     world = rtfm.make_world(config.task, EPISODES, split="valid")
     return rtfm.play(world, policy, Evaluation, seed=rtfm.VALIDATION_SEED)
 
 
+def _impala(worlds: int, minibatches: int) -> Task:
+    """The reader in RTFM's simplest game by IMPALA: an optimiser step for each 24 fragments of 8 env steps."""
+    changes = {
+        "learner.algorithm": "impala",
+        "learner.num_epochs": 1,
+        "learner.num_minibatches": minibatches,
+        "learner.learning_rate": 5e-3,
+        "learner.final_learning_rate_share": 1.0,
+        "learner.final_entropy_coef": None,
+        "workers.worlds_per_runner": worlds,
+        "workers.fragment_length": 8,
+        "budget_env_steps": 600_000,
+    }
+    matching = {f"matching.{path}": value for path, value in changes.items()}
+    return Task("rtfm_matching", "matching", "win_rate", 0.8, 9_216, _validation_games, matching)
+
+
 TASKS = {
+    "impala_24_worlds": _impala(24, 1),
+    "impala_192_worlds": _impala(192, 8),
     "furnmove_sync": Task(
         "furnmove_methods",
         "sync_13_cordial",

@@ -146,7 +146,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         return [*super().deviations(self.as_learned(config)), *dict.fromkeys(shown)]
 
     def as_learned(self, config: LettersConfig) -> LettersConfig:
-        """Where all rows are the mention-matching reader's, with its learner; its network is compared with no other."""
+        """The configuration with the reader's learner if all rows are the reader's, which has no paper's network."""
         if not self._is_of_the_reader(config):
             return config
         network, budget = self.presets["paper"].network, config.matching.budget_env_steps
