@@ -1,4 +1,4 @@
-"""What a checkpoint keeps of each runner and each learner, dealt out to other numbers of runners, groups and learners.
+"""State of runners and learners in a checkpoint, dealt out to other numbers of runners, groups and learners.
 
 Worlds are numbered over all runners, and each carries its own chance. So what a world plays does not depend on the
 runner that steps it, and a run may be continued on a larger or a smaller machine.

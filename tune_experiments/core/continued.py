@@ -1,4 +1,4 @@
-"""What may differ in the configuration of a run that is continued, as each field says (`rl_models/configuration.py`).
+"""Rules for the configuration of a run that is continued, as its fields state them (`rl_models/configuration.py`).
 
 This file must not know about any experiment.
 """
@@ -24,7 +24,7 @@ __all__ = ["Difference", "Rules", "differences_of", "grown_values", "rules_of"]
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """What a run that is continued may do with its configuration.
+    """Permitted changes to the configuration of a run that is continued.
 
     Attributes:
         by_path: dotted path of a field -> changes, grows, gains or stays; others stay.

@@ -115,7 +115,7 @@ def check_lengths(config: Config, method: str) -> None:
 
 
 def _situations(config: Config, method: str, draws: np.random.Generator) -> Iterator[tuple[str, Sequence[str]]]:
-    """What agents are shown in random play, and what their actions are called there."""
+    """Prompts of agents in random play, each with the phrases of its actions."""
     language = config.language
     world = make_world(config, language.corpus_worlds, _FIRST_WORLD, method=method)
     game, obs = text_game(config, world, method == BLIND), world.reset(_SEED)
