@@ -139,7 +139,10 @@ def test_the_table_shows_each_stages_training_and_test_games():
 
 def test_no_interval_of_a_reading_leaves_0_to_1():
     lines = [
-        Result("x", "caption", "emma", "stage_3_test", "test", seed, "reads_enemy", value, value, value, 10, 7)
+        Result(
+            *("x", "caption", "emma", "stage_3_test", "test", seed, "reads_enemy", value, value, value, 10, 7),
+            bounds=(EXPERIMENT.range_of("reads_enemy").low, EXPERIMENT.range_of("reads_enemy").high),
+        )
         for seed, value in enumerate((0.99, 0.97, 0.8))
     ]
     (table,) = reading_table(lines, "caption")

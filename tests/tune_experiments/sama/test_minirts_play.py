@@ -14,6 +14,7 @@ from tests.tune_experiments.play.teams import untrained
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, find_stored
+from tune_experiments.experiment.plan import Tested
 from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import results_of
@@ -219,7 +220,9 @@ def test_a_table_of_a_model_names_its_share_of_answers_by_rule_without_those_tha
     rows = [
         row
         for test, share in by_test.items()
-        for row in results_of(EXPERIMENT, TWO, 0, test, episodes | {"answered_by_rule": np.array([share])}, None)
+        for row in results_of(
+            EXPERIMENT, TWO, 0, Tested("minirts", test), episodes | {"answered_by_rule": np.array([share])}, None
+        )
     ]
     (table,) = tables(rows)
     assert "a language model, except in `weak rules`; rules answered at most 12.5 %" in table.caption

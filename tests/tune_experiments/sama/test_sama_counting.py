@@ -9,6 +9,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from tune_experiments import sama_ablations
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.kitchen.config import SamaConfig
@@ -101,7 +102,7 @@ def test_rules_with_scripted_chefs_serve_soups_in_every_kitchen_and_repeat(layou
 def test_the_row_is_tested_beside_sama_alone_and_has_its_rules_whoever_plans():
     noisy = dataclasses.replace(SMOKE, planner="noisy", noise="weaker")
     found = evaluate(noisy, HERE, plan(SMOKE, HERE, 0).build_policy().eval())
-    name = f"cramped_room: {RULES_SCRIPTED}"
+    name = Tested("cramped_room", method=RULES_SCRIPTED)
     assert list(found) == ["cramped_room", name]
     (alone,) = scripted_episodes(SMOKE, "cramped_room").values()
     np.testing.assert_array_equal(found[name]["soups"], alone["soups"])
