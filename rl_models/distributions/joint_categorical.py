@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rl_models.distributions.joint_policy import inverse_cdf, l1_to_product
+from rl_models.distributions.joint_policy import NEVER, inverse_cdf, l1_to_product
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,7 @@ class JointCategorical:
 
     def marginals(self) -> Tensor:
         """Each agent's marginal policy, [..., N, A] float32: Pi summed over the others' actions."""
-        joint = self.joint()
-        batch, axes = joint.shape[: -self.num_agents], range(-self.num_agents, 0)
-        marginals = [joint.movedim(axis, -1).reshape(*batch, -1, self.num_actions).sum(-2) for axis in axes]
-        return torch.stack(marginals, dim=-2)
+        return self._by_agent(self.joint()).sum(-2)
 
     def component_entropy(self) -> Tensor:
         """H(Pi) / N for each agent, [..., N] float32 in nats, so that the sum is the entropy of the joint policy."""
@@ -126,11 +123,18 @@ class JointCategorical:
 
     def marginal_entropy(self) -> Tensor:
         """Entropy of each agent's marginal policy, [..., N] float32, in nats."""
-        return torch.special.entr(self.marginals()).sum(-1)
+        # By way of logarithms, because the gradient of -p log p is not finite at p = 0, where p is too small to be told.
+        log_marginals = self._by_agent(self.log_table).logsumexp(-2)
+        return -(log_marginals.exp() * log_marginals.clamp(min=NEVER)).sum(-1)
 
     def tvd(self) -> Tensor:
         """Total variation distance between Pi and the product of its marginals, [...] float32 in [0, 1]."""
         return 0.5 * l1_to_product(self.joint(), self.marginals())
+
+    def _by_agent(self, table: Tensor) -> Tensor:
+        """A table [..., A, ..., A] once for each agent, [..., N, A ** (N - 1), A], its own actions in the last axis."""
+        batch, axes = table.shape[: -self.num_agents], range(-self.num_agents, 0)
+        return torch.stack([table.movedim(axis, -1).reshape(*batch, -1, self.num_actions) for axis in axes], dim=-3)
 
     def _joint_action(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Joint actions [..., N] from their indices in row-major order [...], and component 0 as [...]."""

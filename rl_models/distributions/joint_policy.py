@@ -99,6 +99,18 @@ class WholeJointPolicy(JointPolicy, Protocol):
         """Total variation distance between Pi and the product of its marginals, [...] float32 in [0, 1]."""
 
 
+NEVER = -1e9
+"""Logit of an illegal action. Its probability is 0 in every precision; it is finite, so its entropy is 0 and no NaN."""
+
+
+def is_possible(log_probabilities: Tensor) -> Tensor:
+    """Whether actions, or joint actions with all of their parts, are legal: [...] log-probabilities -> [...] bool.
+
+    What a policy may draw is far more probable than an action whose logit is `NEVER`, however rare it is.
+    """
+    return log_probabilities > NEVER / 2
+
+
 def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
     """The policy itself, checked to have a joint tensor.
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from rl_models.distributions.joint_policy import NEVER
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.layers.initialisation import glorot_, glorot_matrices_
 from rl_models.policy import Features
@@ -56,10 +57,6 @@ class AgentLinear(AgentLayers):
         glorot_matrices_(self)
 
 
-_NEVER = -1e9
-"""Logit of an illegal action. Its probability is 0 in every precision; it is finite, so its entropy is 0 and no NaN."""
-
-
 def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
     """Logits [..., A] with those of illegal actions far below all others; as they are if `legal` is None.
 
@@ -67,7 +64,7 @@ def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
         logits: [..., A] float32.
         legal: [..., A] bool, of a shape that the logits' broadcasts to.
     """
-    return logits if legal is None else logits.masked_fill(~legal, _NEVER)
+    return logits if legal is None else logits.masked_fill(~legal, NEVER)
 
 
 def legal_or_all(legal: Tensor | None) -> Tensor | None:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from rl_models.device import to_device, to_host
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.heads.mixture_heads import legal_logits
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.messages import Writer, message_of
@@ -221,10 +222,6 @@ def _left_out(obs: dict[str, Array], deciding: Array) -> dict[str, Tensor]:
     return {UNVALUED: torch.from_numpy(left_out)} if left_out.any() else {}
 
 
-_NEVER = -1e9
-"""Logit of an illegal action."""
-
-
 class CandidateHead(nn.Module):
     """Each agent draws for itself by the softmax over its legal actions' scores; there is nothing to learn here.
 
@@ -239,9 +236,7 @@ class CandidateHead(nn.Module):
 
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Scores [B, T, N, A] -> joint policy over [B, T] with M = 1."""
-        logits = features.extras[ACTION_SCORES]
-        if features.legal is not None:
-            logits = logits.masked_fill(~features.legal, _NEVER)
+        logits = legal_logits(features.extras[ACTION_SCORES], features.legal)
         return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
 
 

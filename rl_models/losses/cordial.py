@@ -5,6 +5,9 @@ code averages navigation entries and joint-action entries separately and takes t
 the published results and is the default here. Both forms are -beta <W_t, log Pi_t> with a weight for each one of S_t,
 so a coordination set stores the coordinated joint actions and their weights. Only these joint actions (16 of 169, 46 of
 2,197) are evaluated.
+
+The paper has no illegal actions. Where an agent's action is illegal, the coordinated joint actions that it is part of
+are left out and the weights of the others are scaled to sum to 1; a step at which none is left has no CORDIAL.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.batch import Batch, decision_mask
-from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint, l1_to_product
+from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint, is_possible, l1_to_product
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
@@ -53,7 +56,7 @@ class CoordinationSet(nn.Module):
         else:
             same = (groups[:, :, None] == groups[:, None, :]) & present[:, None, :]
             weights = present / same.sum(-1).clamp(min=1).double()
-        weights = weights / weights.sum(-1, keepdim=True)
+        weights = weights / weights.sum(-1, keepdim=True).clamp(min=1)  # 0 where nothing is coordinated
         self.register_buffer("actions", actions.long(), persistent=False)
         self.register_buffer("weights", weights, persistent=False)
         self.register_buffer("present", present, persistent=False)
@@ -78,15 +81,28 @@ class CoordinationSet(nn.Module):
         """
         return policy.log_joint_at(self.actions[matrix.long()])
 
-    def cordial(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
-        """CORDIAL without beta (eq. 1), [...] float32; near log A**N for an untrained policy.
+    def possible(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
+        """Whether an entry is a coordinated joint action of legal actions, and no padding: [..., E] bool.
 
         Args:
             log_probabilities: [..., E] float32, as `log_probabilities` returns them.
             matrix: [...] int, number of the coordination matrix.
         """
-        weights = self.weights[matrix.long()].to(log_probabilities.dtype)
-        return -(weights * log_probabilities).sum(-1)
+        return self.present[matrix.long()] & is_possible(log_probabilities)
+
+    def cordial(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
+        """CORDIAL without beta (eq. 1) over the legal joint actions, [...] float32; 0 where no coordinated one is legal.
+
+        It is near log A**N for an untrained policy.
+
+        Args:
+            log_probabilities: [..., E] float32, as `log_probabilities` returns them.
+            matrix: [...] int, number of the coordination matrix.
+        """
+        possible, weights = self.possible(log_probabilities, matrix), self.weights[matrix.long()]
+        left = 1.0 - (weights * ~possible).sum(-1, keepdim=True)  # exactly 1 where nothing is left out
+        weights = weights * possible / left.clamp(min=torch.finfo(left.dtype).tiny)
+        return -(weights.to(log_probabilities.dtype) * torch.where(possible, log_probabilities, 0.0)).sum(-1)
 
     def invalid_probability(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
         """Probability of all uncoordinated joint actions together, [...] float32 in [0, 1].
@@ -95,8 +111,9 @@ class CoordinationSet(nn.Module):
             log_probabilities: [..., E] float32, as `log_probabilities` returns them.
             matrix: [...] int, number of the coordination matrix.
         """
-        present = self.present[matrix.long()]
-        return 1.0 - (log_probabilities.exp() * present).sum(-1)
+        possible = self.possible(log_probabilities, matrix)
+        # Probabilities may sum to a little more than 1 by rounding.
+        return (1.0 - (log_probabilities.exp() * possible).sum(-1)).clamp(0.0, 1.0)
 
 
 _TVD_WORLDS, _LARGEST_JOINT = 4, 3000
@@ -125,7 +142,8 @@ class CoordinationLoss:
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """The weighted loss, a scalar, and statistics. With weight 0 CORDIAL needs no backward pass.
 
-        Only steps at which all agents decide count: at others there is no joint action to coordinate.
+        Only steps at which all agents decide and a coordinated joint action is legal count: at others there is nothing
+        to coordinate.
 
         Args:
             output: the policy's output with batch shape [B, T].
@@ -133,7 +151,6 @@ class CoordinationLoss:
             progress: training done so far, which the schedule reads.
         """
         decides = decision_mask(batch)
-        counts = None if decides is None else decides.all(-1)
         steps = batch["reward"].shape[1]
         matrix = batch[f"obs/{OBSERVATION}"][:, :steps, 0]
         beta = self.beta.coefficient(progress)
@@ -141,6 +158,8 @@ class CoordinationLoss:
         with torch.set_grad_enabled(not self.beta.is_zero(progress) and torch.is_grad_enabled()):
             policy = as_whole_joint(output.policy)
             log_probabilities = self.coordination.log_probabilities(policy, matrix)
+            counts = self.coordination.possible(log_probabilities, matrix).any(-1)
+            counts = counts if decides is None else counts & decides.all(-1)
             cordial = masked_mean(self.coordination.cordial(log_probabilities, matrix), counts)
         invalid = masked_mean(self.coordination.invalid_probability(log_probabilities.detach(), matrix), counts)
         statistics: Statistics = {

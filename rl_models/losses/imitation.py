@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch
+from rl_models.distributions.joint_policy import is_possible
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
@@ -24,11 +25,14 @@ OBSERVATION = "expert"
 def imitation_loss(log_prob: Tensor, is_advised: Tensor) -> Tensor:
     """Minus the mean log-probability of the expert's joint actions, a scalar in nats; 0 if no step has one.
 
+    A step at which an action of the expert is illegal teaches nothing: no policy can follow it.
+
     Args:
         log_prob: [...] float32, joint log-probabilities of the expert's actions; anything where there are none.
         is_advised: [...] bool, steps at which the expert has an action for every agent.
     """
-    return -masked_mean(log_prob.masked_fill(~is_advised, 0.0), is_advised)
+    counts = is_advised & is_possible(log_prob)
+    return -masked_mean(log_prob.masked_fill(~counts, 0.0), counts)
 
 
 @dataclass(frozen=True)

@@ -143,3 +143,12 @@ def test_whoever_needs_whole_joint_actions_refuses_a_factored_policy_in_a_senten
     assert as_whole_joint(policy) is policy and as_whole_joint(mixture) is mixture
     with pytest.raises(TypeError, match="joint tensor is needed here, and this policy is a FactoredPolicy"):
         as_whole_joint(FactoredPolicy({"go": mixture}))
+
+
+def test_the_gradient_of_the_entropies_is_finite_where_a_probability_is_too_small_to_be_told():
+    logits = torch.zeros(3, 3)
+    logits[2] = -500.0
+    logits.requires_grad_()
+    policy = JointCategorical.from_logits(logits, 2)
+    (policy.marginal_entropy().sum() + policy.component_entropy().sum()).backward()
+    assert logits.grad.isfinite().all()
