@@ -8,11 +8,12 @@
 
 `pip install -e '.[envs]'` brings mpe2. Rows: `ippo` and `mappo` (agents with a value of their own observation,
 or of all observations), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
-policies together), `sync_M_cordial` where the game declares coordination sets, and `qmix`. Games of texts that say what
-their actions are called have `lora`, too (a language model with an adapter chooses among those phrases), and
-`lora_blind` (the same without the texts). Observations may be vectors, images, texts, dicts of those, and masks of
-legal actions; what agents see and do is padded to the widest. Numbers are of test episodes that training has not seen,
-with sampled actions; `random` is random play, tested beside the first row. `return` is the sum over the agents.
+policies together), `sync_M_cordial` where the game declares coordination sets, `qmix` and `vdn` (values of actions that
+are mixed or added up). Games of texts that say what their actions are called have `lora`, too (a language model with an
+adapter chooses among those phrases), and `lora_blind` (the same without the texts). Observations may be vectors,
+images, texts, dicts of those, and masks of legal actions; what agents see and do is padded to the widest. Numbers are
+of test episodes that training has not seen, with sampled actions; `random` is random play, tested beside the first row.
+`return` is the sum over the agents.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
-from tune_experiments.foreign.language import check_lengths, keep_model, text_game
-from tune_experiments.foreign.trials import TEST_SEED, VALIDATION_SEED, build_policy, plan, play, random_team
+from tune_experiments.foreign.config import Config
+from tune_experiments.foreign.language import keep_model
+from tune_experiments.foreign.trials import TEST_SEED, VALIDATION_SEED, check_row, plan, play, random_team
 from tune_experiments.foreign.worlds import make_world
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
@@ -67,7 +68,7 @@ class PettingzooTeams(Experiment[Config]):
     columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-        """PPO, or QMIX."""
+        """PPO, or QMIX and VDN."""
         return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
@@ -105,13 +106,8 @@ class PettingzooTeams(Experiment[Config]):
 
     def check(self, config: Config) -> None:
         """Refuse a game that a row cannot read."""
-        of_language = [method for method in config.methods if method in LANGUAGE_ROWS]
-        if of_language:
-            text_game(config, make_world(config, method=of_language[0]))
-            for method in of_language:
-                check_lengths(config, method)
-        if len(of_language) < len(config.methods):
-            build_policy(config, next(method for method in config.methods if method not in LANGUAGE_ROWS), 0)
+        for method in config.methods:
+            check_row(config, method)
         make_world(config).reset(0)  # random play, which is tested beside the first row, reads the game as words
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:

@@ -3,6 +3,10 @@
 It differs from PPO and IMPALA in three methods of the protocol: it keeps what was played (`new_replay`), draws its
 minibatches from there (`minibatches`), and after each optimiser step it sets epsilon and from time to time copies the
 networks to their targets (`after_step`). RLlib has no QMIX any more; it takes turns as PPO does and runs in PPO's loop.
+
+Agents may leave the game before an episode ends. PyMARL gives an agent that is dead one action that does nothing, and
+mixes its value. Here such an agent is mixed as 0, by the online and the target mixer, and takes no part in the best
+joint action; a team of which nobody is left has no value.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from torch import Tensor
 
 from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, OptimiserName
 from rl_models.algorithms.replay import Replay
-from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, decision_mask
+from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, alive_mask
 from rl_models.configuration import UnitInterval, constants_of
 from rl_models.device import move
 from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
@@ -95,6 +99,7 @@ class Qmix(QmixConfig):
         gradient_steps: minibatches after each fragment of all worlds; the paper has one after each episode.
         texts: observation keys whose texts the team reads. They are kept as tokens, all other texts are forgotten.
         extra_losses: declared additions; of a batch they find what a replay keeps.
+        agents_leave: whether agents may leave before an episode ends; not where an extra loss would count them.
     """
 
     takes_turns: ClassVar[bool] = True
@@ -106,6 +111,7 @@ class Qmix(QmixConfig):
     gradient_steps: int = 8
     texts: tuple[str, ...] = ()
     extra_losses: tuple[ExtraLoss, ...] = ()
+    agents_leave: bool = True
 
     def new_replay(self) -> Replay:
         """An empty one for a learner."""
@@ -117,10 +123,13 @@ class Qmix(QmixConfig):
         Raises:
             ValueError: a world that Q-learning of joint actions does not fit.
         """
-        if "actions" not in batch or decision_mask(batch) is not None:
+        lacking = [] if "actions" in batch else ["factored actions"]
+        lacking += ["agents that carry on or wait while others decide"] if "obs/decides" in batch else []
+        lacking += ["agents that leave"] if "obs/alive" in batch and not self.agents_leave else []
+        if lacking:
             raise ValueError(
-                "QMIX needs a world whose agents all choose one action at every step, and this one has factored "
-                "actions, macro actions or agents that leave: train there with PPO or IMPALA"
+                "Q-learning of joint values needs agents that all choose one action at every step, and this "
+                f"environment has {' and '.join(lacking)}: train there with PPO or IMPALA"
             )
         rows = {key.replace("texts/", "obs/", 1) for key in batch if key.startswith("texts/")}
         tokens = {f"obs/{key}": batch[f"texts/{key}"][batch[f"obs/{key}"].long()] for key in self.texts}
@@ -169,13 +178,16 @@ class Qmix(QmixConfig):
             raise ValueError("QMIX needs a team that acts by action values: build it with `rl_models.teams.qmix_team`")
         online, target = extras[f"q/{ONLINE}"], extras[f"q/{TARGET}"]
         joint_values = mixing_of(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
-        discounts = self.gamma * (~batch["terminated"]).float()
+        goes_on, counts = ~batch["terminated"], ~batch["truncated"]
+        if (alive := alive_mask(batch)) is not None:
+            goes_on, counts = goes_on & batch["obs/alive"][:, 1:].any(-1), counts & alive.any(-1)
+        discounts = self.gamma * goes_on.float()
         following = mixing_of(extras, TARGET, _AFTER)
         # Where an episode was merely stopped, what followed is not in the fragment: the step teaches nothing, and the
         # one before looks one step ahead.
         trace = self.td_lambda * (~batch["truncated"][:, 1:]).float() if self.td_lambda else None
         targets = double_q_targets(reward, discounts, online[:, 1:], target[:, 1:], following, trace)
-        loss = squared_td_error(joint_values, targets, ~batch["truncated"])
+        loss = squared_td_error(joint_values, targets, counts)
         statistics: Statistics = {
             "loss/td": loss.detach(),
             "policy/joint_value": joint_values.detach().mean(),

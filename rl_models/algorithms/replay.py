@@ -19,6 +19,8 @@ _KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
 _KEPT_PREFIXES = ("obs/", "state/")
 NEXT = "next_row"
 """Key of the row of a replay's tensors that is written next."""
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+"""Types to which torch writes no rows, and those of the same size to which it does."""
 
 
 class Replay:
@@ -55,7 +57,8 @@ class Replay:
             self._rows = self._allocated(kept)
         places = (self._next + torch.arange(worlds)) % self.capacity
         for key, value in to_host(kept).items():
-            self._rows[key][places] = value
+            signed = _SIGNED.get(value.dtype, value.dtype)
+            self._rows[key].view(signed)[places] = value.view(signed)
         self._next = (self._next + worlds) % self.capacity
         self._filled = min(self._filled + worlds, self.capacity)
 

@@ -30,11 +30,13 @@ def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qm
         method: that of the team.
         qmix: the constants of Q-learning.
     """
-    if method == "roma":
-        return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, RoleLoss(config.roma_losses)))
-    if method == "ldsa":
-        return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, SubtaskLoss(config.ldsa_losses)))
-    return Maser(**constants_of(qmix, Qmix), config=config.maser) if method == "maser" else qmix
+    if method == "qmix":
+        return qmix
+    qmix = dataclasses.replace(qmix, agents_leave=False)  # what is added to its loss counts all agents at all steps
+    if method == "maser":
+        return Maser(**constants_of(qmix, Qmix), config=config.maser)
+    added = RoleLoss(config.roma_losses) if method == "roma" else SubtaskLoss(config.ldsa_losses)
+    return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, added))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,7 +141,7 @@ def _convolutions(shape: Sequence[int], channels: Sequence[int]) -> Iterator[nn.
 
 
 class TeamState(nn.Module):
-    """The encoded observations of all agents, side by side.
+    """The encoded observations of all agents, side by side; zeros for an agent that has left the game.
 
     Attributes:
         features: N times the width of one agent's.
@@ -153,8 +153,10 @@ class TeamState(nn.Module):
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """Observations, name -> [B, T, N, ...], to [B, T, features] float32."""
-        team: Tensor = self.encoder(obs).flatten(2)
-        return team
+        team: Tensor = self.encoder(obs)
+        if "alive" in obs:
+            team = team.masked_fill(~obs["alive"].bool()[..., None], 0.0)
+        return team.flatten(2)
 
 
 class TowersOfParts(Stateless):

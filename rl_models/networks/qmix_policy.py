@@ -3,7 +3,8 @@
 Acting uses the Q network only. While gradients are enabled, the extras hold all inputs of a loss over joint values:
 `q/WHO` [B, T, N, A], minus infinity for illegal actions, and with a mixer its weights at each step, `mixing/WHO/NAME`
 (`layers/monotonic_mixer.py`). WHO is `online` or `target`. Extras of the online network (roles, sub-tasks) are among
-them.
+them, and so is `q/alive` [B, T, N] bool where agents can leave the game: the value of an agent that has left is mixed
+as 0.
 
 `MaserPolicy` adds a representation of observations that only learning uses (`losses/maser.py`).
 """
@@ -23,6 +24,7 @@ from rl_models.networks.q_network import ENCODED, Encoder, QValues
 from rl_models.policy import Features, State, TeamOutput, TeamPolicy
 
 ONLINE, TARGET = "online", "target"
+_ALIVE = "q/alive"
 
 
 class StateMixer(nn.Module):
@@ -87,6 +89,8 @@ class QmixPolicy(TeamPolicy):
         self, features: Features, obs: dict[str, Tensor], state: State, is_first: Tensor
     ) -> dict[str, Tensor]:
         extras = features.extras | _named(ONLINE, features, None if self.mixer is None else self.mixer(obs))
+        if "alive" in obs:
+            extras[_ALIVE] = obs["alive"].bool()
         with torch.no_grad():
             # The target network starts from the acting network's state too, because a fragment holds no other state.
             target = self.target_network(obs, state, is_first)
@@ -97,15 +101,21 @@ class QmixPolicy(TeamPolicy):
 def mixing_of(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
     """The function from agents' values [B, T, N] to team values [B, T] at some of the steps; a sum without a mixer.
 
+    Whatever the value of an agent that has left the game, it takes it for 0.
+
     Args:
         extras: extras of a forward pass, name -> [B, T or T + 1, ...].
         who: `online` or `target`.
         steps: the steps, as a slice of the second axis.
     """
     names = [field.name for field in dataclasses.fields(Mixing)]
-    if f"mixing/{who}/{names[0]}" not in extras:
-        return sum_of_values
-    return Mixing(**{name: extras[f"mixing/{who}/{name}"][:, steps] for name in names})
+    mix: Callable[[Tensor], Tensor] = sum_of_values
+    if f"mixing/{who}/{names[0]}" in extras:
+        mix = Mixing(**{name: extras[f"mixing/{who}/{name}"][:, steps] for name in names})
+    if _ALIVE not in extras:
+        return mix
+    has_left = ~extras[_ALIVE][:, steps]
+    return lambda values: mix(values.masked_fill(has_left, 0.0))
 
 
 def _named(who: str, features: Features, mixing: Mixing | None) -> dict[str, Tensor]:

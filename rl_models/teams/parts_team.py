@@ -1,4 +1,4 @@
-"""Ready-made teams for any game whose observations are vectors and images: IPPO, MAPPO, CommNet, TBONE, SYNC, QMIX."""
+"""Ready-made teams for games of vectors, images and texts: IPPO, MAPPO, CommNet, TBONE, SYNC, QMIX, VDN."""
 
 from __future__ import annotations
 
@@ -66,17 +66,19 @@ def qmix_parts_team(
     mixing_hidden_size: int = 32,
     seed: int = 0,
 ) -> QmixPolicy:
-    """Build a team of QMIX.
+    """Build a team of QMIX or VDN.
 
     Args:
         config: widths of the network.
         parts: parts of an agent's observation.
         num_agents: N.
         num_actions: A.
-        mixing_hidden_size: width of the mixing network.
+        mixing_hidden_size: width of the mixing network; 0 adds values up (VDN).
         seed: seed of the initial weights.
     """
     with seeded(seed):
         network = QNetwork(PartsEncoder(config, parts), num_agents, num_actions, config.hidden_sizes[-1])
+        if not mixing_hidden_size:
+            return QmixPolicy(network, None)
         state = TeamState(PartsEncoder(config, parts), num_agents)
         return QmixPolicy(network, StateMixer(state, num_agents, mixing_hidden_size))

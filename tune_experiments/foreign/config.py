@@ -26,6 +26,7 @@ MethodName = Literal[
     "commnet",
     "tbone",
     "qmix",
+    "vdn",
     "sync_2",
     "sync_4",
     "sync_8",
@@ -37,14 +38,16 @@ MethodName = Literal[
 ]
 LANGUAGE_ROWS = ("lora", "lora_blind")
 BLIND = LANGUAGE_ROWS[1]
+Q_ROWS = ("qmix", "vdn")
+"""Rows that learn action values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QmixSettings(QmixLearnerConfig):
-    """How the row `qmix` learns."""
+    """How the rows `qmix` and `vdn` learn."""
 
     mixing_hidden_size: PositiveInt = 32
-    """Width of the mixing network; QMIX's paper has 32."""
+    """Width of the mixing network of qmix; QMIX's paper has 32. The row vdn has none and adds values up."""
     optimiser: OptimiserName = "adam"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
     learning_rate: PositiveFloat = 1e-3
@@ -93,7 +96,7 @@ class Config(
     env_arguments: str = "{}"
     """Keyword arguments of the environment as a JSON object, such as '{"max_cycles": 50}'."""
     agents_leave: bool = False
-    """Whether agents can leave before an episode ends; qmix refuses such games."""
+    """Whether agents can leave before an episode ends."""
     max_episode_steps: NonNegativeInt = 0
     """Number of env steps until an episode is truncated; 0 takes what the environment declares."""
     max_words: PositiveInt = 64
@@ -113,11 +116,11 @@ class Config(
             learning_rate=1e-3, value_coef=0.01, num_epochs=8, max_grad_norm=10.0, final_entropy_coef=0.001
         )
     )
-    """How all methods but qmix learn; joint_ratio holds for sync, and the others take a ratio for each agent."""
+    """How all methods but qmix and vdn learn; joint_ratio holds for sync, the others take a ratio for each agent."""
     cordial_coef: NonNegativeFloat = 0.1
     """Weight of CORDIAL at the start, at least 0; it falls linearly to a tenth until the end of the budget."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
-    """How the row qmix learns."""
+    """How the rows qmix and vdn learn."""
     language: LanguageSettings = field(default=LanguageSettings(), metadata={"came_later": True})
     """How the rows lora and lora_blind play and learn."""
 

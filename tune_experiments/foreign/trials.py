@@ -4,11 +4,13 @@ Rows, from agents on their own to agents that draw together. `ippo` and `mappo` 
 share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all
 (Yu et al., 2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an
 LSTM, `sync_M` draws one of M product policies with them (A Cordial Sync, section 4) and is paid for the entropy of its
-marginals. `qmix` mixes action values (Rashid et al., 2018). `lora` is a language model (`language.py`).
+marginals. `qmix` mixes action values (Rashid et al., 2018), `vdn` adds them up (Sunehag et al., 2018). `lora` is a
+language model (`language.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -34,11 +36,12 @@ from rl_models.teams.parts_team import Kind, parts_team, qmix_parts_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
-from tune_experiments.foreign.language import language_policy
+from tune_experiments.foreign.config import BLIND, LANGUAGE_ROWS, Q_ROWS, Config
+from tune_experiments.foreign.language import check_lengths, language_policy, text_game
 from tune_experiments.foreign.worlds import make_world, training_world
 
-QMIX = "qmix"
+CORDIAL = "_cordial"
+"""How the rows that add CORDIAL end."""
 LARGEST_JOINT = 3000
 """Largest number of joint actions of which every probability is computed."""
 VALIDATION_SEED, TEST_SEED = 101, 202
@@ -51,7 +54,7 @@ def plan(config: Config, method: str, seed: int, trial_folder: Path | None = Non
     return TrialPlan(
         make_world=functools.partial(training_world, config, method),
         build_policy=functools.partial(build_policy, config, method, seed, trial_folder),
-        objective=_qmix(config) if method == QMIX else _actor_critic(config, method),
+        objective=_qmix(config) if method in Q_ROWS else _actor_critic(config, method),
         optimiser=optimiser_settings(settings, settings.learning_rate, config.budget_env_steps),
         seed=seed,
         **config.plan_arguments(),
@@ -65,11 +68,32 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
         return language_policy(config, method, seed, trial_folder)
     world = _example(config)
     parts, agents, actions = parts_of(world), world.num_agents, cast(int, world.action_spec)
-    if method == QMIX:
-        return qmix_parts_team(config.network, parts, agents, actions, config.qmix.mixing_hidden_size, seed)
+    if method in Q_ROWS:
+        width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
+        return qmix_parts_team(config.network, parts, agents, actions, width, seed)
     kind, components = _kind(method)
     has_legal = "legal" in world.observation_spec
     return parts_team(config.network, parts, agents, actions, kind, components, has_legal, seed)
+
+
+def check_row(config: Config, method: str) -> None:
+    """Build what a row is trained with, before a run starts.
+
+    Raises:
+        UserError: the row cannot play this environment, and what it lacks.
+    """
+    if method in LANGUAGE_ROWS:
+        with contextlib.closing(make_world(config, method=method)) as world:
+            text_game(config, world, method == BLIND)
+        check_lengths(config, method)
+        return
+    if "decides" in _example(config).observation_spec and (method in Q_ROWS or method.endswith(CORDIAL)):
+        raise UserError(
+            f"{method} needs agents that all choose an action at every step, and those of {config.env} do not: leave "
+            "it out of --methods, for example for sync_4 or mappo"
+        )
+    _cordial(config, method)
+    build_policy(config, method, 0)
 
 
 def random_team(config: Config) -> TeamPolicy:
@@ -117,7 +141,7 @@ def _kind(method: str) -> tuple[Kind, int]:
 
 def _learner(config: Config, method: str) -> Any:
     """Constants of the row's learning."""
-    if method == QMIX:
+    if method in Q_ROWS:
         return config.qmix
     if method in LANGUAGE_ROWS:
         return dataclasses.replace(config.learner, learning_rate=config.language.learning_rate)
@@ -136,15 +160,21 @@ def _actor_critic(config: Config, method: str) -> Objective:
 
 
 def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
-    if not method.endswith("_cordial"):
+    if not method.endswith(CORDIAL):
         return ()
     world = _example(config)
-    if "coordination" not in world.tables:
+    sets, shape = world.tables.get("coordination"), [cast(int, world.action_spec)] * world.num_agents
+    if sets is None:
         raise UserError(
             f"{method} needs coordination sets, and {config.env} declares none: give the environment an attribute "
             "coordination_sets, or train sync without _cordial"
         )
-    sets = world.tables["coordination"].reshape(-1, *[cast(int, world.action_spec)] * world.num_agents)
+    if not len(sets) or sets[0].size != math.prod(shape):
+        raise UserError(
+            f"{method} needs coordination sets of shape {['K', *shape]}, and those of {config.env} have "
+            f"{sets[:1].size} entries each: an entry for each joint action of the {world.num_agents} agents"
+        )
+    sets = sets.reshape(-1, *shape)
     beta = Schedule.linear(config.cordial_coef, config.cordial_coef / 10, config.budget_env_steps)
     return (CoordinationLoss(CoordinationSet.from_matrices(torch.from_numpy(sets).long()), beta),)
 

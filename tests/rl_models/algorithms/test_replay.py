@@ -131,3 +131,21 @@ def test_a_full_replay_goes_on_in_a_larger_one_with_its_oldest_first(first):
     assert contents(large) == [*held, 100, 101]
     large.add(batch(102, 2))
     assert contents(large) == [*held[2:], 100, 101, 102, 103]
+
+
+INTEGERS = [torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_observations_of_each_type_come_back_as_they_were_added(dtype):
+    one, seen = Replay(5), torch.tensor([[0, 1, 1, 1], [1, 0, 1, 0], [1, 1, 0, 1]]).to(dtype)
+    if dtype in INTEGERS:
+        seen = torch.tensor([[0, torch.iinfo(dtype).max, torch.iinfo(dtype).min, 1]], dtype=dtype).expand(3, 4)
+    for first in (0, 3):  # the second time some are written over
+        one.add(batch(first, 3) | {"obs/seen": seen})
+    other = Replay(5)
+    other.load(one.tensors())
+    for replay in (one, other):
+        (drawn,) = replay.draws(1, 5, seed=0)
+        assert drawn["obs/seen"].dtype == dtype
+        assert {tuple(row) for row in drawn["obs/seen"].tolist()} == {tuple(row) for row in seen.tolist()}

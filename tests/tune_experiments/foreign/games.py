@@ -68,3 +68,60 @@ class Doors(Meeting):
         mask = np.arange(3) != locked if not self.fault else np.zeros(3)
         seen = {"sign": f"the {('red', 'blue')[locked]} door is locked", "action_mask": mask.astype(np.int8)}
         return dict.fromkeys(self.possible_agents, seen)
+
+
+class Departing(ParallelEnv):
+    """Three agents earn 1 for the action that they see; `short` has 2 actions, not 3, and leaves after 2 of 5 steps."""
+
+    metadata = {"name": "departing"}  # noqa: RUF012
+    best_return = 5 + 5 + 2
+
+    def __init__(self, dtype="float32", render_mode=None):
+        self.possible_agents = ["long", "short", "other"]
+        self.dtype, self.render_mode = np.dtype(dtype), render_mode
+
+    def observation_space(self, agent):
+        return spaces.Box(0, 1, (self._actions(agent),), self.dtype)
+
+    def action_space(self, agent):
+        return spaces.Discrete(self._actions(agent))
+
+    def reset(self, seed=None, options=None):
+        self.random = np.random.default_rng(seed)
+        self.agents, self.steps = list(self.possible_agents), 0
+        return self._seen(self.agents), {name: {} for name in self.agents}
+
+    def step(self, actions):
+        self.steps += 1
+        before = list(self.agents)
+        rewards = {name: float(actions[name] == self.wanted[name]) for name in before}
+        ended = {name: self.steps == (2 if name == "short" else 5) for name in before}
+        self.agents = [name for name in before if not ended[name]]
+        return self._seen(before), rewards, ended, dict.fromkeys(before, False), {name: {} for name in before}
+
+    def close(self):
+        pass
+
+    def _seen(self, names):
+        self.wanted = {name: int(self.random.integers(self._actions(name))) for name in names}
+        return {name: np.eye(self._actions(name), dtype=self.dtype)[action] for name, action in self.wanted.items()}
+
+    @staticmethod
+    def _actions(agent):
+        return 2 if agent == "short" else 3
+
+
+class LockedMeeting(Meeting):
+    """`Meeting`, in which a mask hides one of the actions of each agent at each step, sometimes all that they share."""
+
+    def observation_space(self, agent):
+        return spaces.Dict({"light": super().observation_space(agent), "action_mask": spaces.MultiBinary(3)})
+
+    def _seen(self):
+        masks = {
+            name: np.roll([1, 0, 0] if self.random.random() < 0.5 else [1, 1, 0], self.random.integers(3))
+            for name in self.possible_agents
+        }
+        return {
+            name: {"light": np.ones(2, np.float32), "action_mask": mask.astype(np.int8)} for name, mask in masks.items()
+        }

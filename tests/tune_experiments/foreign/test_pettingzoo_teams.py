@@ -1,12 +1,14 @@
 """Our teams in a game of others: every row learns on vectors and images, and what its table and refusals say."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 import torch
 
 from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.spec import ArraySpec
 from rl_models.batch import forward, to_batch
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import FragmentEnvRunner
@@ -14,11 +16,12 @@ from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import RESTARTED
 from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from rl_models.training.loop import Learner, train
+from tests.tune_experiments.foreign.games import Departing
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM
-from tune_experiments.foreign.config import Config
+from tune_experiments.foreign.config import Q_ROWS, Config, QmixSettings
 from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
 from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
@@ -31,7 +34,7 @@ from tune_experiments.run.stage_training import _notice_of
 EXPERIMENT = find_experiment("pettingzoo_teams")
 SMOKE = EXPERIMENT.presets["smoke"]
 MEETING = dataclasses.replace(SMOKE, env="tests.tune_experiments.foreign.games:Meeting")
-ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4", "sync_4_cordial", "qmix")
+ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4", "sync_4_cordial", "qmix", "vdn")
 SEEN = {
     "vectors": MEETING,
     "images": dataclasses.replace(MEETING, env_arguments='{"image": true}'),
@@ -40,7 +43,6 @@ SEEN = {
 }
 CASES = [(game, row) for game in SEEN for row in ROWS]
 CASES = [(game, row) for game, row in CASES if game in ("vectors", "images") or not row.endswith("cordial")]
-CASES = [(game, row) for game, row in CASES if (game, row) != ("leaving", "qmix")]
 
 
 def played(config, row, length=6):
@@ -61,7 +63,7 @@ def test_every_row_learns_and_every_weight_gets_gradient(game, row):
     assert same == []
 
 
-@pytest.mark.parametrize(("game", "row"), [case for case in CASES if case[1] != "qmix"])
+@pytest.mark.parametrize(("game", "row"), [case for case in CASES if case[1] not in Q_ROWS])
 def test_learning_sees_the_probabilities_that_acting_drew_with(game, row):
     trial, policy, fragment = played(SEEN[game], row, length=9)
     batch = trial.objective.prepare(to_batch(fragment))
@@ -70,7 +72,7 @@ def test_learning_sees_the_probabilities_that_acting_drew_with(game, row):
     assert float(statistics["policy/ratio_error"]) < 1e-5
 
 
-@pytest.mark.parametrize("row", ["ippo", "tbone", "sync_4", "qmix"])
+@pytest.mark.parametrize("row", ["ippo", "tbone", "sync_4", "qmix", "vdn"])
 def test_no_row_draws_a_padded_action(row):
     _, _, fragment = played(SEEN["unlike"], row, length=25)
     speaker = to_batch(fragment)["actions"][..., 0]
@@ -115,6 +117,73 @@ def test_cordial_teaches_two_agents_to_meet():
     for _ in range(30):
         learner.update([collector.collect()])
     assert play(config, 64, 5, policy)["return"].mean() > 6.5, "8 is always; by chance it is 2.67"
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "impala"])
+def test_cordial_is_of_the_size_of_legal_joint_actions_where_a_mask_hides_some(algorithm):
+    learner = dataclasses.replace(SMOKE.learner, algorithm=algorithm)
+    config = dataclasses.replace(SMOKE, env="tests.tune_experiments.foreign.games:LockedMeeting", learner=learner)
+    trial, policy, fragment = played(config, "sync_4_cordial", length=12)
+    assert not fragment.obs["legal"].all()
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert 0 < float(told["loss/cordial"]) < 5, "of at most 4 legal joint actions"
+    assert 0 <= float(told["policy/invalid_probability"]) <= 1
+
+
+DEPARTING = dataclasses.replace(
+    SMOKE,
+    env="tests.tune_experiments.foreign.games:Departing",
+    agents_leave=True,
+    budget_env_steps=4_000,
+    qmix=QmixSettings(learning_rate=5e-3, exploration_env_steps=2_000),
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", Q_ROWS)
+def test_action_values_teach_a_team_that_an_agent_leaves(row):
+    trial = plan(DEPARTING, row, 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, 10, needs_values=False)
+    collector.reset(0)
+    assert play(DEPARTING, 64, 5, policy)["return"].mean() < 6, "untrained"
+    train(collector, Learner(policy, trial.objective, trial.optimiser), DEPARTING.budget_env_steps)
+    policy.policy_head.epsilon.fill_(0.0)
+    assert play(DEPARTING, 64, 5, policy)["return"].mean() > Departing.best_return - 0.5
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int64", "bool", "float16"])
+def test_action_values_learn_from_observations_of_each_type(dtype):
+    config = dataclasses.replace(DEPARTING, env_arguments=json.dumps({"dtype": dtype}))
+    trial, policy, fragment = played(config, "qmix")
+    assert fragment.obs["observation"].dtype == dtype
+    assert np.isfinite(float(Learner(policy, trial.objective, trial.optimiser).update([fragment])["loss/total"]))
+
+
+def test_every_row_that_cannot_play_is_refused_before_the_run_by_name():
+    known = {"sync_2_cordial": "coordination_sets", "lora": "action_texts", "lora_blind": "action_texts"}
+    for row, lacking in known.items():
+        config = dataclasses.replace(SMOKE, env=DEPARTING.env, methods=("ippo", row))
+        with pytest.raises(UserError, match=f"{row}.*{config.env}.*{lacking}"):
+            EXPERIMENT.check(config)
+    EXPERIMENT.check(dataclasses.replace(DEPARTING, methods=ROWS[:5] + Q_ROWS))
+    EXPERIMENT.check(dataclasses.replace(MEETING, methods=ROWS))
+
+
+@pytest.mark.parametrize("row", ["qmix", "vdn", "sync_4_cordial"])
+def test_a_row_for_agents_that_all_choose_refuses_a_game_whose_agents_wait(row, monkeypatch):
+    world = make_world(MEETING)
+    world.observation_spec = world.observation_spec | {"decides": ArraySpec((), "bool", 0, 1, "chooses now")}
+    monkeypatch.setattr("tune_experiments.foreign.trials._example", lambda config: world)
+    with pytest.raises(UserError, match=f"{row} .*{MEETING.env}"):
+        EXPERIMENT.check(dataclasses.replace(MEETING, methods=("ippo", row)))
+
+
+def test_coordination_sets_of_another_number_of_agents_are_refused_by_their_shape(monkeypatch):
+    monkeypatch.setattr("tests.tune_experiments.foreign.games.Meeting.coordination_sets", np.ones((1, 3), bool))
+    config = dataclasses.replace(MEETING, methods=("sync_4_cordial",), max_words=63)
+    with pytest.raises(UserError, match=r"sync_4_cordial .*\['K', 3, 3\].*3 entries"):
+        EXPERIMENT.check(config)
 
 
 def test_a_joint_policy_that_is_too_large_has_no_distance_and_the_table_says_so():
