@@ -25,12 +25,14 @@ class Progress:
     Attributes:
         env_steps: number of joint steps that the learner has used.
         episodes: number of training episodes that ended in these steps.
-        updates: number of optimiser steps.
+        updates: number of optimiser steps, skipped ones included.
+        skipped_updates: number of those that were skipped, because a gradient was not finite.
     """
 
     env_steps: int = 0
     episodes: int = 0
     updates: int = 0
+    skipped_updates: int = 0
 
     def observed(self) -> Progress:
         """The same numbers, of which an observer (`observed_by`) is told when they are read past a schedule."""

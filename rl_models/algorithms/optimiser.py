@@ -10,7 +10,6 @@ A checkpoint holds the optimiser's state as named tensors, so that it needs noth
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,9 +21,6 @@ from torch import Tensor, nn
 from rl_models.configuration import UnitInterval, constants_of
 from rl_models.policy import Precision
 from rl_models.schedule import Progress, Schedule
-
-logger = logging.getLogger(__name__)
-
 
 OptimiserName = Literal["adam", "rmsprop"]
 GradClipBy = Literal["norm", "largest"]
@@ -175,7 +171,7 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 
 
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
-    """Make a step unless a gradient is not finite: one bad batch must not end a run.
+    """Make a step unless a gradient is not finite: one bad batch must not end a run (`training/skipped_updates.py`).
 
     On the CPU the step is skipped. On an accelerator, where the host would have to wait for `is_finite`, fused Adam
     skips it by itself, and RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares
@@ -193,8 +189,6 @@ def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
         optimiser.step()
     elif is_finite:
         optimiser.step()
-    else:
-        logger.warning("a gradient is not finite: this update is skipped")
 
 
 def _clear_gradients(optimiser: torch.optim.Optimizer, is_bad: Tensor) -> None:

@@ -123,7 +123,7 @@ class JointCategorical:
 
     def marginal_entropy(self) -> Tensor:
         """Entropy of each agent's marginal policy, [..., N] float32, in nats."""
-        # By way of logarithms, because the gradient of -p log p is not finite at p = 0, where p is too small to be told.
+        # By way of logarithms, because the gradient of -p log p is not finite where p underflows to 0.
         log_marginals = self._by_agent(self.log_table).logsumexp(-2)
         return -(log_marginals.exp() * log_marginals.clamp(min=NEVER)).sum(-1)
 

@@ -91,7 +91,7 @@ class CoordinationSet(nn.Module):
         return self.present[matrix.long()] & is_possible(log_probabilities)
 
     def cordial(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
-        """CORDIAL without beta (eq. 1) over the legal joint actions, [...] float32; 0 where no coordinated one is legal.
+        """CORDIAL without beta (eq. 1) over legal joint actions, [...] float32; 0 where no coordinated one is legal.
 
         It is near log A**N for an untrained policy.
 

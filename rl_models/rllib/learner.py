@@ -38,6 +38,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
 from rl_models.schedule import Progress
 from rl_models.training import loop
+from rl_models.training.algorithm import SKIPPED_UPDATES
 
 STATISTICS = "statistics"
 """Key of learners' results that holds the statistics of objectives and extra losses, apart from RLlib's own."""
@@ -144,9 +145,11 @@ class TeamLearner(PrivateLearner, TorchLearner):
                 weights = self._policy.state_dict()
                 tensors["weights"] = {name: value.detach().to("cpu", copy=True) for name, value in weights.items()}
                 tensors["optimizer"] = optimiser_tensors(self.core.optimiser)
+                if skipped := self.core.skipped.tensors():
+                    tensors[SKIPPED_UPDATES] = skipped
             if self.core.replay is not None:
                 tensors[self._replay_group] = self.core.replay.tensors()
-            return tensors, Progress(**vars(self.progress))
+            return tensors, self.core.counted_progress()
 
     def restore_training_state(self, tensors: dict[str, dict[str, torch.Tensor]], progress: Progress) -> None:
         """Continue exactly where `training_state` was taken."""
@@ -154,7 +157,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         load_optimiser(self.core.optimiser, tensors["optimizer"])
         if self.core.replay is not None:
             self.core.replay.load(tensors.get(self._replay_group, {}))
-        self.core.progress = Progress(**vars(progress))  # a copy: the caller's must not move with every update
+        self.core.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
         # A runner takes weights only if they are newer than its own, which an algorithm that has trained would not be.
         self.count_weights()
 

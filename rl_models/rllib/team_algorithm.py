@@ -14,7 +14,7 @@ from rl_models.rllib.env_runner import SAMPLING, episode_means, sampling_speed
 from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_LENGTH, REPLAY, STATISTICS
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
-from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, Tensors
+from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, SKIPPED_UPDATES, Tensors
 from rl_models.training.dealing import dealt, dealt_replays, group_sizes
 
 
@@ -61,7 +61,7 @@ class TeamAlgorithm:
     def progress(self) -> Progress:
         """How far training has come."""
         progress: Progress = self._each_learner(_progress)[0]
-        return Progress(**vars(progress))
+        return progress
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
@@ -93,7 +93,7 @@ class TeamAlgorithm:
         learners = max(1, workers.learners)
         if (empty := self._plan.objective.new_replay()) is not None and len(replays) != learners:
             replays = dealt_replays(replays, learners, empty.capacity)
-        training = {name: tensors[name] for name in ("weights", "optimizer")}
+        training = {name: tensors[name] for name in ("weights", "optimizer", *({SKIPPED_UPDATES} & tensors.keys()))}
         training |= {f"{REPLAY}_{rank}" if rank else REPLAY: replay for rank, replay in enumerate(replays)}
         self._each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self._algorithm.env_runner_group
@@ -129,7 +129,7 @@ def _number(name: str) -> int:
 
 
 def _progress(learner: Any) -> Progress:
-    return learner.progress  # type: ignore[no-any-return]
+    return learner.core.counted_progress()  # type: ignore[no-any-return]
 
 
 def _part_of_checkpoint(learner: Any) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:

@@ -10,6 +10,9 @@ from rl_models.schedule import Progress
 Tensors: TypeAlias = dict[str, dict[str, Any]]
 """Group -> name -> tensor or array, as checkpoints hold them; `weights` are the policy's."""
 
+SKIPPED_UPDATES = "skipped_updates"
+"""Group of a checkpoint that says which of the last updates were skipped; absent if none was."""
+
 RESTARTED = "restarted_games"
 """Key of what `train` logs: games that could not continue where `restore` found them; absent if there are none."""
 

@@ -18,7 +18,7 @@ from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.team_world import TeamWorld
-from rl_models.training.algorithm import Tensors
+from rl_models.training.algorithm import SKIPPED_UPDATES, Tensors
 from rl_models.training.collector import Collector
 from rl_models.training.dealing import dealt
 from rl_models.training.loop import Learner
@@ -67,7 +67,7 @@ class LocalAlgorithm:
 
     def progress(self) -> Progress:
         """How far training has come."""
-        return Progress(**vars(self._learner.progress))
+        return self._learner.counted_progress()
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The team that learns, or a copy of it with the weights of a checkpoint, name -> tensor."""
@@ -89,6 +89,8 @@ class LocalAlgorithm:
         }
         if self._learner.replay is not None:
             tensors["replay"] = self._learner.replay.tensors()
+        if skipped := self._learner.skipped.tensors():
+            tensors[SKIPPED_UPDATES] = skipped
         return tensors, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
@@ -96,7 +98,7 @@ class LocalAlgorithm:
         weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
         self._learner.policy.load_state_dict(weights)
         load_optimiser(self._learner.optimiser, tensors["optimizer"])
-        self._learner.progress = Progress(**vars(progress))
+        self._learner.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
         if self._learner.replay is not None:
             self._learner.replay.load(tensors.get("replay", {}))
         snapshots = dealt([tensors["runner_0"]] if "runner_0" in tensors else [], [[self._collector.world.num_worlds]])

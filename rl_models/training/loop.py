@@ -7,7 +7,8 @@ minibatch may come in parts whose gradients are summed before a step; a part wei
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -42,6 +43,7 @@ from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector
 from rl_models.training.part_statistics import PartStatistics
+from rl_models.training.skipped_updates import SKIPPED, SkippedUpdates
 
 FIRST_RATIO_ERROR = "policy/first_ratio_error"
 """Largest |ratio - 1| of an update's first minibatch: what acting and learning differ by, such as by rounding."""
@@ -57,7 +59,7 @@ class Learner:
         policy: policy that is trained.
         objective: training objective.
         settings: with which optimiser.
-        progress: how far training has come, with the work of all learners.
+        progress: how far training has come, with the work of all learners; `counted_progress` counts skipped updates.
         seed: of the shuffles of minibatches.
         learners: group of learners that make each update together; each has a policy of its own with equal weights.
     """
@@ -75,6 +77,7 @@ class Learner:
         self.optimiser = make_optimiser(self.settings, self.policy.parameters(), self.policy.value_head.parameters())
         self.divergence = Divergence(self.objective)
         self.replay = self.objective.new_replay()
+        self.skipped = SkippedUpdates(self.device)
         self._trainable = [weight for weight in self.policy.parameters() if weight.requires_grad]
         self._graphed = Graphed(self.policy, leaves_gradients=True)
 
@@ -104,7 +107,21 @@ class Learner:
                 statistics.setdefault(FIRST_RATIO_ERROR, statistics[RATIO_ERROR])
             if self.divergence.is_too_large:
                 break
-        return statistics
+        return statistics | {SKIPPED: self.skipped.share()}
+
+    def counted_progress(self) -> Progress:
+        """A copy of the progress in which the skipped updates are counted; the host waits for their number."""
+        return replace(self.progress, skipped_updates=self.progress.skipped_updates + self.skipped.count())
+
+    def restore_progress(self, progress: Progress, skipped: Mapping[str, torch.Tensor]) -> None:
+        """Continue from a checkpoint, or begin a stage.
+
+        Args:
+            progress: result of `counted_progress`; a copy is kept.
+            skipped: result of `SkippedUpdates.tensors`.
+        """
+        self.progress = replace(progress)
+        self.skipped.load(skipped)
 
     def _minibatch(self, minibatch: Batch) -> Statistics:
         """Sum the gradients of all parts, also those that lie with other learners, and step."""
@@ -146,10 +163,10 @@ class Learner:
         gradients = [weight.grad for weight in self._trainable if weight.grad is not None]
         norm, is_finite = clip_gradients(self.settings, gradients)
         step_if_finite(self.optimiser, is_finite)
+        self.skipped.add(is_finite)
         self.progress.updates += 1
         self.objective.after_step(self.policy, self.progress)
-        skipped = (~is_finite).float()
-        return {"learner/gradient_norm": norm, "schedule/learning_rate": rate, "learner/skipped_update": skipped}
+        return {"learner/gradient_norm": norm, "schedule/learning_rate": rate}
 
 
 def with_few_sizes_of_tables(batch: Batch) -> Batch:

@@ -32,6 +32,7 @@ from tune_experiments.play.pretrained import CARD, pack, size_of
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
 from tune_experiments.play.video import write_gif
+from tune_experiments.results.skipped_updates import skipped_words
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.doctor import diagnose, processes_of, report
 from tune_experiments.run.final_evaluation import evaluate_all, evaluations_of, results_of
@@ -283,6 +284,7 @@ def doctor(command: Doctor, console: Console) -> None:
             f"{command.path} has no {METRICS_FILE}, as teams of the package have none: name a run or a trial"
         )
     rows = read_metrics(log)
+    console.print(skipped_words(rows))
     workers, takes_turns = processes_of(checkpoint)
     for line in report(diagnose(rows, workers, takes_turns), workers):
         console.print(line)

@@ -49,6 +49,8 @@ class Result:
             this field, both.
         cpu_seconds: CPU-seconds that this training took, validation left out; two equal results may differ in it. None
             where nothing was trained, and in files that are older than this field.
+        skipped_updates: Share of the updates of this training that were skipped, because a gradient was not finite;
+            None where none was, and a line then does not hold it.
     """
 
     experiment: str
@@ -67,6 +69,7 @@ class Result:
     cpu_seconds: float | None = field(default=None, compare=False, metadata={"came_later": True})
     condition: str = field(default="", metadata={"came_later": True})
     bounds: tuple[float | None, float | None] = field(default=(None, None), metadata={"came_later": True})
+    skipped_updates: float | None = field(default=None, metadata={"came_later": True})
 
     @property
     def number(self) -> Interval:
@@ -156,6 +159,8 @@ def _not_finite(result: Result) -> str | None:
 def _plain(result: Result) -> dict[str, Any]:
     """Plain Python numbers, for metrics arrive as NumPy scalars too."""
     row = dataclasses.asdict(result)
+    if row["skipped_updates"] is None:
+        del row["skipped_updates"]
     return {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
 
 

@@ -20,6 +20,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
+from tune_experiments.results.skipped_updates import percent
 
 __all__ = ["LISTED", "TABLE_FILE", "PaperTable", "make_table", "write_tables"]
 
@@ -216,6 +217,7 @@ def _training(lines: Sequence[Result]) -> str:
     if not steps:
         return ""
     sentence = f" Trained for {' to '.join(f'{step:,}' for step in dict.fromkeys((steps[0], steps[-1])))} env steps."
+    sentence += _skipped(lines)
     seconds: dict[str, dict[int | None, float]] = {}
     for line in lines:
         if line.env_steps is not None and line.cpu_seconds is not None:
@@ -229,6 +231,16 @@ def _training(lines: Sequence[Result]) -> str:
     is_of_each = len(seconds) == len(methods) > 1
     means = "; ".join(f"{names[0]} {mean}" for mean, names in methods.items()) if is_of_each else _said_of(methods)
     return f"{sentence} CPU-seconds of a trial's training: {means}."
+
+
+def _skipped(lines: Sequence[Result]) -> str:
+    """Which methods have skipped updates, and which share in the seed with the most; empty if none has."""
+    most: dict[str, float] = {}
+    for line in lines:
+        if line.skipped_updates:
+            most[line.method] = max(line.skipped_updates, most.get(line.method, 0.0))
+    said = ", ".join(f"{percent(share)} of {method}" for method, share in most.items())
+    return f" **Skipped updates** (a gradient was not finite; the seed with the most): {said}." if most else ""
 
 
 def _lists_seeds(lines: Sequence[Result]) -> bool:

@@ -106,6 +106,7 @@ def results_of(
     episodes: Episodes,
     env_steps: int | None,
     cpu_seconds: float | None = None,
+    skipped_updates: float | None = None,
 ) -> list[Result]:
     """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes.
 
@@ -135,6 +136,7 @@ def results_of(
             cpu_seconds=None if is_other else cpu_seconds,
             condition=tested.condition,
             bounds=_bounds(experiment, metric),
+            skipped_updates=None if is_other else skipped_updates,
         )
         for metric, interval in (found | dict(experiment.estimates(episodes))).items()
     ]

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, ProgressColumn, Task
 from rich.table import Column, Table
 from rich.text import Text
 
+from tune_experiments.results.skipped_updates import percent, skipped_share
 from tune_experiments.results.trial_log import SPEED
 
 __all__ = ["PAUSED", "Progress"]
@@ -158,7 +159,12 @@ def _number(key: str, task: Task) -> str:
 
 
 def _end(task: Task) -> str:
-    """How it ended, or the time that is left."""
+    """How it ended, or the time that is left; and the share of skipped updates, if there are any."""
+    share = skipped_share(task.fields["latest"])
+    return _time_or_end(task) + (f", {percent(share)} of updates skipped" if share else "")
+
+
+def _time_or_end(task: Task) -> str:
     if task.fields["ended"]:
         return str(task.fields["ended"])
     if not task.fields["latest"]:

@@ -11,7 +11,9 @@ from typing import Any
 from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
-from tune_experiments.results.trial_log import CPU_SECONDS, OPTIMISER_STEPS, SPEED, TrialLog
+from tune_experiments.core.errors import UserError
+from tune_experiments.results.skipped_updates import SKIPPED_COUNT, why_it_fails
+from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, OPTIMISER_STEPS, SPEED, TrialLog, read_metrics
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
 _PATIENCE_SECONDS = 1800.0
@@ -39,7 +41,11 @@ class StageTraining:
         self._saved_at = curriculum.progress.env_steps
 
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
-        """Train to the end of the stage, or to so many env steps; the last checkpoint is whole when this returns."""
+        """Train to the end of the stage, or to so many env steps; the last checkpoint is whole when this returns.
+
+        Raises:
+            UserError: it learns nothing any more, because updates are skipped.
+        """
         curriculum, self._until = self._curriculum, until_env_steps
         clock, self._cpu = _Clock(curriculum.total().env_steps), _CpuClock(self._log.last)
         statistics: Row = {}
@@ -56,8 +62,20 @@ class StageTraining:
             statistics = {}
             self._log.append(row)
             self._report(row | curriculum.live() | _notice_of(row))
+            self._refuse_skipping()
             if held is not None:
                 self._checkpoint(held, curriculum.better_value(row))
+
+    def _refuse_skipping(self) -> None:
+        """End a trial that learns nothing any more; a part of a search goes on, to be judged by its score.
+
+        Raises:
+            UserError: more than half of the last updates were skipped.
+        """
+        curriculum, last = self._curriculum, self._log.last
+        if self._until is None and why_it_fails([last], curriculum.progress.updates, curriculum.stage_is_over):
+            rows = read_metrics(self._log.folder / METRICS_FILE)
+            raise UserError(why_it_fails(rows, curriculum.progress.updates, curriculum.stage_is_over) or "")
 
     @property
     def _pauses(self) -> bool:
@@ -83,6 +101,7 @@ class StageTraining:
             "env_steps": total.env_steps,
             "progress/episodes": total.episodes,
             OPTIMISER_STEPS: total.updates,
+            SKIPPED_COUNT: total.skipped_updates,
             SPEED: clock.speed(total.env_steps),
             CPU_SECONDS: self._cpu.seconds(),
             **statistics,

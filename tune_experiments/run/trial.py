@@ -27,6 +27,7 @@ from tune_experiments.core.drawing import reason_of
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
+from tune_experiments.results.skipped_updates import skipped_share
 from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, TrialLog, read_metrics
 from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import (
@@ -138,16 +139,16 @@ class Trial(Generic[Config]):
         Before them stands what training itself has left.
         """
         curriculum, rows = self.curriculum, read_metrics(self.folder / METRICS_FILE)
-        seconds = {int(row["env_steps"]): row.get(CPU_SECONDS) for row in rows}
+        rows_at = {int(row["env_steps"]): row for row in rows}
         results = results_of_training(self.experiment, self.method, self.seed, rows, self.curriculum.total().env_steps)
         for index, end in enumerate(curriculum.ended):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
                 own = {end.name: stage.evaluate}
-                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, seconds, report)
+                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, rows_at, report)
         whole = evaluations_of(self.experiment, self.config, self.method, curriculum, self.folder)
         return results + self._results_of(
-            curriculum.end().checkpoint_env_steps, curriculum.plan, whole, seconds, report
+            curriculum.end().checkpoint_env_steps, curriculum.plan, whole, rows_at, report
         )
 
     def _results_of(
@@ -155,16 +156,17 @@ class Trial(Generic[Config]):
         env_steps: int,
         plan: TrialPlan,
         evaluations: dict[str, Evaluate],
-        cpu_seconds: Mapping[int, float | None],
+        rows_at: Mapping[int, Mapping[str, float]],
         report: Report,
     ) -> list[Result]:
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []
-        trained, spent = plan.trained_env_steps(env_steps), cpu_seconds.get(env_steps) if plan.learns else None
+        trained, row = plan.trained_env_steps(env_steps), rows_at.get(env_steps, {}) if plan.learns else {}
+        beside = row.get(CPU_SECONDS), skipped_share(row) or None
         for tested, episodes in evaluate_all(evaluations, self.method, policy):
-            results += results_of(self.experiment, self.method, self.seed, tested, episodes, trained, spent)
+            results += results_of(self.experiment, self.method, self.seed, tested, episodes, trained, *beside)
             try:
                 save_figure_data(self.folder, tested, episodes)
             except OSError as error:  # the numbers are worth more than figures

@@ -42,7 +42,7 @@ FRAGMENT_SECONDS = 15
 _SEEN = {
     "world_raises": "the traceback in the runner's log; RLlib starts the runner anew and it begins new episodes",
     "world_hangs": f"where it hangs, in the runner's log, after {FRAGMENT_SECONDS} s (else 540); its process ends",
-    "nan_gradient": "learner/skipped_update 1 in the log and in TensorBoard",
+    "nan_gradient": "learner/skipped_updates above 0 in the log and in TensorBoard",
 }
 """Built-in fault -> symptom that the user sees."""
 
@@ -252,7 +252,7 @@ def _happened(fault: str, name: str, trial: TrialFolder) -> bool:
     is_finite = all(bool(np.isfinite(np.asarray(value)).all()) for value in weights.values())
     if fault != "nan_gradient":
         return is_finite and (trial.path / "fault_happened").exists()
-    skipped = [row for row in trial.rows() if row.get("learner/skipped_update")]
+    skipped = [row for row in trial.rows() if row.get("learner/skipped_updates")]
     return is_finite and bool(skipped) and trial.rows()[-1]["learner/optimiser_steps"] > AT_UPDATE
 
 

@@ -1,4 +1,4 @@
-"""CORDIAL where actions can be illegal, against a slow loop over joint actions: loss, gradient and invalid probability."""
+"""CORDIAL where actions can be illegal, against a slow loop: loss, gradient and invalid probability."""
 
 import itertools
 import math

@@ -143,7 +143,7 @@ def test_every_variant_trains(backbone, agents, variant, objective):
     changed = {name for name, weight in one.policy.named_parameters() if not torch.equal(weight, before[name])}
     for part in ("division", "goal", "policy_head") + (("others",) if losses.modelling_coef else ()):
         assert any(part in name for name in changed)
-    assert statistics["learner/skipped_update"] == 0
+    assert statistics["learner/skipped_updates"] == 0
     assert {"division/overlap", "division/coverage", "division/taken", "division/conflicts"} <= statistics.keys()
     assert ("division/others_accuracy" in statistics) == (variant != "endi_sup")
     assert (f"loss/{losses.regulariser}" in statistics) == (variant != "endi_reg")

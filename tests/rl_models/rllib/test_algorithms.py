@@ -35,7 +35,7 @@ LOGGED = (
     "schedule/learning_rate",
     "schedule/cordial",
     "learner/gradient_norm",
-    "learner/skipped_update",
+    "learner/skipped_updates",
     "learner/policy_lag_updates",
     "speed/learner_busy_share",
     "learner/queue_length",
@@ -73,7 +73,7 @@ def test_it_trains_in_its_own_process_and_logs_what_we_name(algorithm, kind):
     row = train_until_learned(one, 240)
     assert [name for name in LOGGED if not np.isfinite(row.get(name, np.nan))] == []
     assert all(not torch.equal(value, before[name]) for name, value in weights(one).items())
-    assert row["learner/skipped_update"] == 0
+    assert row["learner/skipped_updates"] == 0
     if kind is Ppo:
         assert one.progress().env_steps % 60 == 0
         assert row["learner/policy_lag_updates"] == 0

@@ -19,6 +19,7 @@ from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.training.loop import Learner
+from rl_models.training.skipped_updates import WINDOW
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
@@ -235,7 +236,8 @@ def test_the_learner_skips_a_step_whose_gradient_is_not_finite():
     bad.steps["reward"][0, 0, 0] = np.inf
     results = learner.update(episodes=[bad])
     results = tree.map_structure(lambda leaf: leaf.peek() if hasattr(leaf, "peek") else leaf, results)
-    assert results["default_policy"]["statistics"]["learner"]["skipped_update"] == 1
+    assert results["default_policy"]["statistics"]["learner"]["skipped_updates"] == pytest.approx(1 / WINDOW)
+    assert learner.core.counted_progress().skipped_updates == 1
     for name, value in weights_of(learner).items():
         assert torch.equal(value, before[name])
     learner.update(episodes=[fragments_of(1)[0]])

@@ -25,7 +25,7 @@ LOGGED = (
     "schedule/epsilon",
     "schedule/learning_rate",
     "learner/gradient_norm",
-    "learner/skipped_update",
+    "learner/skipped_updates",
 )
 
 

@@ -24,6 +24,7 @@ from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner, count_progress, train
+from rl_models.training.skipped_updates import WINDOW
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
@@ -62,7 +63,7 @@ def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, updates, j
     ended = int((fragment.steps["terminated"] | fragment.steps["truncated"]).sum())
     assert learner.progress == Progress(env_steps=6 * 16, episodes=ended, updates=updates)
     assert all(math.isfinite(value) for value in statistics.values())
-    assert statistics["learner/skipped_update"] == 0
+    assert statistics["learner/skipped_updates"] == 0
 
 
 @pytest.mark.parametrize(
@@ -123,13 +124,16 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     fragment = one.collect()
     fragment.steps["reward"][0, 0, 0] = np.nan
     statistics = learner.update([fragment])
-    assert statistics["learner/skipped_update"] == 1
+    assert statistics["learner/skipped_updates"] == pytest.approx(1 / WINDOW)
+    assert learner.counted_progress().skipped_updates == 1
     assert math.isnan(statistics["learner/gradient_norm"])
     for name, value in one.policy.state_dict().items():
         assert torch.equal(value, before[name])
     for name, value in optimiser_tensors(learner.optimiser).items():
         assert torch.equal(value, moments[name])
-    assert learner.update([one.collect()])["learner/skipped_update"] == 0
+    learner.update([one.collect()])
+    assert any(not torch.equal(value, before[name]) for name, value in one.policy.state_dict().items())
+    assert (learner.counted_progress().updates, learner.counted_progress().skipped_updates) == (3, 1)
 
 
 def test_progress_counts_the_work_of_all_learners():

@@ -1,0 +1,113 @@
+"""Skipped updates: how many, of which the last ones, in every learner alike, and what a checkpoint continues."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from rl_models.algorithms.ppo import Ppo
+from rl_models.schedule import Progress
+from rl_models.training.algorithm import SKIPPED_UPDATES
+from rl_models.training.local_algorithm import LocalAlgorithm
+from rl_models.training.skipped_updates import SKIPPED, WINDOW, SkippedUpdates
+from tests.emulated_device import DEVICE, emulated_device
+from tests.rl_models.algorithms.together import assert_equal_replicas, run_together
+from tests.rl_models.training.small import collector
+from tests.rl_models.training.test_learner import learner_of
+
+CPU = torch.device("cpu")
+
+
+@dataclasses.dataclass(frozen=True)
+class NotFinite:
+    """An extra loss that is NaN while training is between two numbers of env steps."""
+
+    begins: int
+    ends: int = 10**9
+
+    def __call__(self, output, batch, progress):
+        bad = self.begins <= progress.env_steps < self.ends
+        return output.values.mean() * (float("nan") if bad else 0.0), {}
+
+
+def test_the_share_is_of_the_last_updates_and_the_count_of_all():
+    one = SkippedUpdates(CPU)
+    assert float(one.share()) == 0
+    for is_finite in [False] * 5 + [True] * 18:
+        one.add(torch.tensor(is_finite))
+    assert (float(one.share()), one.count()) == (pytest.approx(2 / WINDOW), 5)
+
+
+def test_a_checkpoint_holds_which_of_the_last_updates_were_skipped_and_nothing_if_none_was():
+    one, other = SkippedUpdates(CPU), SkippedUpdates(CPU)
+    for is_finite in [True] * 3 + [False] * 9:
+        assert one.tensors() == {} or not is_finite
+        one.add(torch.tensor(is_finite))
+    other.load(one.tensors())
+    for _ in range(WINDOW - 10):
+        one.add(torch.tensor(True)), other.add(torch.tensor(True))
+        assert torch.equal(one.share(), other.share())
+    assert (one.count(), other.count()) == (9, 0)
+
+
+def test_the_host_asks_for_nothing_of_an_emulated_device_while_it_counts():
+    with emulated_device() as counts:
+        one, finite = SkippedUpdates(DEVICE), torch.zeros(2, dtype=torch.bool).to(DEVICE)
+        counts.copies = counts.syncs = 0
+        for step in range(30):
+            one.add(finite[step % 2])
+        share = one.share()
+        assert (counts.copies, counts.syncs) == (0, 0)
+        assert (share.item(), one.count()) == (1.0, 30)
+        one.load(one.tensors())
+        assert one.share().item() == 1.0
+
+
+def local(objective, seed=3):
+    one = collector()
+    return LocalAlgorithm(one, learner_of(one, objective), seed)
+
+
+OBJECTIVE = Ppo(num_epochs=1, num_minibatches=3, extra_losses=(NotFinite(2 * 96, 6 * 96),))
+
+
+def test_every_update_whose_loss_is_not_finite_is_counted_and_no_weight_moves():
+    one = local(OBJECTIVE)
+    shares = [one.train()[SKIPPED] for _ in range(2)]
+    assert shares == [0.0, pytest.approx(3 / WINDOW)]
+    before = {name: value.clone() for name, value in one.policy().state_dict().items()}
+    shares = [one.train()[SKIPPED] for _ in range(3)]
+    assert shares == pytest.approx([6 / WINDOW, 9 / WINDOW, 12 / WINDOW])
+    assert all(torch.equal(value, before[name]) for name, value in one.policy().state_dict().items())
+    one.train()
+    assert any(not torch.equal(value, before[name]) for name, value in one.policy().state_dict().items())
+    assert (one.progress().updates, one.progress().skipped_updates) == (18, 12)
+
+
+@pytest.mark.long
+def test_a_killed_and_continued_run_counts_as_an_unbroken_one():
+    unbroken = local(OBJECTIVE)
+    [unbroken.train() for _ in range(3)]
+    tensors, progress = unbroken.checkpoint()
+    assert (progress.skipped_updates, len(tensors[SKIPPED_UPDATES]["recent"])) == (6, 9)
+    continued = local(OBJECTIVE, seed=4)
+    [continued.train() for _ in range(5)]  # whatever was there must not show through
+    continued.restore(tensors, Progress(**vars(progress)))
+    for _ in range(4):
+        assert continued.train()[SKIPPED] == unbroken.train()[SKIPPED]
+        assert continued.progress() == unbroken.progress()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shares", [(4, 2), (2, 2, 2)])
+def test_all_learners_skip_the_same_updates_though_one_of_them_holds_what_is_not_finite(shares):
+    one = collector()
+    fragments = [one.collect() for _ in range(3)]
+    fragments[1].steps["reward"][-1, 0, 0] = float("nan")  # a row of the last learner
+    objective = Ppo(num_epochs=2, num_minibatches=3, normalize_advantages=False)
+    made = run_together(shares, lambda **named: learner_of(collector(), objective, **named), fragments)
+    assert_equal_replicas(made)
+    counted = [learner.counted_progress() for learner in made]
+    assert all(progress == counted[0] for progress in counted)
+    assert (counted[0].updates, counted[0].skipped_updates) == (18, 2), "the minibatch of each epoch that has the row"
+    assert len({float(learner.skipped.share()) for learner in made}) == 1

@@ -1,0 +1,144 @@
+"""A trial whose updates are skipped: what its log, line, table and doctor say, and the sentence with which it fails."""
+
+import dataclasses
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from rl_models.algorithms.ppo import Ppo
+from rl_models.rllib.workers import Workers
+from tests.rl_models.training.test_skipped_updates import NotFinite
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import make_rllib_algorithm
+from tune_experiments.results import rows as result_rows
+from tune_experiments.results.rows import Result
+from tune_experiments.results.skipped_updates import SKIPPED_COUNT, UPDATES, skipped_words, why_it_fails
+from tune_experiments.results.tables import make_table
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.progress import Progress
+from tune_experiments.run.trial import Trial
+
+WINDOW, SHARE = 20, "learner/skipped_updates"
+
+
+def trained(folder, declared, report=lambda row: None):
+    """Run a trial, or continue it; its log."""
+    Trial(experiment(declared, "calm"), Config(), "walkers", 0, folder).run(report)
+    return read_metrics(folder / "metrics.jsonl")
+
+
+def declared(begins, ends=10**9, updates=30, minibatches=2, **changes):
+    """Plan of so many updates of two minibatches, whose losses are not finite between two of them."""
+    objective = Ppo(num_epochs=1, num_minibatches=minibatches, extra_losses=(NotFinite(begins * BATCH, ends * BATCH),))
+    return plan(budget_env_steps=updates * BATCH, objective=objective, **changes)
+
+
+def test_a_trial_fails_once_more_than_half_of_its_last_updates_were_skipped(tmp_path):
+    with pytest.raises(UserError) as refused:
+        trained(tmp_path, declared(begins=6))
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert [row[SKIPPED_COUNT] for row in rows] == [0, 0, 0, 0, 0, 2, 4, 6, 8, 10, 12]
+    assert rows[-1][SHARE] == pytest.approx(12 / WINDOW)
+    said = str(refused.value)
+    assert said.startswith("12 of the last 20 ") and f"env step {5 * BATCH} " in said and "12 of 22" in said
+    assert "learning-rate" in said and "NaN" in said
+    assert read_test_results(tmp_path) is None
+
+
+def test_a_trial_that_is_killed_on_the_way_fails_where_an_unbroken_one_does(tmp_path):
+    one = declared(begins=6, checkpoint_every_env_steps=BATCH)
+
+    def dies(row):
+        if row["env_steps"] == 8 * BATCH:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path, one, dies)
+    with pytest.raises(UserError) as refused:
+        trained(tmp_path, one)
+    assert [row[SKIPPED_COUNT] for row in read_metrics(tmp_path / "metrics.jsonl")][-3:] == [8, 10, 12]
+    assert f"env step {5 * BATCH} " in str(refused.value)
+
+
+def test_a_trial_of_fewer_updates_than_the_window_fails_at_its_end(tmp_path):
+    with pytest.raises(UserError, match="4 of the last 6 "):
+        trained(tmp_path, declared(begins=2, updates=3))
+
+
+def test_a_trial_that_recovers_goes_on_and_its_results_say_the_share(tmp_path):
+    rows = trained(tmp_path, declared(begins=3, ends=8, updates=20))
+    assert (rows[-1][SKIPPED_COUNT], rows[-1][UPDATES]) == (10, 40)
+    found = read_test_results(tmp_path)
+    assert {line.skipped_updates for line in found} == {0.25}
+    result_rows.write(tmp_path / "results.jsonl", found)
+    read = result_rows.read(tmp_path / "results.jsonl")
+    assert "25% of walkers" in make_table(read, found[0].table, ("success",)).caption
+
+
+def test_a_part_of_a_search_is_judged_by_its_score(tmp_path):
+    one = declared(begins=0)
+    Trial(experiment(one, "calm"), Config(), "walkers", 0, tmp_path).run(lambda row: None, until_env_steps=20 * BATCH)
+    assert read_metrics(tmp_path / "metrics.jsonl")[-1][SHARE] == 1.0
+
+
+def line_of(skipped, method="ippo"):
+    return Result("x", "t", method, "w", "test", 0, "return", 1.0, env_steps=9, skipped_updates=skipped)
+
+
+def test_the_caption_says_it_only_where_updates_were_skipped():
+    assert "kipped" not in make_table([line_of(None)], "t", ("return",)).caption
+    caption = make_table([line_of(0.4), line_of(0.004, "mappo"), line_of(None, "qmix")], "t", ("return",)).caption
+    assert "40% of ippo" in caption and "under 1% of mappo" in caption and "qmix" not in caption.split("kipped")[1]
+
+
+def test_the_live_line_says_it_only_where_updates_were_skipped():
+    stream = io.StringIO()
+    with Progress({"one": 100, "other": 100}, console=Console(file=stream, width=120)) as display:
+        display.update("one", {"env_steps": 50, UPDATES: 20, SKIPPED_COUNT: 5})
+        display.update("other", {"env_steps": 50, UPDATES: 20, SKIPPED_COUNT: 0})
+    one, other = stream.getvalue().splitlines()[:2]
+    assert "25%" in one.split("ETA")[1] and "%" not in other.split("ETA")[1]
+
+
+def test_the_doctor_says_how_many_and_what_to_do():
+    assert "0%" in skipped_words([{"env_steps": 5, UPDATES: 40, SKIPPED_COUNT: 0}])
+    said = skipped_words([{"env_steps": 5, UPDATES: 40, SKIPPED_COUNT: 10, SHARE: 0.3}])
+    assert "25% of 40" in said and "6 of the last 20" in said and "learning-rate" in said
+    assert "0%" in skipped_words([{"env_steps": 5}]), "a log of an earlier version"
+
+
+@pytest.mark.parametrize(
+    ("counts", "begins"), [([0, 2, 4, 6], 1), ([2, 2, 4, 4], 2), ([3, 6, 9], 0), ([11], 0), ([5, 5, 5, 16], 3)]
+)
+def test_it_is_said_since_when_updates_are_skipped(counts, begins):
+    rows = [
+        {"env_steps": number, UPDATES: 20 * number, SKIPPED_COUNT: count, SHARE: 0.55}
+        for number, count in enumerate(counts, start=1)
+    ]
+    said = why_it_fails(rows, stage_updates=60, is_last=False)
+    assert re.search(r"since env step (\d+) ", said)[1] == str(begins)
+
+
+def test_half_of_the_last_updates_is_not_more_than_half():
+    row = {"env_steps": 1, UPDATES: 40, SKIPPED_COUNT: 10, SHARE: 0.5}
+    assert why_it_fails([row], stage_updates=40, is_last=True) is None
+    assert why_it_fails([{"env_steps": 1}], stage_updates=40, is_last=True) is None
+
+
+def test_a_supervised_stage_whose_loss_is_not_finite_fails():
+    said = why_it_fails([{"env_steps": 7, "cloning/loss": float("nan")}], stage_updates=1, is_last=False)
+    assert "cloning/loss" in said and "7" in said
+    row = {"env_steps": 7, "distillation/loss": 1.0, "distillation/held_out_loss": float("nan")}
+    assert why_it_fails([row], stage_updates=1, is_last=False) is None, "nothing was held out"
+
+
+def test_so_it_is_with_rllibs_learners(ray_session, tmp_path):
+    one = declared(begins=6, make_algorithm=make_rllib_algorithm)
+    workers = Workers(worlds_per_runner=4, fragment_length=5, learners=2)
+    with pytest.raises(UserError, match="12 of the last 20 "):
+        trained(tmp_path, dataclasses.replace(one, workers=workers))
+    assert [row[SKIPPED_COUNT] for row in read_metrics(tmp_path / "metrics.jsonl")][-2:] == [10, 12]
