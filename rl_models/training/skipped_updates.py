@@ -28,7 +28,8 @@ class SkippedUpdates:
             device: of the gradients.
         """
         self._device = device
-        self.load({})
+        self._total = torch.zeros((), dtype=torch.int64, device=device)
+        self._recent: deque[Tensor] = deque(maxlen=WINDOW)
 
     def add(self, is_finite: Tensor) -> None:
         """Count a step: [] bool, whether its gradients were finite."""
@@ -57,6 +58,7 @@ class SkippedUpdates:
         Args:
             tensors: result of `tensors`.
         """
-        self._total = torch.zeros((), dtype=torch.int64, device=self._device)
-        recent = torch.as_tensor(tensors[_RECENT]).to(self._device).unbind() if tensors else ()
-        self._recent: deque[Tensor] = deque(recent, maxlen=WINDOW)
+        self._total = torch.zeros_like(self._total)
+        self._recent.clear()
+        if tensors:
+            self._recent.extend(torch.as_tensor(tensors[_RECENT]).to(self._device).unbind())
