@@ -107,7 +107,7 @@ class Learner:
                 statistics.setdefault(FIRST_RATIO_ERROR, statistics[RATIO_ERROR])
             if self.divergence.is_too_large:
                 break
-        return statistics | {SKIPPED: self.skipped.share()}
+        return statistics | {SKIPPED: self.skipped.share()} if statistics else {}
 
     def counted_progress(self) -> Progress:
         """A copy of the progress in which the skipped updates are counted; the host waits for their number."""

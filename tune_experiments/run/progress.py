@@ -160,8 +160,8 @@ def _number(key: str, task: Task) -> str:
 
 def _end(task: Task) -> str:
     """How it ended, or the time that is left; and the share of skipped updates, if there are any."""
-    share = skipped_share(task.fields["latest"])
-    return _time_or_end(task) + (f", {percent(share)} of updates skipped" if share else "")
+    said, share = _time_or_end(task), skipped_share(task.fields["latest"])
+    return f"{said}, {percent(share)} of updates skipped" if share and not said.startswith("failed") else said
 
 
 def _time_or_end(task: Task) -> str:

@@ -1,33 +1,21 @@
 """Skipped updates: how many, of which the last ones, in every learner alike, and what a checkpoint continues."""
 
-import dataclasses
-
 import pytest
 import torch
 
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import SKIPPED_UPDATES
 from rl_models.training.local_algorithm import LocalAlgorithm
+from rl_models.training.loop import Learner
 from rl_models.training.skipped_updates import SKIPPED, WINDOW, SkippedUpdates
 from tests.emulated_device import DEVICE, emulated_device
 from tests.rl_models.algorithms.together import assert_equal_replicas, run_together
+from tests.rl_models.training.not_finite import NotFinite
 from tests.rl_models.training.small import collector
-from tests.rl_models.training.test_learner import learner_of
 
 CPU = torch.device("cpu")
-
-
-@dataclasses.dataclass(frozen=True)
-class NotFinite:
-    """An extra loss that is NaN while training is between two numbers of env steps."""
-
-    begins: int
-    ends: int = 10**9
-
-    def __call__(self, output, batch, progress):
-        bad = self.begins <= progress.env_steps < self.ends
-        return output.values.mean() * (float("nan") if bad else 0.0), {}
 
 
 def test_the_share_is_of_the_last_updates_and_the_count_of_all():
@@ -65,7 +53,7 @@ def test_the_host_asks_for_nothing_of_an_emulated_device_while_it_counts():
 
 def local(objective, seed=3):
     one = collector()
-    return LocalAlgorithm(one, learner_of(one, objective), seed)
+    return LocalAlgorithm(one, Learner(one.policy, objective, OptimiserSettings()), seed)
 
 
 OBJECTIVE = Ppo(num_epochs=1, num_minibatches=3, extra_losses=(NotFinite(2 * 96, 6 * 96),))
@@ -105,7 +93,9 @@ def test_all_learners_skip_the_same_updates_though_one_of_them_holds_what_is_not
     fragments = [one.collect() for _ in range(3)]
     fragments[1].steps["reward"][-1, 0, 0] = float("nan")  # a row of the last learner
     objective = Ppo(num_epochs=2, num_minibatches=3, normalize_advantages=False)
-    made = run_together(shares, lambda **named: learner_of(collector(), objective, **named), fragments)
+    made = run_together(
+        shares, lambda **named: Learner(collector().policy, objective, OptimiserSettings(), **named), fragments
+    )
     assert_equal_replicas(made)
     counted = [learner.counted_progress() for learner in made]
     assert all(progress == counted[0] for progress in counted)

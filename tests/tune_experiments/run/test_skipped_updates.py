@@ -9,7 +9,7 @@ from rich.console import Console
 
 from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.workers import Workers
-from tests.rl_models.training.test_skipped_updates import NotFinite
+from tests.rl_models.training.not_finite import NotFinite
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import make_rllib_algorithm
