@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-__all__ = ["ForeignEnvError", "installing"]
+__all__ = ["EnvRaisedError", "ForeignEnvError", "installing"]
 
 
 class ForeignEnvError(ValueError):
-    """A foreign environment does what a world cannot; the message says what, where and how to mend it."""
+    """A foreign environment does what a world cannot; the message says what, where and how to mend it.
+
+    Attributes:
+        is_final: playing on would give the same error, or results that are wrong, so a run must end.
+    """
+
+    is_final = True
+
+
+class EnvRaisedError(ForeignEnvError):
+    """A foreign environment raised an error of its own; another episode may not."""
+
+    is_final = False
 
 
 def installing(extra: str) -> str:

@@ -5,6 +5,7 @@ The wrappers translate them into Gymnasium spaces; worlds and tests use them dir
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -50,6 +51,21 @@ def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
     if changed.any():
         raise ValueError(f"{name} is {held.dtype}, which cannot hold {value[changed][0]} as it is")
     return held
+
+
+def whole(name: str, value: Any, least: int | None = None) -> int:
+    """A whole number that a caller gives, of Python or NumPy.
+
+    Raises:
+        ValueError: it is something else, or too small.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})") from None
+    if least is not None and number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    return number
 
 
 @dataclass(frozen=True)

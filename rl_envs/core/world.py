@@ -18,7 +18,7 @@ import numpy as np
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.metrics import MetricRange
-from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, ArraySpec, TextSpec, deciding, exactly
+from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, ArraySpec, TextSpec, deciding, exactly, whole
 from rl_envs.core.texts import TextStore
 
 Info: TypeAlias = dict[str, Any]
@@ -69,11 +69,9 @@ class World(ABC):
             first_world: number of the first of these worlds in the whole run. With it the second of two runners plays
                 exactly the worlds that would be the second half of a single runner's.
         """
-        if num_worlds < 1:
-            raise ValueError(f"num_worlds must be at least 1, got {num_worlds}")
-        self.num_worlds = num_worlds
-        self.first_world = first_world
-        self.chance = Chance(0, first_world, num_worlds)
+        self.num_worlds = whole("num_worlds", num_worlds, 1)
+        self.first_world = whole("first_world", first_world, 0)
+        self.chance = Chance(0, self.first_world, self.num_worlds)
         self.state: Arrays = {}
         self.tables: Arrays = {}
         self.texts = {key: TextStore(spec) for key, spec in self.text_spec.items()}
@@ -94,8 +92,11 @@ class World(ABC):
 
         Returns:
             observations, dict of `[B, N, ...]`.
+
+        Raises:
+            ValueError: the seed is no whole number.
         """
-        self.chance = Chance(seed, self.first_world, self.num_worlds)
+        self.chance = Chance(whole("seed", seed), self.first_world, self.num_worlds)
         self._is_running = True
         rows = np.arange(self.num_worlds)
         self._start(rows)

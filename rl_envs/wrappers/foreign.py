@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.core.errors import ForeignEnvError, installing
-from rl_envs.wrappers.foreign_games import Declaration, MakeEnv, described
+from rl_envs.core.errors import EnvRaisedError, ForeignEnvError, installing
+from rl_envs.wrappers.foreign_declaration import MakeEnv, described
+from rl_envs.wrappers.foreign_games import opened
+from rl_envs.wrappers.foreign_values import Misfit, flag, in_words
 from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
 
 ALONE = "agent_0"
@@ -33,13 +35,16 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
             is that many rows, one a sentence).
 
     Raises:
-        ForeignEnvError: the environment has continuous actions, or a space that is not understood.
+        ForeignEnvError: the environment cannot be built, declares what is not understood, or gives what it does not
+            declare; those that were built are closed.
     """
-    env = make_env()
-    Declaration(env)  # refuses what is no such environment
-    draws = getattr(env, "render_mode", None) == "rgb_array"
-    env.close()
-    return (DrawnForeignWorld if draws else ForeignWorld)(make_env, num_worlds, first_world, **options)
+    first = opened(make_env)
+    kind = DrawnForeignWorld if getattr(first.env, "render_mode", None) == "rgb_array" else ForeignWorld
+    try:
+        return kind(make_env, num_worlds, first_world, first=first, **options)
+    except BaseException:
+        first.close()
+        raise
 
 
 def from_gymnasium(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> ForeignWorld:
@@ -72,15 +77,19 @@ class SoloEnv:
 
     def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begin an episode."""
-        observation, info = self.env.reset(seed=seed, options=options)
+        answer = self.env.reset(seed=seed, options=options)
+        observation, info = _entries("reset", answer, 2)
         self.agents = [ALONE]
         return {ALONE: observation}, {ALONE: info}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
         """One env step."""
-        observation, reward, terminated, truncated, info = self.env.step(actions[ALONE])
-        self.agents = [] if terminated or truncated else [ALONE]
-        answers = (observation, float(reward), bool(terminated), bool(truncated), info)
+        answers = _entries("step", self.env.step(actions[ALONE]), 5)
+        try:
+            is_over = flag(answers[2]) or flag(answers[3])
+        except Misfit:
+            is_over = False  # the border says what is wrong
+        self.agents = [] if is_over else [ALONE]
         return tuple({ALONE: answer} for answer in answers)
 
     def render(self) -> Any:
@@ -90,6 +99,18 @@ class SoloEnv:
     def close(self) -> None:
         """Close the environment."""
         self.env.close()
+
+
+def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
+    """What a Gymnasium environment returned.
+
+    Raises:
+        ForeignEnvError: it has another number of entries.
+    """
+    if isinstance(answer, (tuple, list)) and len(answer) == count:
+        return tuple(answer)
+    found = f"{len(answer)} entries" if isinstance(answer, (tuple, list)) else in_words(answer)
+    raise ForeignEnvError(f"{method} of the Gymnasium environment returned {found}: let it return {count} entries")
 
 
 def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
@@ -117,7 +138,7 @@ def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
     except ForeignEnvError:
         raise
     except Exception as error:
-        raise ForeignEnvError(
+        raise EnvRaisedError(
             f"the environment '{module}:{function}' cannot be built with the arguments {arguments} "
             f"({described(error)}): correct them, or the environment"
         ) from error

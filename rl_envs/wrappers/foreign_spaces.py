@@ -4,12 +4,13 @@ Boxes keep their shape. Discrete numbers become one-hot vectors, dicts and tuple
 stay strings until the world gives them tokens, and a tuple of texts is one key with several of them. The key of an
 observation that is no dict is `observation`. Agents that see one key in several shapes get arrays as wide as the widest
 of them, with zeros behind; of several dimensions (a vector and an image), keys of their own: `observation_1d`,
-`observation_3d`.
+`observation_3d`. Two entries that would share a key are refused. An entry called `action_mask`, at any depth, is the
+legality mask and no observation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -18,6 +19,23 @@ from gymnasium import spaces
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array, ArraySpec
+from rl_envs.wrappers.foreign_values import (
+    Bounds,
+    Convert,
+    Misfit,
+    are_within,
+    bounds_misfit,
+    box_range,
+    in_words,
+    of_bits,
+    of_box,
+    of_discrete,
+    of_multidiscrete,
+    range_misfit,
+    space_in_words,
+    text,
+    texts,
+)
 
 MASK = "action_mask"
 """Key of a legality mask in an agent's observation or infos, by PettingZoo's convention."""
@@ -25,6 +43,8 @@ ACTION_TEXTS = "action_texts"
 """Key of a tuple of texts in an agent's observation: what each of its actions is called now, "" where there is none."""
 OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination")
 """Keys that a world has itself; a foreign key of such a name gets an underscore behind it."""
+_TABLES = ("texts/", "encoded/")
+"""Beginnings of keys under which tables of texts travel; a foreign key that begins so gets an underscore before it."""
 _WHOLE = "observation"
 
 
@@ -39,16 +59,20 @@ class Leaf:
     Attributes:
         path: keys and indices that lead to it.
         key: observation key of the world.
+        space: the environment's own.
         spec: declaration of the agent's own array; None for a text.
-        convert: from the environment's value to an array of that declaration.
+        convert: from the environment's value to an array of that declaration, or to a text.
+        bounds: of the numbers of a box, with room for rounding; None where the type or the converter bounds them.
         length: for a text: largest number of its characters.
         count: for a tuple of texts: how many there are; 0 for a single text.
     """
 
     path: tuple[Any, ...]
     key: str
+    space: spaces.Space
     spec: ArraySpec | None
-    convert: Callable[[Any], Array]
+    convert: Any
+    bounds: Bounds | None = None
     length: int = 0
     count: int = 0
 
@@ -58,26 +82,60 @@ class Leaf:
             observation = observation[step]
         return observation
 
+    def value(self, observation: Any) -> Any:
+        """Its array or text within an agent's observation.
+
+        Raises:
+            LeafMisfit: it is not there, or not of its space.
+        """
+        try:
+            return self.convert(self.of(observation))
+        except Misfit as error:
+            raise LeafMisfit(self, str(error)) from None
+        except (KeyError, IndexError, TypeError):
+            raise LeafMisfit(self, f"is missing in {in_words(observation)}") from None
+
+    def check_range(self, value: Array) -> None:
+        """Refuse numbers outside of the bounds.
+
+        Raises:
+            LeafMisfit: there are some.
+        """
+        if self.bounds is not None and not are_within(value, self.bounds):
+            raise LeafMisfit(self, range_misfit(value, *self.bounds))
+
+
+class LeafMisfit(Misfit):
+    """A value is not of the space of its leaf."""
+
+    def __init__(self, leaf: Leaf, said: str) -> None:
+        super().__init__(said)
+        self.leaf = leaf
+
 
 class Layout:
     """Layout of the agents' observations in arrays `[K, N, ...]`.
 
     Attributes:
         spec: declarations of the padded arrays.
+        bounds: key -> lowest and highest value of each entry of each agent, numbers or [N, *shape]; 0 where padded.
         texts: key -> largest number of characters.
         counts: key -> how many texts an agent sees under it at once; 0 for a single one.
         leaves: arrays of each agent, in the order of the agents.
         text_leaves: texts of each agent.
+        masks: for each agent, keys and indices that lead to its mask; None without one.
     """
 
     def __init__(self, observation_spaces: Mapping[str, spaces.Space]) -> None:
         """Read the spaces, agent name -> space.
 
         Raises:
-            ForeignEnvError: a space is not understood.
+            ForeignEnvError: a space is not understood, or two entries would share a key.
         """
         found = [list(_leaves(space, agent)) for agent, space in observation_spaces.items()]
         found = _apart_by_dimension(found)
+        _refuse_collisions(dict(zip(observation_spaces, found, strict=True)))
+        self.masks = [_mask_path(space, agent) for agent, space in observation_spaces.items()]
         self.leaves = [[leaf for leaf in own if leaf.spec is not None] for own in found]
         self.text_leaves = [[leaf for leaf in own if leaf.spec is None] for own in found]
         by_key: dict[str, list[ArraySpec]] = {}
@@ -91,6 +149,9 @@ class Layout:
                 by_key.setdefault(leaf.key, []).append(leaf.spec)
         agents = len(observation_spaces)
         self.spec = {key: _widest(specs, is_padded=len(specs) < agents) for key, specs in by_key.items()}
+        self.bounds = {key: self._joined(key, _declared_bounds) for key in self.spec}
+        ranged = {leaf.key for own in self.leaves for leaf in own if leaf.bounds is not None}
+        self._ranges = {key: self._joined(key, _range) for key in ranged}
 
     def blank(self, rows: int) -> dict[str, Array]:
         """Zeros for everything that the agents see, key -> [rows, N, ...]."""
@@ -103,18 +164,56 @@ class Layout:
         return {key: [[("",) * count or "" for _ in agents] for _ in range(rows)] for key, count in self.counts.items()}
 
     def shown(self, leaf: Leaf, observation: Any) -> Shown:
-        """An agent's text or texts, as many as the agent with the most has."""
-        if not leaf.count:
-            return str(leaf.of(observation))
-        texts = tuple(map(str, leaf.of(observation)))
-        return texts + ("",) * (self.counts[leaf.key] - len(texts))
+        """An agent's text or texts, as many as the agent with the most has.
+
+        Raises:
+            LeafMisfit: they are not of their space.
+        """
+        found: Shown = leaf.value(observation)
+        return found if isinstance(found, str) else found + ("",) * (self.counts[leaf.key] - len(found))
 
     def write(self, arrays: Mapping[str, Array], row: int, agent: int, observation: Any) -> None:
-        """Write one agent's observation into arrays [K, N, ...]."""
+        """Write one agent's observation into arrays [K, N, ...].
+
+        Raises:
+            LeafMisfit: a value is not of its space; ranges of boxes are not compared.
+        """
         for leaf in self.leaves[agent]:
-            value = leaf.convert(leaf.of(observation))
+            value = leaf.value(observation)
             window: Any = (row, agent, *map(slice, value.shape))
             arrays[leaf.key][window] = value
+
+    def is_in_range(self, arrays: Mapping[str, Array]) -> bool:
+        """Whether all numbers are finite and lie in their boxes; zeros of agents that see nothing may lie outside."""
+        return all(are_within(arrays[key], bounds) for key, bounds in self._ranges.items())
+
+    def check_ranges(self, arrays: Mapping[str, Array], row: int, agent: int) -> None:
+        """Refuse numbers of one agent that are not finite or outside of their box.
+
+        Raises:
+            LeafMisfit: there are some.
+        """
+        for leaf in self.leaves[agent]:
+            shape = leaf.spec.shape if leaf.spec is not None else ()
+            leaf.check_range(arrays[leaf.key][(row, agent, *map(slice, shape))])
+
+    def _joined(self, key: str, bounds_of: Any) -> Bounds:
+        """Bounds of all agents under one key: two numbers where they are all the same, else two [N, *shape]."""
+        leaves = [next((leaf for leaf in own if leaf.key == key), None) for own in self.leaves]
+        own = [(0.0, 0.0) if leaf is None else bounds_of(leaf) for leaf in leaves]
+        spec = self.spec[key]
+        is_padded = any(leaf is None or leaf.spec is None or leaf.spec.shape != spec.shape for leaf in leaves)
+        if not is_padded and all(np.ndim(low) == 0 and (low, high) == own[0] for low, high in own):
+            return own[0]
+        sides = (
+            np.zeros((len(leaves), *spec.shape), np.result_type(*(np.asarray(one[0]) for one in own))) for _ in "ab"
+        )
+        joined = tuple(sides)
+        for agent, (leaf, pair) in enumerate(zip(leaves, own, strict=True)):
+            shape = () if leaf is None or leaf.spec is None else leaf.spec.shape
+            for side, bound in zip(joined, pair, strict=True):
+                side[(agent, *map(slice, shape))] = bound
+        return joined  # type: ignore[return-value]
 
 
 def num_actions(space: spaces.Space, agent: str) -> int:
@@ -125,56 +224,125 @@ def num_actions(space: spaces.Space, agent: str) -> int:
     """
     if isinstance(space, spaces.Discrete):
         return int(space.n)
+    advice = "let action_space be Discrete, with one number for each combination, and take it apart in step"
+    if isinstance(space, spaces.Box):
+        advice = (
+            "ask the environment for discrete actions if it has them (mpe2: continuous_actions=False), or let "
+            "action_space be Discrete, with one number for each of some vectors"
+        )
     raise ForeignEnvError(
-        f"the actions of {agent!r} are {space}, and a world has one discrete action an agent: ask the environment for "
-        "discrete actions (often continuous_actions=False) or wrap it so that its action space is Discrete"
+        f"the actions of {agent!r} are {space_in_words(space)}, and an agent is trained with one Discrete action a "
+        f"step: {advice}"
     )
 
 
 def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iterator[Leaf]:
-    key = "/".join(map(str, path)) or _WHOLE
-    key = f"{key}_" if key in OWN_KEYS else key
+    key = _key(path)
     if isinstance(space, spaces.Text):
-        yield Leaf(path, key, None, np.asarray, space.max_length)
+        yield Leaf(path, key, space, None, lambda value: text(value, space), length=space.max_length)
         return
     if isinstance(space, spaces.Tuple) and space.spaces and all(isinstance(one, spaces.Text) for one in space):
         longest = max(one.max_length for one in space)  # type: ignore[attr-defined]
-        yield Leaf(path, key, None, np.asarray, longest, len(space))
+        yield Leaf(path, key, space, None, lambda value: texts(value, space), length=longest, count=len(space))
         return
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        entries = space.items() if isinstance(space, spaces.Dict) else enumerate(space)
-        for name, inner in entries:
+        for name, inner in _entries(space):
             if name != MASK:
                 yield from _leaves(inner, agent, (*path, name))
         return
     spec, convert = _numbers(space, agent, key)
-    yield Leaf(path, key, spec, convert)
-
-
-def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Callable[[Any], Array]]:
-    if isinstance(space, spaces.Box):
-        dtype = np.float32 if space.dtype == np.float64 else np.dtype(space.dtype)
-        low, high = (float(space.low.min()), float(space.high.max())) if space.low.size else (0.0, 0.0)
-        spec = ArraySpec(space.shape, np.dtype(dtype).name, low, high, f"{key} of the environment")
-        return spec, lambda value: np.asarray(value, dtype)
-    if isinstance(space, spaces.MultiBinary):
-        shape = (space.n,) if isinstance(space.n, (int, np.integer)) else tuple(space.n)
-        return ArraySpec(shape, "uint8", 0, 1, f"{key} of the environment"), lambda value: np.asarray(value, np.uint8)
-    if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
-        sizes, start = np.atleast_1d(getattr(space, "nvec", getattr(space, "n", 0))).ravel(), np.ravel(space.start)
-        first = np.cumsum(sizes) - sizes - start
-        total = int(sizes.sum())
-
-        def one_hot(value: Any) -> Array:
-            row = np.zeros(total, np.uint8)
-            row[first + np.ravel(value)] = 1
-            return row
-
-        return ArraySpec((total,), "uint8", 0, 1, f"{key} of the environment, one-hot"), one_hot
-    raise ForeignEnvError(
-        f"the observation {key!r} of {agent!r} is a {type(space).__name__} space, which is not understood: Box, "
-        "Discrete, MultiDiscrete, MultiBinary, Text, Dict and Tuple are; wrap the environment so that it gives those"
+    yield Leaf(
+        path,
+        key,
+        space,
+        spec,
+        convert,
+        box_range(space, np.dtype(spec.dtype)) if isinstance(space, spaces.Box) else None,
     )
+
+
+def _entries(space: spaces.Dict | spaces.Tuple) -> Iterator[tuple[Any, spaces.Space]]:
+    yield from space.items() if isinstance(space, spaces.Dict) else enumerate(space)
+
+
+def _key(path: tuple[Any, ...]) -> str:
+    key = "/".join(map(str, path)) or _WHOLE
+    if key in OWN_KEYS:
+        return f"{key}_"
+    return f"_{key}" if key.startswith(_TABLES) else key
+
+
+def _mask_path(space: spaces.Space, agent: str) -> tuple[Any, ...] | None:
+    found = list(_mask_paths(space, ()))
+    if len(found) > 1:
+        raise ForeignEnvError(
+            f"the observation of {agent!r} has {len(found)} entries called {MASK} "
+            f"({', '.join('/'.join(map(str, path)) for path in found)}): leave one of them"
+        )
+    return found[0] if found else None
+
+
+def _mask_paths(space: spaces.Space, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    if isinstance(space, (spaces.Dict, spaces.Tuple)):
+        for name, inner in _entries(space):
+            if name == MASK:
+                yield (*path, name)
+            else:
+                yield from _mask_paths(inner, (*path, name))
+
+
+def _refuse_collisions(found: Mapping[str, Sequence[Leaf]]) -> None:
+    """Refuse two entries with one key, of one agent or of two."""
+    origins: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for agent, own in found.items():
+        for leaf in own:
+            path = tuple(map(str, leaf.path)) or (_WHOLE,)
+            first, other = origins.setdefault(leaf.key, (agent, path))
+            if other != path:
+                names = " and ".join(f"{'['.join(map(repr, one))}{']' * (len(one) - 1)}" for one in (other, path))
+                whose = repr(agent) if first == agent else f"{first!r} and {agent!r}"
+                raise ForeignEnvError(
+                    f"the entries {names} in the observations of {whose} would both be called {leaf.key!r}: rename one"
+                )
+
+
+def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Convert]:
+    meaning = f"{key} of the environment"
+    if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiub":
+        if (wrong := bounds_misfit(space)) is not None:
+            raise ForeignEnvError(f"the observation {key!r} of {agent!r}: its space {wrong}: correct observation_space")
+        is_wide = space.dtype.kind == "f" and space.dtype.itemsize > 4
+        dtype = np.dtype(np.float32) if is_wide else np.dtype(space.dtype)
+        low, high = (float(space.low.min()), float(space.high.max())) if space.low.size else (0.0, 0.0)
+        return ArraySpec(space.shape, dtype.name, low, high, meaning), of_box(space, dtype)
+    if isinstance(space, spaces.MultiBinary):
+        shape = (int(space.n),) if isinstance(space.n, (int, np.integer)) else tuple(map(int, space.n))
+        return ArraySpec(shape, "uint8", 0, 1, meaning), of_bits(shape)
+    if isinstance(space, spaces.Discrete):
+        return ArraySpec((int(space.n),), "uint8", 0, 1, f"{meaning}, one-hot"), of_discrete(space)
+    if isinstance(space, spaces.MultiDiscrete):
+        return ArraySpec((int(space.nvec.sum()),), "uint8", 0, 1, f"{meaning}, one-hot"), of_multidiscrete(space)
+    raise ForeignEnvError(
+        f"the observation {key!r} of {agent!r} is a {type(space).__name__} space ({space_in_words(space)}), which is "
+        "not understood: Box of numbers, Discrete, MultiDiscrete, MultiBinary, Text, Dict and Tuple are; wrap the "
+        "environment so that it gives those"
+    )
+
+
+def _range(leaf: Leaf) -> Bounds:
+    assert leaf.spec is not None
+    return leaf.bounds or (leaf.spec.low, leaf.spec.high)
+
+
+def _declared_bounds(leaf: Leaf) -> Bounds:
+    """Lowest and highest value of each entry, as the environment declares it."""
+    assert leaf.spec is not None
+    if not isinstance(leaf.space, spaces.Box):
+        return 0.0, 1.0
+    low, high = (one.astype(np.float64) for one in (leaf.space.low, leaf.space.high))
+    if low.size and (low == low.flat[0]).all() and (high == high.flat[0]).all():
+        return float(low.flat[0]), float(high.flat[0])
+    return low, high
 
 
 def _apart_by_dimension(found: Sequence[list[Leaf]]) -> list[list[Leaf]]:

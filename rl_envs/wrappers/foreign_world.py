@@ -33,10 +33,13 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.errors import ForeignEnvError
-from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec
+from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec, whole
 from rl_envs.core.world import World
-from rl_envs.wrappers.foreign_games import Declaration, Frame, Games, MakeEnv
-from rl_envs.wrappers.foreign_spaces import MASK, Shown
+from rl_envs.wrappers.foreign_border import CheckedEnv
+from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv
+from rl_envs.wrappers.foreign_frame import Frame
+from rl_envs.wrappers.foreign_games import Games, opened
+from rl_envs.wrappers.foreign_spaces import MASK, Bounds, Shown
 from rl_envs.wrappers.game_processes import GameProcesses
 from rl_envs.wrappers.word_ids import TextNumbers, WordIds
 
@@ -45,6 +48,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_MAX_EPISODE_STEPS = 1000
 """Time limit of an environment that declares none."""
 _SEEDS = 2**31
+_NOT_KEPT = ("self", "__class__", "first")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -55,7 +59,11 @@ class ForeignWorld(World):
         words: numbers of the words in texts, and `words.text_of(tokens)` for the way back.
         action_texts: `[N][A]`, what the environment's attribute `action_texts` calls the actions; None without it.
             (What they are called at each step is the observation of this name.)
+        bounds: observation key -> lowest and highest value of each entry as the environment declares it, numbers or
+            [N, *shape]; not of the keys that a world adds.
     """
+
+    bounds: dict[str, Bounds]
 
     def __init__(
         self,
@@ -70,27 +78,47 @@ class ForeignWorld(World):
         word_ids: TextNumbers | None = None,
         max_words: int = 64,
         max_sentences: int = 1,
+        first: CheckedEnv | None = None,
     ) -> None:
         """Build the environments; `from_pettingzoo` describes the arguments."""
-        self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        env = make_env()
-        says = Declaration(env)
-        self._declared: Declaration = says
-        self.words: TextNumbers = word_ids or WordIds(vocabulary)
-        self.agents, self.action_spec, self.action_texts = says.agents, max(says.actions), says.action_texts
-        self.max_episode_steps = max_episode_steps or _time_limit(env)
-        self._agents_leave = agents_leave
-        sets = getattr(getattr(env, "unwrapped", env), "coordination_sets", None)
-        self._declare(env, sets)
-        super().__init__(num_worlds, first_world)
-        if sets is not None:
-            self.tables = {"coordination": np.asarray(sets, bool).reshape(len(sets), -1)}
-        if num_processes:
-            env.close()
-            self._games: Games | GameProcesses = GameProcesses(make_env, num_worlds, num_processes, says)
-        else:
-            self._games = Games(make_env, num_worlds, env)
+        self._arguments = {name: value for name, value in locals().items() if name not in _NOT_KEPT}
+        for name, least in (("num_processes", 0), ("max_words", 1), ("max_sentences", 1)):
+            self._arguments[name] = whole(name, self._arguments[name], least)
+        checked = opened(make_env) if first is None else first
+        try:
+            self._build(checked, vocabulary, word_ids, max_episode_steps)
+            super().__init__(num_worlds, first_world)
+            self._games = self._start_games(make_env, checked)
+        except BaseException:
+            checked.close()
+            raise
+        if self._declared.coordination is not None:
+            sets = self._declared.coordination
+            self.tables = {"coordination": sets.reshape(len(sets), -1)}
+
+    def _build(
+        self, checked: CheckedEnv, vocabulary: Sequence[str], word_ids: TextNumbers | None, limit: int | None
+    ) -> None:
+        """All that is known before an episode."""
+        self._declared: Declaration = checked.declared
+        self._games: Games | GameProcesses
         self._seen: Frame | None = None
+        self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
+        self.words: TextNumbers = word_ids or WordIds(vocabulary)
+        self.agents, self.action_spec = self._declared.agents, max(self._declared.actions)
+        self.action_texts, self.bounds = self._declared.action_texts, self._declared.layout.bounds
+        declares = self._declared.limit
+        self.max_episode_steps = declares[1] if declares else DEFAULT_MAX_EPISODE_STEPS
+        if limit is not None:
+            self.max_episode_steps = whole("max_episode_steps", limit, 1)
+        has_legal = self._declared.has_legal or checked.informs_of_masks()
+        self._declare(has_legal)
+
+    def _start_games(self, make_env: MakeEnv, first: CheckedEnv) -> Games | GameProcesses:
+        if not self._arguments["num_processes"]:
+            return Games(make_env, self.num_worlds, first)
+        first.close()
+        return GameProcesses(make_env, self.num_worlds, self._arguments["num_processes"], self._declared)
 
     def __getstate__(self) -> dict[str, Any]:
         """Arguments and a snapshot: environments of others seldom pickle."""
@@ -127,7 +155,9 @@ class ForeignWorld(World):
         self.state["played"][rows, length] = np.where(self._present().alive & is_own, actions, 0)
         turn = self._games.step(rows, self.state["played"][rows, length])
         self._see(rows, turn.frame, turn.terminated | turn.truncated)
-        late = (length + 1 >= self.max_episode_steps) & ~turn.terminated
+        late = (length + 1 >= self.max_episode_steps) & ~turn.terminated & ~turn.truncated
+        if late.any():
+            self._say_limit()
         return turn.reward, turn.terminated, turn.truncated | late
 
     def _observe(self, rows: Array) -> Arrays:
@@ -188,13 +218,27 @@ class ForeignWorld(World):
 
     # --------------------------------------------------------------- private
 
-    def _declare(self, env: Any, sets: Any) -> None:
+    def _say_limit(self) -> None:
+        """Say once that episodes are cut, where nobody asked for it."""
+        if self._has_said_limit or self._arguments["max_episode_steps"] is not None:
+            return
+        self._has_said_limit = True
+        limit = self._declared.limit
+        why = "declares no time limit" if limit is None else f"declares {limit[0]} = {limit[1]} and went on after it"
+        logger.warning(
+            "an episode was cut after %d env steps, because its environment %s: end episodes in the environment, or "
+            "choose another limit (max_episode_steps, --max-episode-steps)",
+            self.max_episode_steps,
+            why,
+        )
+
+    def _declare(self, has_legal: bool) -> None:
         """Observation keys: the environment's and those that every foreign world has."""
-        says, agents = self._declared, len(self.agents)
+        says, agents, sets = self._declared, len(self.agents), self._declared.coordination
         own = {"agent": ArraySpec((agents,), "uint8", 0, 1, "which agent it is, one-hot")}
         if self._agents_leave:
             own["alive"] = ArraySpec((), "bool", 0, 1, "is in the game")
-        if says.has_legal or _gives_masks(env):
+        if has_legal:
             own["legal"] = ArraySpec((max(says.actions),), "bool", 0, 1, "legal actions")
         if sets is not None:
             own["coordination"] = ArraySpec((), "int32", 0, len(sets) - 1, "row of the table of good joint actions")
@@ -229,26 +273,32 @@ class ForeignWorld(World):
 
     def _see(self, rows: Array, frame: Frame, over: Array | None = None) -> None:
         if not self._agents_leave:
-            self._refuse_leavers(frame, over)
+            self._refuse_leavers(rows, frame, over)
             frame.alive[:] = True
         if "legal" not in self.observation_spec and not frame.legal.all():
             raise ForeignEnvError(
-                f"the environment gives its first {MASK} after reset: let its infos have one at reset, too, so that "
-                "policies are built with it"
+                f"one copy of the environment gives an {MASK} at reset, and another none: let its infos always have one"
             )
         if self._seen is None:
             self._seen = frame
         else:
             self._seen.put(rows, frame)
 
-    def _refuse_leavers(self, frame: Frame, over: Array | None) -> None:
-        left = ~frame.alive if over is None else ~frame.alive & ~over[:, None]
-        if left.any():
-            name = self.agents[int(np.flatnonzero(left.any(0))[0])]
-            raise ForeignEnvError(
-                f"the agent {name!r} left the game before it ended, and agents_leave is False: set it to True, and "
-                "train with a method for agents that leave (not QMIX)"
-            )
+    def _refuse_leavers(self, rows: Array, frame: Frame, over: Array | None) -> None:
+        """Refuse who leaves earlier than others, and who is terminated where another is truncated, and has a value."""
+        left = ~frame.alive
+        if over is not None:
+            left &= ~over[:, None] | frame.alive.any(1, keepdims=True)
+        if not left.any():
+            return
+        place, agent = np.argwhere(left)[0].tolist()
+        how = "left the game before it ended"
+        if over is not None and over[place]:
+            how = f"was terminated where {self.agents[int(frame.alive[place].argmax())]!r} was truncated"
+        raise ForeignEnvError(
+            f"the agent {self.agents[agent]!r} {how}, at env step {self.state['episode_length'][rows[place]] + 1} of an "
+            "episode, and agents_leave is False: set it to True (--agents-leave)"
+        )
 
     def _present(self) -> Frame:
         if self._seen is None:
@@ -271,7 +321,7 @@ class DrawnForeignWorld(ForeignWorld):
 
     def render(self, index: int = 0) -> Array:
         """The environment's own picture, [H, W, 3] uint8."""
-        return np.asarray(self._games.render(index), np.uint8)
+        return self._games.render(index)
 
 
 def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
@@ -288,23 +338,6 @@ def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
     if len(found) > rows[0]:
         raise ForeignEnvError(f"a text has {len(found)} sentences and only {rows[0]} fit: raise max_sentences")
     return found + [""] * (rows[0] - len(found))
-
-
-def _gives_masks(env: Any) -> bool:
-    _, infos = env.reset(seed=0)
-    return any(MASK in (info or {}) for info in infos.values())
-
-
-def _time_limit(env: Any) -> int:
-    """Largest number of env steps in an episode, as the environment declares it in one of the usual places."""
-    for place in (env, getattr(env, "unwrapped", None), getattr(getattr(env, "unwrapped", None), "env", None)):
-        for name in ("max_episode_steps", "_max_episode_steps", "max_cycles"):
-            if isinstance(limit := getattr(place, name, None), int) and limit > 0:
-                return limit
-        limit = getattr(getattr(place, "spec", None), "max_episode_steps", None)
-        if isinstance(limit, int) and limit > 0:
-            return limit
-    return DEFAULT_MAX_EPISODE_STEPS
 
 
 def _fingerprints(seen: Frame, num_worlds: int) -> Array:

@@ -10,15 +10,19 @@ import os
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_games import Declaration, Frame, Games, MakeEnv, Turn
+from rl_envs.wrappers import hangs
+from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv
+from rl_envs.wrappers.foreign_frame import Frame, Turn
+from rl_envs.wrappers.foreign_games import Games
 
 
 class GameProcesses:
@@ -32,11 +36,21 @@ class GameProcesses:
             count: K.
             processes: P.
             declaration: declaration of one of the environments.
+
+        Raises:
+            ForeignEnvError: one cannot be built; the processes have ended.
         """
         self.declaration = declaration
         self._bounds = np.linspace(0, count, min(processes, count) + 1).astype(int)
         sizes = np.diff(self._bounds).tolist()
-        self._workers = [_Worker(make_env, size) for size in sizes]
+        self._workers: list[_Worker] = []
+        try:
+            self._workers += [_Worker(make_env, size) for size in sizes]
+            for worker in self._workers:  # all of them build side by side
+                _raise(worker.receive())
+        except BaseException:
+            self.close()
+            raise
 
     def reset(self, rows: Array, seeds: Array) -> Frame:
         """Begin episodes in some games, [K] rows with [K] seeds."""
@@ -55,15 +69,12 @@ class GameProcesses:
         )
         return Turn(frame, reward, terminated, truncated)
 
-    def render(self, row: int) -> Array | None:
-        """The environment's own picture, [H, W, 3] uint8; None where it draws none."""
+    def render(self, row: int) -> Array:
+        """The environment's own picture, [H, W, 3] uint8."""
         owner = int(np.searchsorted(self._bounds, row, side="right")) - 1
         self._workers[owner].send("render", row - int(self._bounds[owner]))
-        picture = self._workers[owner].receive()
-        if isinstance(picture, BaseException):
-            raise picture
-        found: Array | None = picture
-        return found
+        picture: Array = _raise(self._workers[owner].receive())
+        return picture
 
     def close(self) -> None:
         """End the processes."""
@@ -78,9 +89,15 @@ class GameProcesses:
             self._workers[owner].send(what, rows[places] - self._bounds[owner], values[places])
         answers = [(self._workers[owner].receive(), places) for owner, places in asked]  # all of them, also after one
         for answer, _ in answers:
-            if isinstance(answer, BaseException):
-                raise answer
+            _raise(answer)
         return answers
+
+
+def _raise(answer: Any) -> Any:
+    """An answer; an error that was raised in the other process is raised here."""
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 class _Worker:
@@ -109,7 +126,7 @@ class _Worker:
     def close(self) -> None:
         self._pipe.close()
         try:
-            self._process.wait(timeout=5)
+            self._process.wait(timeout=5)  # it closes its environments
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -133,9 +150,9 @@ def _joined(frames: list[Frame], places: list[Array]) -> Frame:
     return Frame(arrays, {key: [rows[place] for place in order] for key, rows in texts.items()}, *others)
 
 
-def _answer(games: Games, what: str, *values: Any) -> Any:
+def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:
     try:
-        return getattr(games, what)(*values)
+        return act(*values)
     except ForeignEnvError as error:
         return error
     except Exception:
@@ -145,10 +162,20 @@ def _answer(games: Games, what: str, *values: Any) -> Any:
 def play(descriptor: int) -> None:
     """Answer requests from the pipe with this file descriptor until the other side closes."""
     pipe = Connection(descriptor)
+    hangs.watch(lambda said: pipe.send(EnvRaisedError(said)))
+    games = None
     try:
         pickled, count = pipe.recv()
-        games = Games(cloudpickle.loads(pickled), count)
+        games = _answer("being built", lambda: Games(cloudpickle.loads(pickled), count))
+        if isinstance(games, BaseException):
+            pipe.send(games)
+            return
+        pipe.send(None)
         while True:
-            pipe.send(_answer(games, *pipe.recv()))
+            what, *values = pipe.recv()
+            pipe.send(_answer(what, getattr(games, what), *values))
     except (EOFError, OSError):
         return
+    finally:
+        if isinstance(games, Games):
+            games.close()

@@ -1,0 +1,474 @@
+"""The border: all that a foreign environment returns is checked here, once, where it enters.
+
+PettingZoo's parallel API says what is right. What does not fit is one sentence with agent, key, env step, what was
+given and what the space says. Nothing is padded, cut, renamed or overwritten. Allowed is what loses nothing: NumPy's
+scalars and arrays with one entry, infos without entries, no observation of an agent whose game is over, zeros for one
+that has left. Types, shapes, names, flags and numbers are checked at every step. Entries of nested observations, and
+whether the spaces are still the declared ones, in each environment's first `FULL_EPISODES` episodes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.spec import Array
+from rl_envs.wrappers import hangs
+from rl_envs.wrappers.foreign_declaration import Declaration, agent_names, env_name, raised
+from rl_envs.wrappers.foreign_frame import Frame
+from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK, LeafMisfit
+from rl_envs.wrappers.foreign_values import Misfit, flag, in_words, integer, number, space_in_words, structure_misfit
+
+logger = logging.getLogger(__name__)
+
+FULL_EPISODES = 2
+"""Number of episodes of an environment in which everything is checked."""
+_PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
+
+
+@dataclass(slots=True)
+class Answer:
+    """What an environment returned, checked but for the values of observations.
+
+    Attributes:
+        observations: number of an agent -> its observation.
+        infos: number of an agent -> its infos.
+        alive: [N], agents that are in the game; at its end, those that were truncated.
+        goes_on: whether agents still act.
+        reward: [N].
+        terminated, truncated: whether the game is over, and how.
+    """
+
+    observations: dict[int, Any]
+    infos: dict[int, Mapping[str, Any]]
+    alive: list[bool]
+    goes_on: bool = True
+    reward: Sequence[float] = ()
+    terminated: bool = False
+    truncated: bool = False
+
+
+class CheckedEnv:
+    """One foreign environment whose answers are checked."""
+
+    def __init__(self, env: Any, declared: Declaration) -> None:
+        """Take an environment.
+
+        Args:
+            env: a PettingZoo parallel environment.
+            declared: of this environment, or of another copy.
+        """
+        self.env, self.declared = env, declared
+        self._index = {name: index for index, name in enumerate(declared.agents)}
+        self._known = frozenset(declared.agents)
+        self._live: list[int] = []
+        self._left: set[int] = set()
+        self._lingering: set[int] = set()
+        self._informs: dict[int, bool] = {}
+        self._episodes = self._length = 0
+        self._is_closed = False
+
+    def informs_of_masks(self) -> bool:
+        """Whether infos have masks, which shows at a reset."""
+        self.reset(0)
+        return any(self._informs.values())
+
+    def reset(self, seed: int) -> Answer:
+        """Begin an episode.
+
+        Raises:
+            ForeignEnvError: the environment raised, or what it returned does not fit.
+        """
+        self._episodes += 1
+        self._length = 0
+        with self._calling("reset"):
+            answer = self.env.reset(seed=seed)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            self._refuse(f"reset returned {in_words(answer)}", "let it return observations and infos, two dicts")
+        observations, infos = answer
+        self._check_names("observations", observations)
+        self._check_names("infos", infos)
+        if agent_names(self.env) != self.declared.agents:
+            self._refuse(
+                f"possible_agents is {list(agent_names(self.env))} and was {list(self.declared.agents)}",
+                "let it be the same for ever",
+            )
+        if self._episodes <= FULL_EPISODES:
+            self.declared.check_same(self.env)
+        self._live = sorted(self._listed())
+        self._left.clear()
+        self._lingering.clear()
+        if not self._live:
+            self._refuse("agents is empty after reset", "let reset set agents to those that are in the game")
+        for name in observations:
+            if self._index[name] not in self._live:
+                self._refuse(f"there is an observation of {name!r}, who is not in agents", "let reset put it in agents")
+        said = self._infos(infos, self._live)
+        for index in self._live:
+            self._check_informs(index, said.get(index, {}), is_first=True)
+        alive = [index in self._live for index in range(len(self._index))]
+        return Answer(self._observations(observations, self._live), said, alive)
+
+    def step(self, actions: Sequence[int]) -> Answer:
+        """One env step with an action of each of the N agents; those of agents that are not in the game are ignored.
+
+        Raises:
+            ForeignEnvError: the environment raised, or what it returned does not fit.
+        """
+        names, first = self.declared.agents, self.declared.first_action
+        self._length += 1
+        chosen = {names[index]: first[index] + actions[index] for index in self._live}
+        with self._calling("step"):
+            answer = self.env.step(chosen)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 5:
+            count = f" with {len(answer)} entries" if isinstance(answer, (tuple, list)) else f" ({in_words(answer)})"
+            self._refuse(
+                f"step returned a {type(answer).__name__}{count}", f"let it return five dicts: {', '.join(_PARTS)}"
+            )
+        for what, given in zip(_PARTS, answer, strict=True):
+            self._check_names(what, given)
+        observations, rewards, terminations, truncations, infos = answer
+        live = self._live
+        reward = self._rewards(rewards)
+        terminated = [index for index in live if self._flag("terminations", terminations, names[index])]
+        truncated = [index for index in live if self._flag("truncations", truncations, names[index])]
+        ended = {*terminated, *truncated}
+        self._live = [index for index in live if index not in ended] if ended else live
+        self._check_agents(ended, terminations, truncations)
+        if len(observations) > len(live):
+            self._refuse_strangers(observations, live)
+        seen = self._observations(observations, live)
+        said = self._infos(infos, live)
+        if self._live:
+            alive = [False] * len(names)
+            for index in self._live:
+                alive[index] = True
+            return Answer(seen, said, alive, True, reward)
+        stopped = ended.difference(terminated)
+        alive = [index in stopped for index in range(len(names))]
+        return Answer(seen, said, alive, False, reward, not stopped, bool(stopped))
+
+    def write(self, frame: Frame, place: int, answer: Answer) -> None:
+        """Write what is seen into row `place` of a frame; masks only where somebody still acts.
+
+        Raises:
+            ForeignEnvError: a value is not of its space. (`check_ranges` compares with the bounds of boxes.)
+        """
+        frame.alive[place] = answer.alive
+        layout = self.declared.layout
+        sets: dict[int, int] = {}
+        for agent, observation in answer.observations.items():
+            try:
+                if self._episodes <= FULL_EPISODES:
+                    self._check_structure(agent, observation)
+                layout.write(frame.arrays, place, agent, observation)
+                for leaf in layout.text_leaves[agent]:
+                    frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
+            except LeafMisfit as error:
+                self._refuse_value(agent, error)
+            acts = answer.goes_on and answer.alive[agent]
+            info = answer.infos.get(agent, {})
+            if acts:
+                self._write_legal(frame.legal[place, agent], agent, observation, info)
+            if self.declared.coordination is not None and "coordination" in info:
+                sets[agent] = self._coordination(agent, info["coordination"])
+        self._write_coordination(frame, place, sets, answer.goes_on)
+
+    def check_ranges(self, frame: Frame, place: int, answer: Answer) -> None:
+        """Refuse numbers in row `place` that are not finite or outside of their box.
+
+        Raises:
+            ForeignEnvError: there are some.
+        """
+        for agent in answer.observations:
+            try:
+                self.declared.layout.check_ranges(frame.arrays, place, agent)
+            except LeafMisfit as error:
+                self._refuse_value(agent, error)
+
+    def render(self) -> Array:
+        """The environment's own picture, [H, W, 3] uint8.
+
+        Raises:
+            ForeignEnvError: it raised, or drew none.
+        """
+        with self._calling("render"):
+            picture = self.env.render()
+        try:
+            drawn = np.asarray(picture)
+        except ValueError:  # images of unequal sizes
+            drawn = np.empty(0, object)
+        is_image = drawn.ndim == 3 and drawn.shape[2] == 3 and drawn.size and drawn.dtype.kind in "iu"
+        if not is_image or drawn.min() < 0 or drawn.max() > 255:
+            self._refuse(
+                f"render returned {in_words(picture)}",
+                "with render_mode rgb_array let it return one image, an array of shape (H, W, 3) and type uint8",
+            )
+        return drawn.astype(np.uint8)
+
+    def close(self) -> None:
+        """Close the environment, once; an error in its `close` is a warning, and one without `close` needs none."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        close_quietly(self.env)
+
+    # ---------------------------------------------------------------- private
+
+    @contextlib.contextmanager
+    def _calling(self, method: str) -> Iterator[None]:
+        """Say that the environment raised, and where; and let others know what this process waits for."""
+        hangs.begins(method)
+        try:
+            yield
+        except ForeignEnvError:
+            raise
+        except Exception as error:
+            raise raised(self.env, method, error) from error
+        finally:
+            hangs.ends()
+
+    def _refuse(self, what: str, cure: str) -> NoReturn:
+        when = f"env step {self._length}" if self._length else "reset"
+        raise ForeignEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
+
+    def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
+        name, leaf = self.declared.agents[agent], misfit.leaf
+        self._refuse(
+            f"the observation {leaf.key!r} of {name!r} {misfit}, and its space is {space_in_words(leaf.space)}",
+            "let observation_space and what reset and step return agree",
+        )
+
+    def _check_names(self, what: str, given: Any) -> None:
+        if not isinstance(given, Mapping):
+            self._refuse(f"{what} is {in_words(given)}", "let it be a dict with the names of agents as keys")
+        if not self._known.issuperset(given):
+            stranger = next(name for name in given if name not in self._known)
+            self._refuse(
+                f"{what} has an entry for {stranger!r}, which is no agent",
+                f"leave it out, or list it in possible_agents, which are {', '.join(self._index)}",
+            )
+
+    def _listed(self) -> set[int]:
+        """Numbers of the agents in `agents`."""
+        try:
+            names = list(self.env.agents)
+        except Exception as error:
+            raise raised(self.env, "agents", error) from error
+        for name in names:
+            if name not in self._known:
+                self._refuse(
+                    f"the agent {name!r} appears and is not declared",
+                    f"list it in the environment's possible_agents, which are {', '.join(self._index)}",
+                )
+        found = {self._index[name] for name in names}
+        if len(found) < len(names):
+            self._refuse(f"agents is {names}", "let it name each agent once")
+        return found
+
+    def _check_agents(self, ended: set[int], terminations: Mapping[str, Any], truncations: Mapping[str, Any]) -> None:
+        """Refuse agents that come, come back, or go without a flag; one whose game is over may stay in `agents`."""
+        listed, names = self._listed(), self.declared.agents
+        for index in self._live:
+            if index not in listed:
+                self._refuse(
+                    f"the agent {names[index]!r} is not in agents any more and neither terminated nor truncated",
+                    "let step say which of them it is",
+                )
+        for index in listed.difference(self._live, ended):
+            flags = [flags.get(names[index], True) for flags in (terminations, truncations)]
+            if index not in self._lingering or not any(flags):
+                self._refuse(
+                    f"the agent {names[index]!r} appears after its episode began, and a team has all of its agents "
+                    "from the start",
+                    "let the environment return it from reset, or end the episode there",
+                )
+        self._lingering = listed.difference(self._live)
+        self._left |= ended
+
+    def _refuse_strangers(self, observations: Mapping[str, Any], live: Sequence[int]) -> None:
+        for name in observations:
+            if (index := self._index[name]) not in live and index not in self._left:
+                self._refuse(
+                    f"there is an observation of {name!r}, who is not in the game", "let reset put it in agents"
+                )
+
+    def _observations(self, observations: Mapping[str, Any], live: Sequence[int]) -> dict[int, Any]:
+        """Those of the agents that acted; one that acts again must have one."""
+        names = self.declared.agents
+        found = {index: observations[names[index]] for index in live if names[index] in observations}
+        if len(found) < len(live):
+            for index in self._live:
+                if index not in found:
+                    self._refuse(
+                        f"there is no observation of {names[index]!r}, who is in the game", "let it be returned"
+                    )
+        return found
+
+    def _infos(self, infos: Mapping[str, Any], live: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+        found: dict[int, Mapping[str, Any]] = {}
+        for index in live:
+            info = infos.get(name := self.declared.agents[index])
+            if info is not None:
+                if not isinstance(info, Mapping):
+                    self._refuse(
+                        f"the infos of {name!r} are {in_words(info)}", "let them be a dict, which may be empty"
+                    )
+                found[index] = info
+        return found
+
+    def _rewards(self, rewards: Mapping[str, Any]) -> list[float]:
+        """[N] finite numbers, 0 for who was not in the game."""
+        names = self.declared.agents
+        found = [0.0] * len(names)
+        for index in self._live:
+            if (name := names[index]) not in rewards:
+                self._refuse(f"there is no reward of {name!r}, who acted", "let step return one, 0 where it earns none")
+            found[index] = self._reward(name, rewards[name])
+        if len(rewards) > len(self._live):
+            for name, reward in rewards.items():
+                if self._index[name] not in self._live and (earned := self._reward(name, reward)):
+                    self._refuse(
+                        f"{name!r} has left the game and gets the reward {earned:g}",
+                        "let it earn that at the step at which it leaves, or let it stay in the game",
+                    )
+        return found
+
+    def _reward(self, name: str, reward: Any) -> float:
+        try:
+            value = number(reward)
+        except Misfit as error:
+            is_vector = isinstance(reward, (np.ndarray, list, tuple)) and len(reward) > 1
+            self._refuse(
+                f"the reward of {name!r} {error}",
+                "let it be one number, such as a weighted sum of these" if is_vector else "let it be one number",
+            )
+        if not -np.inf < value < np.inf:
+            self._refuse(f"the reward of {name!r} is {value}, which is not finite", "mend where it comes from")
+        return value
+
+    def _flag(self, what: str, flags: Mapping[str, Any], name: str) -> bool:
+        value = flags.get(name, flags)
+        if value is True or value is False:
+            return value
+        if value is flags:
+            self._refuse(f"{what} has nothing for {name!r}, who acted", "let step return True or False for it")
+        try:
+            return flag(value)
+        except Misfit as error:
+            self._refuse(f"{what} of {name!r} {error}", "let it be True or False")
+
+    def _check_structure(self, agent: int, observation: Any) -> None:
+        space = self.declared.observation_spaces[agent]
+        if (misfit := structure_misfit(space, observation)) is not None:
+            path, said = misfit
+            where = f" {'/'.join(map(str, path))!r}" if path else ""
+            self._refuse(
+                f"the observation{where} of {self.declared.agents[agent]!r} {said}, and its space is "
+                f"{space_in_words(space)}",
+                "let observation_space and what reset and step return agree",
+            )
+
+    def _write_legal(self, legal: Array, agent: int, observation: Any, info: Mapping[str, Any]) -> None:
+        """Legal actions of an agent that acts, from its observation or its infos; one with an empty text is illegal."""
+        name, path = self.declared.agents[agent], self.declared.layout.masks[agent]
+        masks: list[Array] = []
+        if path is not None:
+            masks.append(self._mask(agent, self._inner(agent, observation, path)))
+        self._check_informs(agent, info)
+        if MASK in info:
+            masks.append(self._mask(agent, info[MASK]))
+        if len(masks) == 2 and (masks[0] != masks[1]).any():
+            self._refuse(
+                f"the {MASK} of {name!r} is {masks[0].astype(int).tolist()} in its observation and "
+                f"{masks[1].astype(int).tolist()} in its infos",
+                "leave one of them out",
+            )
+        if isinstance(observation, Mapping) and ACTION_TEXTS in observation:
+            masks.append(np.array([bool(text.strip()) for text in observation[ACTION_TEXTS]]))
+        for mask in masks:
+            legal[: mask.size] &= mask
+        if masks and not legal.any():
+            self._refuse(
+                f"the mask of {name!r} has no legal action, and it is in the game",
+                "keep one legal (often one that does nothing), or end the agent's game there",
+            )
+
+    def _check_informs(self, agent: int, info: Mapping[str, Any], is_first: bool = False) -> None:
+        """Refuse infos that have masks now and then: without one, all actions would be legal."""
+        informs = MASK in info
+        known = self._informs.setdefault(agent, informs) if is_first else self._informs.get(agent, False)
+        if informs != known:
+            said = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
+            self._refuse(
+                f"the infos of {self.declared.agents[agent]!r} have {said}",
+                "let its infos have one at reset, and at every step at which it acts, or never",
+            )
+
+    def _inner(self, agent: int, observation: Any, path: Sequence[Any]) -> Any:
+        try:
+            for step in path:
+                observation = observation[step]
+        except (KeyError, IndexError, TypeError):
+            self._refuse(
+                f"the observation of {self.declared.agents[agent]!r} has no {'/'.join(map(str, path))}",
+                "let observation_space and what reset and step return agree",
+            )
+        return observation
+
+    def _mask(self, agent: int, mask: Any) -> Array:
+        count = self.declared.actions[agent]
+        try:
+            given = np.asarray(mask)
+        except ValueError:
+            given = np.empty(0, object)
+        if given.dtype.kind not in "biuf" or given.size != count or not ((given == 0) | (given == 1)).all():
+            self._refuse(
+                f"the {MASK} of {self.declared.agents[agent]!r} is {in_words(mask)} for {count} actions",
+                f"let it be an array of {count} entries of 0 and 1",
+            )
+        return given.astype(bool).ravel()
+
+    def _coordination(self, agent: int, given: Any) -> int:
+        sets = self.declared.coordination
+        count = 0 if sets is None else len(sets)
+        try:
+            chosen = integer(given)
+        except Misfit:
+            chosen = -1
+        if not 0 <= chosen < count:
+            self._refuse(
+                f"coordination in the infos of {self.declared.agents[agent]!r} is {in_words(given)}, and there are "
+                f"{count} coordination_sets",
+                f"let it be an integer from 0 to {count - 1}",
+            )
+        return chosen
+
+    def _write_coordination(self, frame: Frame, place: int, sets: Mapping[int, int], goes_on: bool) -> None:
+        if len(set(sets.values())) > 1:
+            agents = ", ".join(f"{self.declared.agents[agent]!r}: {one}" for agent, one in sets.items())
+            self._refuse(f"coordination in the infos is not the same for all agents ({agents})", "let it be")
+        if sets:
+            frame.coordination[place] = next(iter(sets.values()))
+        elif goes_on and self.declared.coordination is not None and len(self.declared.coordination) > 1:
+            self._refuse(
+                "no infos say which of the coordination_sets holds",
+                "let the infos of an agent have coordination, the number of the set",
+            )
+
+
+def close_quietly(env: Any) -> None:
+    """Close an environment; an error is a warning."""
+    close = getattr(env, "close", None)
+    if not callable(close):
+        return
+    try:
+        close()
+    except Exception as error:
+        logger.warning("%s", raised(env, "close", error))

@@ -1,0 +1,271 @@
+"""What a foreign environment declares before it is played: agents, spaces, actions, coordination sets, a time limit.
+
+All of it is read and checked here, once an environment. What cannot be trained is refused in one sentence that says
+how to mend it.
+"""
+
+from __future__ import annotations
+
+import operator
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
+from rl_envs.core.spec import Array
+from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK, Layout, num_actions
+from rl_envs.wrappers.foreign_values import in_words, space_in_words
+
+MakeEnv = Callable[[], Any]
+"""Builds one environment: a PettingZoo parallel environment, or a Gymnasium environment where that is said."""
+
+_LIMITS = ("max_episode_steps", "_max_episode_steps", "max_cycles", "max_steps")
+"""Attributes in which environments declare their time limit, in the order in which they are believed."""
+_INNER = ("env", "aec_env", "par_env", "unwrapped")
+"""Attributes in which wrappers hold what they wrap."""
+
+
+class Declaration:
+    """Declarations of an environment: agents, spaces and actions, known before it is played.
+
+    Attributes:
+        agents: names of the N agents.
+        observation_spaces, action_spaces: of each agent.
+        layout: layout of their observations in arrays.
+        actions: number of actions of each agent.
+        first_action: [N], number of each agent's first action in the environment.
+        has_legal: whether some action can be illegal, or actions have texts.
+        action_texts: constant texts of each agent's actions, from the environment's attribute; None without one.
+        coordination: [K, A, ..., A] bool, the environment's coordination sets; None without any.
+        limit: name and value of the attribute that declares the time limit; None without one.
+    """
+
+    def __init__(self, env: Any) -> None:
+        """Read the names and the spaces.
+
+        Raises:
+            ForeignEnvError: a space is not understood, or agents are not declared as they must be.
+        """
+        self.agents = agent_names(env)
+        self.observation_spaces, self.action_spaces = (
+            [_space(env, method, name) for name in self.agents] for method in ("observation_space", "action_space")
+        )
+        self.layout = Layout(dict(zip(self.agents, self.observation_spaces, strict=True)))
+        pairs = list(zip(self.agents, self.action_spaces, strict=True))
+        self.actions = [num_actions(space, name) for name, space in pairs]
+        self.first_action = [int(space.start) for space in self.action_spaces]
+        self._check_masks()
+        self.action_texts = self._action_texts(env)
+        self.coordination = self._coordination(env)
+        self.limit = time_limit(env)
+        has_texts = any(ACTION_TEXTS in one.spaces for one in self.observation_spaces if isinstance(one, spaces.Dict))
+        is_masked = has_texts or any(path is not None for path in self.layout.masks)
+        self.has_legal = is_masked or self.action_texts is not None or len(set(self.actions)) > 1
+
+    def check_same(self, env: Any) -> None:
+        """Refuse another copy of the environment that declares something else.
+
+        Raises:
+            ForeignEnvError: it does.
+        """
+        if (names := agent_names(env)) != self.agents:
+            raise ForeignEnvError(
+                f"two copies of {env_name(env)} have the possible_agents {list(self.agents)} and {list(names)}: let "
+                "every copy have the same"
+            )
+        for method, known in (("observation_space", self.observation_spaces), ("action_space", self.action_spaces)):
+            for name, one in zip(self.agents, known, strict=True):
+                if (other := _space(env, method, name)) is not one and repr(other) != repr(one):
+                    raise ForeignEnvError(
+                        f"two copies of {env_name(env)} have different spaces, {method}({name!r}) is "
+                        f"{space_in_words(one)} and {space_in_words(other)}: let every copy have the same"
+                    )
+
+    @property
+    def own_actions(self) -> Array:
+        """[N, A] bool, actions that are an agent's own and no padding."""
+        return np.arange(max(self.actions)) < np.array(self.actions)[:, None]
+
+    def _check_masks(self) -> None:
+        """Masks and texts of actions have one entry for each action."""
+        for name, space, path, count in zip(
+            self.agents, self.observation_spaces, self.layout.masks, self.actions, strict=True
+        ):
+            own = space
+            for step in path or ():
+                own = own[step]  # type: ignore[index]
+            size = count
+            if path is not None:
+                size = spaces.flatdim(own) if isinstance(own, (spaces.Box, spaces.MultiBinary)) else -1
+                size = len(own.nvec.ravel()) if isinstance(own, spaces.MultiDiscrete) else size
+            if size != count:
+                raise ForeignEnvError(
+                    f"the {MASK} of {name!r} is {space_in_words(own)} for {count} actions: let it be "
+                    f"MultiBinary({count})"
+                )
+            phrases = space.spaces.get(ACTION_TEXTS) if isinstance(space, spaces.Dict) else None
+            if phrases is not None and not (isinstance(phrases, spaces.Tuple) and len(phrases) == count):
+                raise ForeignEnvError(
+                    f"{ACTION_TEXTS} of {name!r} is {space_in_words(phrases)} for {count} actions: let it be a Tuple "
+                    f"of {count} Text spaces"
+                )
+
+    def _action_texts(self, env: Any) -> tuple[tuple[str, ...], ...] | None:
+        """The attribute `action_texts`: a list for all agents, or agent name -> list."""
+        given = getattr(_unwrapped(env), ACTION_TEXTS, None)
+        if given is None:
+            return None
+        found = [given.get(name, ()) if isinstance(given, Mapping) else given for name in self.agents]
+        for name, own, count in zip(self.agents, found, self.actions, strict=True):
+            if isinstance(own, str) or not isinstance(own, Sequence) or not all(isinstance(one, str) for one in own):
+                raise ForeignEnvError(
+                    f"{env_name(env)}.{ACTION_TEXTS} is {in_words(own)} for {name!r}: let it be a list of texts"
+                )
+            if len(own) != count:
+                raise ForeignEnvError(
+                    f"{env_name(env)}.{ACTION_TEXTS} has {len(own)} texts for the {count} actions of {name!r}: "
+                    "let it have one text for each action"
+                )
+        return tuple(tuple(map(str, own)) for own in found)
+
+    def _coordination(self, env: Any) -> Array | None:
+        """The attribute `coordination_sets`."""
+        given = getattr(_unwrapped(env), "coordination_sets", None)
+        if given is None:
+            return None
+        wanted = (max(self.actions),) * len(self.agents)
+        try:
+            sets = np.asarray(given)
+        except ValueError:
+            sets = np.empty(0, object)
+        if (
+            sets.dtype.kind not in "biuf"
+            or sets.shape[1:] != wanted
+            or not len(sets)
+            or not np.isin(sets, (0, 1)).all()
+        ):
+            raise ForeignEnvError(
+                f"{env_name(env)}.coordination_sets is {in_words(given)}: let it be an array of 0 and 1 of shape "
+                f"(K, {', '.join(map(str, wanted))}), with K sets and an axis for the actions of each agent"
+            )
+        return sets.astype(bool)
+
+
+def agent_names(env: Any) -> tuple[str, ...]:
+    """Names of an environment's possible agents.
+
+    Raises:
+        ForeignEnvError: it has none, they are not strings, one occurs twice, or agents act in turn.
+    """
+    if hasattr(env, "agent_iter"):
+        raise ForeignEnvError(
+            f"{env_name(env)} is an environment whose agents act in turn, and teams are trained where all act at once: "
+            "name its parallel_env if it has one, or another environment"
+        )
+    given = getattr(env, "possible_agents", None)
+    try:
+        names = [] if given is None or isinstance(given, (str, Mapping)) else list(given)
+    except TypeError:
+        names = []
+    if not names:
+        raise ForeignEnvError(
+            f"{env_name(env)} names no possible_agents: a world needs a PettingZoo parallel environment (use "
+            "parallel_env, not env) that lists all of its agents; a Gymnasium environment goes to from_gymnasium"
+        )
+    for name in names:
+        if not isinstance(name, str):
+            raise ForeignEnvError(
+                f"{env_name(env)} has an agent that is called {in_words(name)}: let possible_agents, and the keys of "
+                "all that reset and step return, be strings"
+            )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ForeignEnvError(
+            f"{env_name(env)} names {str(twice)!r} twice in possible_agents: give each agent a name of its own"
+        )
+    return tuple(map(str, names))
+
+
+def time_limit(env: Any) -> tuple[str, int] | None:
+    """Attribute and value of the largest number of env steps in an episode; the outermost wrapper is believed."""
+    for layer in layers(env):
+        for name in _LIMITS:
+            if (limit := _count(getattr(layer, name, None))) is not None:
+                return name, limit
+        if (limit := _count(getattr(getattr(layer, "spec", None), _LIMITS[0], None))) is not None:
+            return f"spec.{_LIMITS[0]}", limit
+    return None
+
+
+def layers(env: Any) -> Iterator[Any]:
+    """An environment and all that its wrappers hold, the outermost first."""
+    seen: list[Any] = []
+    waiting = [env]
+    while waiting:
+        one = waiting.pop(0)
+        if any(one is other for other in seen) or isinstance(one, (type, ModuleType)):
+            continue
+        if one is not env and not (callable(getattr(one, "reset", None)) and callable(getattr(one, "step", None))):
+            continue
+        seen.append(one)
+        yield one
+        for name in _INNER:
+            try:
+                inner = getattr(one, name, None)
+            except Exception:  # a property of the environment's own
+                inner = None
+            waiting += [] if inner is None else [inner]
+
+
+def env_name(env: Any) -> str:
+    """Name of the innermost environment's class."""
+    return type(_unwrapped(env)).__name__
+
+
+def described(error: BaseException) -> str:
+    """`KeyError: 'key' (file.py, line 3)`, in one line."""
+    steps = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # that says it itself
+    place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if steps else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
+
+
+def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
+    """The sentence for an error that an environment raised; it may not be at fault alone, so the cause is attached."""
+    return EnvRaisedError(f"the environment {env_name(env)} raised in {method}: {described(error)}; mend it there")
+
+
+def _unwrapped(env: Any) -> Any:
+    try:
+        return getattr(env, "unwrapped", env)
+    except Exception:  # a property of the environment's own
+        return env
+
+
+def _space(env: Any, method: str, name: str) -> spaces.Space:
+    try:
+        space = getattr(env, method)(name)
+    except Exception as error:
+        raise raised(env, f"{method}({name!r})", error) from error
+    if not isinstance(space, spaces.Space):
+        raise ForeignEnvError(
+            f"{env_name(env)}.{method}({name!r}) is {in_words(space)}: let it return a space of gymnasium.spaces"
+        )
+    return space
+
+
+def _count(value: Any) -> int | None:
+    """A positive whole number, of Python or NumPy; None for anything else."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (float, np.floating)) and np.isfinite(value) and value == int(value):
+        value = int(value)
+    try:
+        count = operator.index(value)
+    except TypeError:
+        return None
+    return count if count > 0 else None
