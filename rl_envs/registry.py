@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
+from rl_envs.core.spec import whole
 from rl_envs.core.world import World
 
 WORLDS = {
@@ -42,7 +43,8 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
         arguments: of the world.
 
     Raises:
-        ValueError: an unknown id (the sentence names the nearest known one), or an entry point that is no world.
+        ValueError: an unknown id (the sentence names the nearest known one), an entry point that is no world, or a
+            number of worlds that is no positive whole number.
     """
     if not isinstance(world_id, str):
         raise ValueError(f"a world is named by a text, such as 'rtfm-v0', not by {world_id!r}")
@@ -52,7 +54,7 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
         near = difflib.get_close_matches(world_id, WORLDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known ids: {', '.join(sorted(WORLDS))}"
         raise ValueError(f"no world is called {world_id!r}; {hint}")
-    return _world_class(WORLDS.get(world_id, world_id))(num_worlds=num_worlds, **arguments)
+    return _world_class(WORLDS.get(world_id, world_id))(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
 
 
 def _world_class(entry_point: str) -> type[World]:

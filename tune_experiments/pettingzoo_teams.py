@@ -35,8 +35,16 @@ from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.foreign.config import Config
 from tune_experiments.foreign.language import keep_model
-from tune_experiments.foreign.trials import TEST_SEED, VALIDATION_SEED, check_row, plan, play, random_team
-from tune_experiments.foreign.worlds import make_world
+from tune_experiments.foreign.trials import (
+    TEST_SEED,
+    VALIDATION_SEED,
+    check_row,
+    plan,
+    play,
+    random_team,
+    scaling_notes,
+)
+from tune_experiments.foreign.worlds import make_world, try_out
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -102,13 +110,15 @@ class PettingzooTeams(Experiment[Config]):
         ]
         if config.budget_env_steps < LAPTOP.budget_env_steps:
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
+        if any(method not in LANGUAGE_ROWS for method in config.methods):
+            notes += scaling_notes(config)
         return notes
 
     def check(self, config: Config) -> None:
-        """Refuse a game that a row cannot read."""
+        """Refuse a game that a row cannot read, or whose environment breaks its own declarations in random play."""
         for method in config.methods:
             check_row(config, method)
-        make_world(config).reset(0)  # random play, which is tested beside the first row, reads the game as words
+        try_out(config)  # random play, which is tested beside the first row, reads the game as words
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Keep the small language model beside what is trained on it."""

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.metrics import COUNT
-from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.spec import Array, Arrays, ArraySpec, whole
 from rl_envs.core.world import World
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.observation import Lossless, SymbolGrid
@@ -90,6 +90,7 @@ class Overcooked(World):
         _check(kinds, observations, shaping_steps, max_relocation_steps, max_episode_steps)
         self.kitchen = Kitchen(layout)
         self.max_episode_steps = max_episode_steps
+        num_worlds = whole("num_worlds", num_worlds, 1)
         self._shaping, self._shaping_steps = shaping, shaping_steps
         self._bootstrap_at_limit = bootstrap_at_limit
         self._rules = Rules(self.kitchen, num_worlds)

@@ -24,6 +24,7 @@ from rl_envs.wrappers.foreign_values import in_words, space_in_words
 MakeEnv = Callable[[], Any]
 """Builds one environment: a PettingZoo parallel environment, or a Gymnasium environment where that is said."""
 
+_HERE = str(Path(__file__).parent)
 _LIMITS = ("max_episode_steps", "_max_episode_steps", "max_cycles", "max_steps")
 """Attributes in which environments declare their time limit, in the order in which they are believed."""
 _INNER = ("env", "aec_env", "par_env", "unwrapped")
@@ -58,7 +59,7 @@ class Declaration:
         self.layout = Layout(dict(zip(self.agents, self.observation_spaces, strict=True)))
         pairs = list(zip(self.agents, self.action_spaces, strict=True))
         self.actions = [num_actions(space, name) for name, space in pairs]
-        self.first_action = [int(space.start) for space in self.action_spaces]
+        self.first_action = [int(space.start) for space in self.action_spaces]  # type: ignore[attr-defined]  # Discrete, as just checked
         self._check_masks()
         self.action_texts = self._action_texts(env)
         self.coordination = self._coordination(env)
@@ -230,13 +231,17 @@ def env_name(env: Any) -> str:
 def described(error: BaseException) -> str:
     """`KeyError: 'key' (file.py, line 3)`, in one line."""
     steps = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # that says it itself
-    place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if steps else ""
+    is_theirs = steps and not steps[-1].filename.startswith(_HERE)
+    place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if is_theirs else ""
     return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
 def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
     """The sentence for an error that an environment raised; it may not be at fault alone, so the cause is attached."""
-    return EnvRaisedError(f"the environment {env_name(env)} raised in {method}: {described(error)}; mend it there")
+    cure = "mend it there"
+    if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
+        cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
+    return EnvRaisedError(f"the environment {env_name(env)} raised in {method}: {described(error)}; {cure}")
 
 
 def _unwrapped(env: Any) -> Any:

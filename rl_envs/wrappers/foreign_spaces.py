@@ -95,6 +95,11 @@ class Leaf:
         except (KeyError, IndexError, TypeError):
             raise LeafMisfit(self, f"is missing in {in_words(observation)}") from None
 
+    @property
+    def window(self) -> tuple[slice, ...]:
+        """Its place within an array of the widest agent."""
+        return () if self.spec is None else tuple(map(slice, self.spec.shape))
+
     def check_range(self, value: Array) -> None:
         """Refuse numbers outside of the bounds.
 
@@ -194,8 +199,8 @@ class Layout:
             LeafMisfit: there are some.
         """
         for leaf in self.leaves[agent]:
-            shape = leaf.spec.shape if leaf.spec is not None else ()
-            leaf.check_range(arrays[leaf.key][(row, agent, *map(slice, shape))])
+            window: Any = (row, agent, *leaf.window)
+            leaf.check_range(arrays[leaf.key][window])
 
     def _joined(self, key: str, bounds_of: Any) -> Bounds:
         """Bounds of all agents under one key: two numbers where they are all the same, else two [N, *shape]."""
@@ -210,9 +215,9 @@ class Layout:
         )
         joined = tuple(sides)
         for agent, (leaf, pair) in enumerate(zip(leaves, own, strict=True)):
-            shape = () if leaf is None or leaf.spec is None else leaf.spec.shape
+            window: Any = (agent, *(() if leaf is None else leaf.window))
             for side, bound in zip(joined, pair, strict=True):
-                side[(agent, *map(slice, shape))] = bound
+                side[window] = bound
         return joined  # type: ignore[return-value]
 
 

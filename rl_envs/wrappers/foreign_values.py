@@ -10,7 +10,7 @@ a single entry are taken as what they stand for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -201,6 +201,7 @@ def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
 
 def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], str] | None:
     """Where a nested value has other entries than its space, and what is there; None where it has the same."""
+    inner: Iterable[tuple[Any, spaces.Space, Any]]
     if isinstance(space, spaces.Dict):
         if not isinstance(value, Mapping):
             return path, f"is {in_words(value)}"

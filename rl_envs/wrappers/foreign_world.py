@@ -88,7 +88,7 @@ class ForeignWorld(World):
         try:
             self._build(checked, vocabulary, word_ids, max_episode_steps)
             super().__init__(num_worlds, first_world)
-            self._games = self._start_games(make_env, checked)
+            self._games: Games | GameProcesses = self._start_games(make_env, checked)
         except BaseException:
             checked.close()
             raise
@@ -101,7 +101,6 @@ class ForeignWorld(World):
     ) -> None:
         """All that is known before an episode."""
         self._declared: Declaration = checked.declared
-        self._games: Games | GameProcesses
         self._seen: Frame | None = None
         self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
         self.words: TextNumbers = word_ids or WordIds(vocabulary)
@@ -292,12 +291,13 @@ class ForeignWorld(World):
         if not left.any():
             return
         place, agent = np.argwhere(left)[0].tolist()
+        step = self.state["episode_length"][rows[place]] + 1
         how = "left the game before it ended"
         if over is not None and over[place]:
             how = f"was terminated where {self.agents[int(frame.alive[place].argmax())]!r} was truncated"
         raise ForeignEnvError(
-            f"the agent {self.agents[agent]!r} {how}, at env step {self.state['episode_length'][rows[place]] + 1} of an "
-            "episode, and agents_leave is False: set it to True (--agents-leave)"
+            f"the agent {self.agents[agent]!r} {how}, at env step {step} of an episode, and "
+            "agents_leave is False: set it to True (--agents-leave)"
         )
 
     def _present(self) -> Frame:

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rl_envs.core.spec import Actions, Array, Arrays
+from rl_envs.core.spec import Actions, Array, Arrays, whole
 from rl_envs.core.world import World
 from rl_envs.registry import make
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
@@ -64,7 +64,12 @@ class TeamEnv(gymnasium.Env):
         self._began = time.perf_counter()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
-        """Begin an episode; `options` are ignored."""
+        """Begin an episode; `options` are ignored.
+
+        Raises:
+            ValueError: the seed is no whole number.
+        """
+        seed = None if seed is None else whole("seed", seed)
         super().reset(seed=seed)
         self._began = time.perf_counter()
         return self.single_world.reset(seed), {}
@@ -132,7 +137,7 @@ class TeamVectorEnv(VectorEnv):
             ValueError: an unknown id, arguments for worlds that are already built, or an unsupported render mode.
         """
         if isinstance(world, str):
-            world = make(world, num_worlds=num_envs or 1, **arguments)
+            world = make(world, num_worlds=1 if num_envs is None else num_envs, **arguments)
         elif arguments or num_envs not in (None, world.num_worlds):
             raise ValueError("these worlds are already built; they take neither num_envs nor arguments")
         self.world = world
@@ -150,10 +155,12 @@ class TeamVectorEnv(VectorEnv):
         """Begin an episode in every world, or in those of `options["reset_mask"]` ([B] bool).
 
         Raises:
-            ValueError: a list of seeds, or a seed and a mask were given; one seed fixes all worlds of a batch.
+            ValueError: a list of seeds, a seed that is no whole number, or a seed and a mask were given; one seed fixes
+                all the worlds of a batch.
         """
         if isinstance(seed, (list, tuple)):
             raise ValueError("one seed fixes all the worlds of a batch; give a single number")
+        seed = None if seed is None else whole("seed", seed)
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         if not np.all(mask) and (seed is not None or not self._has_begun):
             raise ValueError("one seed fixes all the worlds of a batch; reset_mask goes without a seed, after a reset")
@@ -190,8 +197,9 @@ class TeamVectorEnv(VectorEnv):
         return tuple(self.world.render(index) for index in range(self.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Close the worlds."""
-        self.world.close()
+        """Close the worlds, if they could be built."""
+        if hasattr(self, "world"):
+            self.world.close()
 
     def _with_texts(self, observations: Arrays) -> Arrays:
         return with_tokens(self.world, observations, self.text_tokens)

@@ -14,7 +14,7 @@ from typing import Any
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
-from rl_envs.core.spec import Array, Arrays
+from rl_envs.core.spec import Array, Arrays, whole
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.roster import Roster
 from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
@@ -70,7 +70,12 @@ class TeamMultiAgentEnv(MultiAgentEnv):
     def reset(  # type: ignore[override]
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Arrays], dict[str, dict[str, Any]]]:
-        """Begin an episode; without a seed, the next one of the world's own chance. `options` are ignored."""
+        """Begin an episode; without a seed, the next one of the world's own chance. `options` are ignored.
+
+        Raises:
+            ValueError: the seed is no whole number.
+        """
+        seed = None if seed is None else whole("seed", seed)
         super().reset(seed=seed, options=options)
         observations = self._roster.reset(seed)
         return observations, {name: {} for name in observations}

@@ -1,7 +1,8 @@
 """Observations of any game: several arrays an agent, some of them vectors and some of them images.
 
-`PartsEncoder` turns them into one vector an agent: vectors are divided by their largest values, images go through
-convolutions, and a reader reads texts with all of that as its query. The networks behind it are those of the papers: a
+`PartsEncoder` turns them into one vector an agent: each entry is divided by its largest value or, without a useful one,
+softened (`Scaling`); images go through convolutions, and a reader reads texts with all of that as its query. The
+networks behind it are those of the papers: a
 multilayer perceptron or CommNet (Sukhbaatar et al., 2016) with the agent's own or the whole team's observations for the
 values (MAPPO: Yu et al., 2022, section 3), and TBONE's rounds of messages (A Cordial Sync, section 5). All agents
 share the weights; the agent's index is one of the vectors. No file here knows a game: what there is to see is an
@@ -15,7 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
@@ -29,6 +32,8 @@ from rl_models.text.token_states import TokenStates
 
 Critic = Literal["own", "team"]
 """Observations from which an agent's value is computed: its own, or those of the whole team."""
+_LINEAR = 10.0
+"""Largest number without a divisor that is read as it is."""
 _SMALL = 8
 """Largest side of an image that a convolution leaves as it is; larger ones are halved by each."""
 
@@ -40,14 +45,15 @@ class Part:
     Attributes:
         key: observation key.
         shape: shape of one agent's array; of an image (H, W, C).
-        scale: divisor of its numbers, their largest value; 1 if the space declares none.
+        scale: divisor of its numbers, their largest value: one, or one for each entry ([*shape]; of an image for each
+            channel, [C]). 0 where there is none to divide by: such numbers are softened (`Scaling`).
         is_image: whether it goes through convolutions.
         vocabulary: V, number of tokens of a text, whose shape is () or (sentences,); 0 for an array of numbers.
     """
 
     key: str
     shape: tuple[int, ...]
-    scale: float = 1.0
+    scale: float | NDArray[np.floating] = field(default=1.0, compare=False)
     is_image: bool = False
     vocabulary: int = 0
 
@@ -82,6 +88,7 @@ class PartsEncoder(nn.Module):
         texts = [part for part in parts if part.vocabulary]
         self._vectors = [part for part in parts if not (part.is_image or part.vocabulary)]
         self._images = [part for part in parts if part.is_image]
+        self.scalings = nn.ModuleList(Scaling(part.scale) for part in self._vectors)
         self.images = nn.ModuleList(_ImageEncoder(config, part) for part in self._images)
         self.features = sum(math.prod(part.shape) for part in self._vectors)
         self.features += config.image_features * len(self._images)
@@ -94,7 +101,8 @@ class PartsEncoder(nn.Module):
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """Observations, name -> [B, T, N, ...], to vectors [B, T, N, F] float32."""
-        vectors = [obs[part.key].unsqueeze(-1).flatten(3).float() / part.scale for part in self._vectors]
+        flat = (obs[part.key].unsqueeze(-1).flatten(3).float() for part in self._vectors)
+        vectors = [scaling(vector) for scaling, vector in zip(self.scalings, flat, strict=True)]
         images = [encoder(obs[part.key]) for encoder, part in zip(self.images, self._images, strict=True)]
         seen = torch.cat([*vectors, *images], -1)
         return seen if self.reader is None else torch.cat([seen, self.reader(obs, seen)], -1)
@@ -107,12 +115,41 @@ class PartsEncoder(nn.Module):
         return WordTable(vocabulary, config.reader.word_features)
 
 
+class Scaling(nn.Module):
+    """Numbers divided by their largest values.
+
+    A number without a largest value that is of use (there is none, or it is huge) stays as it is up to 10 and grows
+    with its logarithm beyond: 1e6 becomes 23.8. So one entry of millions does not drown the others.
+    """
+
+    _divisor: Tensor
+    _is_free: Tensor
+
+    def __init__(self, scale: float | NDArray[np.floating]) -> None:
+        """Keep the divisors, [] or [V]; 0 for numbers without one."""
+        super().__init__()
+        divisor = torch.as_tensor(np.ravel(scale) if np.ndim(scale) else np.float32(scale), dtype=torch.float32)
+        is_free = divisor == 0
+        self._has_free, self._has_divisors = bool(is_free.any()), not bool(is_free.all())
+        self.register_buffer("_divisor", torch.where(is_free, 1.0, divisor), persistent=False)
+        self.register_buffer("_is_free", is_free, persistent=False)
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """Numbers [..., V] float32 -> the same shape."""
+        divided = numbers / self._divisor if self._has_divisors else numbers
+        if not self._has_free:
+            return divided
+        size = divided.abs()
+        softened = divided.sign() * (size.clamp(max=_LINEAR) + (size - _LINEAR).clamp(min=0.0).log1p())
+        return torch.where(self._is_free, softened, divided)
+
+
 class _ImageEncoder(nn.Module):
     """Convolutions with ReLU, and a linear layer."""
 
     def __init__(self, config: PartsConfig, part: Part) -> None:
         super().__init__()
-        self._scale = part.scale
+        self.scaling = Scaling(part.scale)
         self.convolutions = nn.Sequential(*_convolutions(part.shape, config.channels))
         with torch.no_grad():
             flat = self.convolutions(torch.zeros(1, part.shape[2], *part.shape[:2])).numel()
@@ -124,7 +161,7 @@ class _ImageEncoder(nn.Module):
         return apply_in_chunks(self._encode, images.flatten(0, 2)).unflatten(0, images.shape[:3])
 
     def _encode(self, images: Tensor) -> Tensor:
-        pixels = images.float().permute(0, 3, 1, 2) / self._scale
+        pixels = self.scaling(images.float()).permute(0, 3, 1, 2)
         return torch.relu(self.output(self.convolutions(pixels).flatten(1)))
 
 

@@ -11,6 +11,7 @@ sees no action that an agent took, and no reward.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import re
@@ -51,8 +52,8 @@ def language_policy(config: Config, method: str, seed: int, trial_folder: Path |
     Raises:
         UserError: the game says nothing, does not say what its actions are called, or the model cannot be had.
     """
-    world = make_world(config, method=method)
-    game = text_game(config, world, method == BLIND)
+    with contextlib.closing(make_world(config, method=method)) as world:
+        game = text_game(config, world, method == BLIND)
     row = config.language
     team = dataclasses.replace(row.team, situation=game.situation, messages=MessageSettings(heard="silence"))
     kept = trial_folder / LANGUAGE_MODEL if trial_folder is not None and not team.language.model else None
@@ -117,14 +118,14 @@ def check_lengths(config: Config, method: str) -> None:
 def _situations(config: Config, method: str, draws: np.random.Generator) -> Iterator[tuple[str, Sequence[str]]]:
     """Prompts of agents in random play, each with the phrases of its actions."""
     language = config.language
-    world = make_world(config, language.corpus_worlds, _FIRST_WORLD, method=method)
-    game, obs = text_game(config, world, method == BLIND), world.reset(_SEED)
-    for _ in range(language.corpus_env_steps):
-        for code in _codes(world, game, obs):
-            yield game.action_prompt(code, ()), game.actions(code)
-        chances = np.where(obs["legal"], draws.random(obs["legal"].shape), -1.0)
-        obs = world.step(chances.argmax(-1))[0]
-    world.close()
+    made = make_world(config, language.corpus_worlds, _FIRST_WORLD, method=method)
+    with contextlib.closing(made) as world:
+        game, obs = text_game(config, world, method == BLIND), world.reset(_SEED)
+        for _ in range(language.corpus_env_steps):
+            for code in _codes(world, game, obs):
+                yield game.action_prompt(code, ()), game.actions(code)
+            chances = np.where(obs["legal"], draws.random(obs["legal"].shape), -1.0)
+            obs = world.step(chances.argmax(-1))[0]
 
 
 def _codes(world: ForeignWorld, game: TextGame, obs: Arrays) -> Array:

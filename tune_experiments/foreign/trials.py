@@ -13,15 +13,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import math
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rl_envs import World
-from rl_envs.core.spec import ArraySpec
 from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -44,6 +43,11 @@ CORDIAL = "_cordial"
 """How the rows that add CORDIAL end."""
 LARGEST_JOINT = 3000
 """Largest number of joint actions of which every probability is computed."""
+LARGEST_DIVISOR, LARGEST_PIXEL = 1e4, 2.0**16
+"""Largest bounds by which numbers are divided; a larger one seldom says how large the numbers are."""
+_TINY = float(np.finfo(np.float32).eps)
+_ALIKE = 10.0
+"""Largest ratio of the bounds of two agents that share a divisor."""
 VALIDATION_SEED, TEST_SEED = 101, 202
 _NOT_SEEN = ("legal", "alive", "decides", "coordination")
 
@@ -106,13 +110,29 @@ def random_team(config: Config) -> TeamPolicy:
 
 def parts_of(world: World) -> list[Part]:
     """Parts of a world's observations that a network reads; arrays [H, W, C] of 3 x 3 cells and more are images."""
-    arrays = [
-        Part(key, one.shape, _scale(one), len(one.shape) == 3 and min(one.shape[:2]) >= 3)
-        for key, one in world.observation_spec.items()
-        if key not in _NOT_SEEN
-    ]
+    bounds = getattr(world, "bounds", {})
+    arrays = []
+    for key, one in world.observation_spec.items():
+        if key not in _NOT_SEEN:
+            is_image = len(one.shape) == 3 and min(one.shape[:2]) >= 3
+            low, high = bounds.get(key, (one.low, one.high))
+            arrays.append(Part(key, one.shape, _scale(low, high, is_image), is_image))
     texts = [Part(key, one.rows, vocabulary=one.vocabulary) for key, one in world.text_spec.items()]
     return arrays + texts
+
+
+def scaling_notes(config: Config) -> list[str]:
+    """A sentence for each array of which some entries have no bounds to divide by."""
+    said = []
+    for part in parts_of(_example(config)):
+        scale = np.broadcast_to(part.scale, part.shape)
+        if free := int((scale == 0).sum()):
+            said.append(
+                f"{free} of {scale.size} entries of the observation {part.key!r} have no bounds, or bounds above "
+                f"{LARGEST_DIVISOR:,.0f}: networks do not divide them, and read them on a logarithmic scale beyond 10 "
+                "(declare their bounds in observation_space)"
+            )
+    return said
 
 
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:
@@ -121,10 +141,9 @@ def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: s
     `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed. `method`
     is the row that plays.
     """
-    world = make_world(config, episodes, method=method)
-    joint = cast(int, world.action_spec) ** world.num_agents
-    played = Evaluation(world, policy, _tvd if joint <= LARGEST_JOINT else None).run(seed)
-    world.close()
+    with contextlib.closing(make_world(config, episodes, method=method)) as world:
+        joint = cast(int, world.action_spec) ** world.num_agents
+        played = Evaluation(world, policy, _tvd if joint <= LARGEST_JOINT else None).run(seed)
     return played | {"return": played["return"].sum(-1)}
 
 
@@ -186,10 +205,28 @@ def _qmix(config: Config) -> Objective:
 
 @functools.lru_cache(maxsize=4)
 def _example(config: Config) -> World:
-    """One world, which says what there is to see."""
-    return make_world(config)
+    """One world, which says what there is to see and is played no more."""
+    world = make_world(config)
+    world.close()
+    return world
 
 
-def _scale(spec: ArraySpec) -> float:
-    largest = max(abs(spec.low), abs(spec.high))
-    return float(largest) if math.isfinite(largest) and largest > np.finfo(np.float32).eps else 1.0
+def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
+    """Divisors of one agent's entries, of an image of its channels; 0 where there is none.
+
+    Args:
+        low: lowest value of all entries, or of each, [N, *shape].
+        high: the highest, likewise.
+        is_image: whether the shape is (H, W, C).
+    """
+    largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+    if largest.ndim:
+        largest = largest.reshape(-1, largest.shape[-1]) if is_image else largest
+        # An entry is 0 for an agent that has none; agents that see it in other sizes must all be able to read it.
+        smallest = np.where(largest > _TINY, largest, np.inf).min(0)
+        largest = largest.max(0)
+        largest = np.where(largest > _ALIKE * smallest, np.inf, largest)
+    most = LARGEST_PIXEL if is_image else LARGEST_DIVISOR
+    divisors = np.where(largest > _TINY, np.where(largest <= most, largest, 0.0), 1.0)
+    is_one = divisors.size and (divisors == divisors.flat[0]).all()
+    return float(divisors.flat[0]) if is_one else divisors

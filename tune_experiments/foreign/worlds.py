@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from rl_envs.wrappers import from_pettingzoo
-from rl_envs.wrappers.foreign import named_env
+from rl_envs.wrappers.foreign import named_env, play_at_random
 from rl_envs.wrappers.foreign_world import ForeignWorld
 from rl_envs.wrappers.word_ids import Characters
 from rl_models.text.token_states import ModelTokens
@@ -41,6 +42,16 @@ def make_world(
         **_numbers(config, method),
         **more,
     )
+
+
+def try_out(config: Config) -> None:
+    """Play an episode of random play in two copies of the environment, in which everything is checked.
+
+    Raises:
+        ForeignEnvError: what the environment gives does not fit.
+    """
+    with contextlib.closing(make_world(config, 2)) as world:
+        play_at_random(world)
 
 
 def _numbers(config: Config, method: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,13 +114,16 @@ def _check(experiment: BaseExperiment[Config], config: Config, options: RunOptio
             plan = experiment.plan(config, method, options.seeds[0], None)
             check_this_machine(plan.workers.cpus, options.device)
             for stage in plan.stages:
-                stage.plan.make_world(num_worlds=1, first_world=0).reset(options.seeds[0])
+                with contextlib.closing(stage.plan.make_world(num_worlds=1, first_world=0)) as world:
+                    world.reset(options.seeds[0])
             if plan.is_staged:
                 _check_curriculum(method, plan.stages, options)
-        if (world := experiment.valid_world(config, 1)) is not None:
-            world.reset(0)
+        if (valid_world := experiment.valid_world(config, 1)) is not None:
+            with contextlib.closing(valid_world):
+                valid_world.reset(0)
         if not options.searches:
-            experiment.test_world(config, 1).reset(0)
+            with contextlib.closing(experiment.test_world(config, 1)) as test_world:
+                test_world.reset(0)
     except ValueError as error:
         raise UserError(with_flags(one_line(error), config)) from error
 

@@ -1,24 +1,31 @@
 """Diagnosis of a trial: its time, its bottleneck, and how many runners, worlds and learners to try instead.
 
-Everything is read from the trial's log: how fast one runner plays, which share of the time the learner learned, how
+The time is read from the trial's log: how fast one runner plays, which share of the time the learner learned, how
 fast the trial was. Where playing and learning take turns (PPO) their times add up; where they go on side by side
-(IMPALA) the slower one decides. This file must not know about any experiment.
+(IMPALA) the slower one decides. An environment of others is played at random, with all checks. This file must not know
+about any experiment.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from rl_envs.core.errors import ForeignEnvError
+from rl_envs.wrappers.foreign import play_at_random
+from rl_envs.wrappers.foreign_world import ForeignWorld
 from rl_models.rllib.workers import Workers
 from rl_models.training.checkpoint import CheckpointError, load_state
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored
+from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import SPEED
 from tune_experiments.run.curriculum_state import curriculum_behind
 
@@ -126,9 +133,7 @@ def processes_of(checkpoint: Path) -> tuple[Workers, bool]:
         raise UserError(str(error)) from error
     config = state.get("config", {})
     try:
-        experiment, read = find_stored(state.get("experiment"), config, (), checkpoint)
-        plan = experiment.plan(read, state["method"], int(state["seed"]), checkpoint.parent.parent)
-        own = curriculum_behind(plan, state).plan
+        own = _plan_of(checkpoint, state, ())
     except (UserError, KeyError, TypeError, ValueError):
         stored, learner = config.get("workers"), config.get("learner")
         if not isinstance(stored, dict):
@@ -189,6 +194,36 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
     if found.bottleneck == "neither" and not found.takes_turns and workers.learners and not workers.aggregators:
         proposed.append(f"--workers.aggregators 1, {_where(replace(workers, aggregators=1))}: {_AGGREGATORS}")
     return lines + ([f"try {text}" for text in proposed] if proposed else [_NOTHING])
+
+
+def _plan_of(checkpoint: Path, state: Mapping[str, Any], allow: Sequence[str]) -> TrialPlan:
+    """The plan of the stage that a checkpoint is of; UserError where it needs code from outside that is not allowed."""
+    experiment, read = find_stored(state.get("experiment"), state.get("config", {}), allow, checkpoint)
+    plan = experiment.plan(read, state["method"], int(state["seed"]), checkpoint.parent.parent)
+    return curriculum_behind(plan, state).plan
+
+
+def environment_report(checkpoint: Path, allow: Sequence[str]) -> list[str]:
+    """Line of a custom environment that is played at random, with all checks: what it breaks, or nothing.
+
+    Args:
+        checkpoint: of a trial in it.
+        allow: modules from outside that may be imported; without the environment's it is not played.
+    """
+    try:
+        plan = _plan_of(checkpoint, load_state(checkpoint), allow)
+    except UserError as error:
+        return [f"environment: not checked: {error}"]
+    except (KeyError, TypeError, ValueError):
+        return []  # of an older version
+    try:
+        with contextlib.closing(plan.make_world(num_worlds=2, first_world=0)) as world:
+            if not isinstance(world, ForeignWorld):
+                return []
+            env_steps = play_at_random(world)
+    except ForeignEnvError as error:
+        return [f"environment: {error}"]
+    return [f"environment: what it gave in {env_steps:,} env steps of random play is what its spaces say"]
 
 
 _MEANINGS = {

@@ -123,7 +123,7 @@ def test_an_own_time_limit_truncates():
 def test_who_says_that_nobody_leaves_is_told_who_did():
     world = from_pettingzoo(Unlike, agents_leave=False)
     assert "alive" not in world.reset(0)
-    with pytest.raises(ValueError, match="'second' left .* env step 3.*--agents-leave"):
+    with pytest.raises(ValueError, match=r"'second' left .* env step 3.*--agents-leave"):
         for _ in range(3):
             world.step(team())
 
@@ -212,7 +212,7 @@ def test_no_mask_is_asked_for_where_an_episode_was_stopped():
 def test_a_mask_that_appears_after_reset_is_one_sentence():
     world = from_gymnasium(LateMask)
     world.reset(0)
-    with pytest.raises(ForeignEnvError, match="env step 1.*'agent_0'.*action_mask"):
+    with pytest.raises(ForeignEnvError, match=r"env step 1.*'agent_0'.*action_mask"):
         world.step(np.zeros((1, 1), int))
 
 
@@ -276,7 +276,7 @@ WRONG = {
     "broken": r"foreign_faults:broken' cannot be built with the arguments {} \(FileNotFoundError: .*"
     r" \(foreign_faults.py, line \d+\)\): correct them, or the environment",
     "nothing": "NoneType names no possible_agents",
-    "in_turn": "agents act in turn.* parallel_env",
+    "in_turn": r"agents act in turn.* parallel_env",
     "A_NUMBER": "has no function 'A_NUMBER'",
 }
 
