@@ -33,7 +33,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.foreign.config import Config
+from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
 from tune_experiments.foreign.language import keep_model
 from tune_experiments.foreign.trials import (
     TEST_SEED,

@@ -19,6 +19,8 @@ from rl_envs.wrappers.foreign_games import opened
 from rl_envs.wrappers.foreign_values import Misfit, flag, in_words
 from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
 
+PARALLEL = "parallel_env"
+"""Function of a PettingZoo module that builds an environment in which all agents act at once."""
 ALONE = "agent_0"
 """Name of the only agent of a Gymnasium environment."""
 
@@ -145,7 +147,7 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
     Raises:
         ForeignEnvError: the package is not installed, or the module has no parallel environment.
     """
-    named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:parallel_env")
+    named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:{PARALLEL}")
     if named is None:
         raise ForeignEnvError(f"{name!r} names no environment: write package.module, or package.module:function")
     module, function = named[1], named[2]
@@ -168,12 +170,18 @@ def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
 
 def _found(module: str, function: str) -> Any:
     try:
-        found = getattr(importlib.import_module(module), function, None)
+        imported = importlib.import_module(module)
+        found = getattr(imported, function, None)
     except ModuleNotFoundError as error:
         raise ForeignEnvError(_missing(module, error.name or module)) from error
     except Exception as error:
         raise ForeignEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
     if not callable(found):
+        if function == PARALLEL and callable(getattr(imported, "env", None)):
+            raise ForeignEnvError(
+                f"the agents of {module!r} act in turn, and teams are trained where all act at once: name a module "
+                f"that has {PARALLEL}"
+            )
         raise ForeignEnvError(
             f"{module!r} has no function {function!r}: name the module of a PettingZoo parallel environment, such as "
             "mpe2.simple_spread_v3, or package.module:function of your own"

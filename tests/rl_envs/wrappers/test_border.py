@@ -1,0 +1,306 @@
+"""The border to foreign environments: each broken promise is one sentence, and what loses nothing is taken."""
+
+import functools
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from rl_envs.core.errors import ForeignEnvError
+from rl_envs.wrappers import from_pettingzoo
+from tests.rl_envs.wrappers.odd_games import LIMIT, Signal, at, played, put, refusal, without
+
+OBSERVED, REWARD, TERMINATED, TRUNCATED, INFOS = 0, 1, 2, 3, -1
+DOT = np.array([1, 0, 0], np.float32)
+MASKED = spaces.Dict(obs=spaces.Dict(v=spaces.Box(0, 1, (3,)), action_mask=spaces.MultiBinary(3)))
+
+
+def game(part, agent, value, step=2, **more):
+    return functools.partial(Signal, at(step, put(part, agent, value)), **more)
+
+
+def flags(env, answer):
+    """`left` ends at step 2 and stays out."""
+    if env.steps == 2:
+        answer[TERMINATED] = answer[TERMINATED] | {"left": True}
+        env.agents = ["right"]
+    return answer
+
+
+def leaving(then):
+    """A game in which `left` ends at step 2, and `then` changes step 3."""
+
+    def change(env, answer):
+        flags(env, answer)
+        if env.steps == 3:
+            then(env, answer)
+        return answer
+
+    return functools.partial(Signal, change)
+
+
+def relisted(env, answer):
+    env.agents = ["left", "right"]
+
+
+def vanished(env, answer):
+    if env.steps == 2:
+        env.agents = ["right"]
+    return answer
+
+
+def listed_twice(env, answer):
+    if env.steps == 2:
+        env.agents = ["left", "right", "right"]
+    return answer
+
+
+def renamed(env, answer):
+    env.possible_agents = ["left", "other"] if env.steps else env.possible_agents
+    return answer
+
+
+def nobody(env, answer):
+    env.agents = []
+    return answer
+
+
+def alone(env, answer):
+    env.agents = ["left"]
+    return answer
+
+
+WRONG = {
+    "shape": (game(OBSERVED, "right", np.zeros(2, np.float32)), ["right", "env step 2", "(2,)", "(3,)"]),
+    "axes": (
+        game(OBSERVED, "left", np.zeros((3, 4, 5), np.uint8), 0, observation=spaces.Box(0, 255, (4, 5, 3), np.uint8)),
+        ["left", "reset", "(3, 4, 5)", "(4, 5, 3)"],
+    ),
+    "float in an integer box": (
+        game(OBSERVED, "left", np.array([0.5, 0, 0]), 0, observation=spaces.Box(0, 9, (3,), np.int64)),
+        ["left", "reset", "float64", "int64"],
+    ),
+    "a number that the type cannot hold": (
+        game(OBSERVED, "left", np.array([300, 0, 0]), 0, observation=spaces.Box(0, 255, (3,), np.uint8)),
+        ["left", "300", "uint8"],
+    ),
+    "beyond an integer box": (
+        game(OBSERVED, "left", np.array([8, 0, 0]), 0, observation=spaces.Box(0, 7, (3,), np.int64)),
+        ["left", "8", "[0]"],
+    ),
+    "beyond a box": (game(OBSERVED, "right", np.array([0, 1.5, 0])), ["right", "env step 2", "1.5", "[1]"]),
+    "beyond one entry's bound": (
+        game(OBSERVED, "left", np.array([0.0, 3.0, 0]), 0, observation=spaces.Box(np.zeros(3), np.array([9.0, 2, 9]))),
+        ["left", "3.0", "[1]"],
+    ),
+    "nan": (game(OBSERVED, "right", np.array([0, 0, np.nan])), ["right", "env step 2", "nan", "[2]"]),
+    "infinite without bounds": (
+        game(OBSERVED, "right", np.array([0, np.inf, 0]), observation=spaces.Box(-np.inf, np.inf, (3,))),
+        ["right", "inf", "[1]"],
+    ),
+    "beyond 32 bits": (
+        game(OBSERVED, "right", np.array([0, 1e300, 0]), observation=spaces.Box(-np.inf, np.inf, (3,), np.float64)),
+        ["right", "inf", "[1]"],
+    ),
+    "objects": (game(OBSERVED, "right", np.array([None, 1, 2])), ["right", "object"]),
+    "ragged": (game(OBSERVED, "right", [[1], [1, 2], 3]), ["right", "env step 2", "[[1], [1, 2], 3]"]),
+    "nothing seen": (game(OBSERVED, "right", None), ["right", "env step 2", "None"]),
+    "outside of Discrete": (game(OBSERVED, "left", 3, 0, observation=spaces.Discrete(3)), ["left", "3", "Discrete(3)"]),
+    "below Discrete": (game(OBSERVED, "left", 0, 0, observation=spaces.Discrete(3, start=1)), ["left", "0", "start=1"]),
+    "half a number": (game(OBSERVED, "left", 0.5, 0, observation=spaces.Discrete(3)), ["left", "0.5", "Discrete(3)"]),
+    "outside of MultiDiscrete": (
+        game(OBSERVED, "left", np.array([0, -1]), 0, observation=spaces.MultiDiscrete([2, 3])),
+        ["left", "[0, -1]", "MultiDiscrete([2 3])"],
+    ),
+    "outside of MultiBinary": (
+        game(OBSERVED, "left", np.array([0, 2]), 0, observation=spaces.MultiBinary(2)),
+        ["left", "[0, 2]", "MultiBinary(2)"],
+    ),
+    "a text too long": (game(OBSERVED, "left", "abcd", 0, observation=spaces.Text(3)), ["left", "4", "'abcd'"]),
+    "a text of other characters": (
+        game(OBSERVED, "left", "abx", 0, observation=spaces.Text(3, charset="ab")),
+        ["left", "'x'", "'abx'"],
+    ),
+    "no text": (game(OBSERVED, "left", 7, 0, observation=spaces.Text(3)), ["left", "7", "Text(1, 3"]),
+    "a missing entry": (
+        game(OBSERVED, "left", {"x": 0}, 0, observation=spaces.Dict(x=spaces.Discrete(2), y=spaces.Discrete(2))),
+        ["left", "y"],
+    ),
+    "an entry too many": (
+        game(OBSERVED, "left", {"a": {"x": 0, "z": 1}}, 0, observation=spaces.Dict(a=spaces.Dict(x=spaces.Discrete(2)))),
+        ["left", "'a'", "z"],
+    ),
+    "another length of a tuple": (
+        game(OBSERVED, "left", (1,), 0, observation=spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)])),
+        ["left", "1 entries"],
+    ),
+    "an array for a dict": (
+        game(OBSERVED, "left", DOT, 0, observation=spaces.Dict(x=spaces.Discrete(2))),
+        ["left", "reset", "Dict"],
+    ),
+    "no observation": (functools.partial(Signal, at(2, without(OBSERVED, "right"))), ["right", "env step 2"]),
+    "a stranger's observation": (game(OBSERVED, "other", DOT), ["'other'", "observations", "left, right"]),
+    "a stranger's reward": (game(REWARD, "other", 1.0), ["'other'", "rewards", "env step 2"]),
+    "a stranger's flag": (game(TERMINATED, "__all__", False), ["'__all__'", "terminations"]),
+    "a stranger's infos": (game(INFOS, 3, {}), ["3", "infos"]),
+    "no reward": (functools.partial(Signal, at(2, without(REWARD, "right"))), ["right", "env step 2", "reward"]),
+    "reward None": (game(REWARD, "right", None), ["right", "env step 2", "None"]),
+    "reward text": (game(REWARD, "right", "1"), ["right", "'1'"]),
+    "reward vector": (game(REWARD, "right", np.ones(2)), ["right", "(2,)", "weighted sum"]),
+    "reward nan": (game(REWARD, "right", float("nan")), ["right", "env step 2", "nan"]),
+    "reward infinite": (game(REWARD, "right", np.float32(-np.inf)), ["right", "-inf"]),
+    "rewards in a list": (functools.partial(Signal, at(2, lambda a: [a[0], [1.0, 0.0], *a[2:]])), ["rewards", "list"]),
+    "no flag": (functools.partial(Signal, at(2, without(TRUNCATED, "left"))), ["left", "truncations"]),
+    "flag None": (game(TERMINATED, "left", None), ["left", "terminations", "None"]),
+    "flag text": (game(TERMINATED, "left", "False"), ["left", "terminations", "'False'"]),
+    "flag between": (game(TRUNCATED, "left", 0.5), ["left", "truncations", "0.5"]),
+    "swapped": (
+        functools.partial(Signal, at(1, lambda a: [a[0], a[2], a[1], *a[3:]])),
+        ["terminations", "left", "env step 1"],
+    ),
+    "infos None": (functools.partial(Signal, at(2, lambda a: [*a[:4], None])), ["infos", "None", "env step 2"]),
+    "infos of an agent": (game(INFOS, "left", [1]), ["left", "infos", "[1]"]),
+    "four entries": (functools.partial(Signal, at(2, lambda a: a[:4])), ["4", "env step 2", "truncations"]),
+    "only observations": (functools.partial(Signal, at(0, lambda a: [a[0]])), ["reset", "infos"]),
+    "gone without a flag": (functools.partial(Signal, vanished), ["left", "env step 2", "terminated", "truncated"]),
+    "listed twice": (functools.partial(Signal, listed_twice), ["right", "env step 2", "once"]),
+    "others after reset": (functools.partial(Signal, renamed), None),
+    "nobody at reset": (functools.partial(Signal, nobody), ["agents", "reset"]),
+    "seen and not listed": (functools.partial(Signal, alone), ["right", "reset", "agents"]),
+    "paid after leaving": (leaving(lambda env, a: put(REWARD, "left", 1.0)(a)), ["left", "env step 3", "reward 1"]),
+    "back again": (leaving(relisted), ["left", "env step 3"]),
+    "mask too short": (game(INFOS, "left", {"action_mask": [1, 1]}, 0), ["left", "[1, 1]", "3 actions"]),
+    "mask of other numbers": (game(INFOS, "left", {"action_mask": [1, 2, 0]}, 0), ["left", "[1, 2, 0]"]),
+    "mask now and then": (game(INFOS, "left", {"action_mask": [1, 1, 1]}, 3), ["left", "env step 3", "action_mask"]),
+    "mask only at first": (game(INFOS, "left", {"action_mask": [1, 1, 0]}, 0), ["left", "env step 1", "action_mask"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [name for name in WRONG if WRONG[name][1] is not None])
+def test_what_does_not_fit_is_one_sentence_with_agent_step_value_and_space(case):
+    make_env, words = WRONG[case]
+    env = make_env().observation
+    if env != Signal().observation:  # both agents must have something of the space to show where they are not wrong
+        change = make_env.args[0]
+
+        def shown(self, answer):
+            answer[OBSERVED] = {name: self.observation.sample() for name in answer[OBSERVED]}
+            return change(self, answer)
+
+        make_env = functools.partial(Signal, shown, observation=env)
+    said = refusal(make_env)
+    assert [word for word in words if word not in said] == []
+
+
+def test_possible_agents_stay_the_same():
+    world = from_pettingzoo(functools.partial(Signal, renamed))
+    world.reset(0)
+    world.step(np.zeros((1, 2), int))
+    with pytest.raises(ForeignEnvError, match="other"):
+        world.reset(1)
+
+
+def test_a_mask_in_the_observation_and_another_in_the_infos_is_refused():
+    def change(env, answer):
+        answer[OBSERVED] = {
+            name: {"obs": {"v": DOT, "action_mask": np.array([1, 1, 0], np.int8)}} for name in answer[0]
+        }
+        answer[-1] = {name: {"action_mask": [1, 0, env.steps == 2]} for name in answer[OBSERVED]}
+        return answer
+
+    said = refusal(functools.partial(Signal, change, observation=MASKED))
+    assert all(word in said for word in ("left", "[1, 1, 0]", "[1, 0, 0]"))
+
+
+def test_a_nested_mask_is_the_legality_mask():
+    def change(env, answer):
+        answer[OBSERVED] = {
+            name: {"obs": {"v": DOT, "action_mask": np.array([0, 0, 1], np.int8)}} for name in answer[0]
+        }
+        return answer
+
+    world = from_pettingzoo(functools.partial(Signal, change, observation=MASKED))
+    seen = world.reset(0)
+    assert seen["legal"].tolist() == [[[False, False, True]] * 2]
+    assert set(seen) == {"obs/v", "agent", "alive", "legal"}
+
+
+def agents_backwards(env, answer):
+    env.agents = env.agents[::-1]
+    return [dict(reversed(list(part.items()))) for part in answer]
+
+
+def converted(of):
+    """Each part of what is returned, by a function of its place and value."""
+
+    def change(env, answer):
+        parts = range(len(answer)) if len(answer) == 5 else (OBSERVED, INFOS)
+        return [{name: of(part, one) for name, one in own.items()} for part, own in zip(parts, answer, strict=True)]
+
+    return change
+
+
+def frozen(part, value):
+    if part == OBSERVED:
+        value.setflags(write=False)
+    return value
+
+
+HARMLESS = {
+    "another order": agents_backwards,
+    "numpy numbers": converted(lambda part, one: np.float16(one) if part == REWARD else one),
+    "arrays with one entry": converted(lambda part, one: np.array([one]) if part in (1, 2, 3) else one),
+    "0 and 1 as flags": converted(lambda part, one: int(one) if part in (TERMINATED, TRUNCATED) else one),
+    "truth as reward": converted(lambda part, one: one == 1.0 if part == REWARD else one),
+    "lists": converted(lambda part, one: one.tolist() if part == OBSERVED else one),
+    "64 bits": converted(lambda part, one: one.astype(np.float64) if part == OBSERVED else one),
+    "integers": converted(lambda part, one: one.astype(np.int64) if part == OBSERVED else one),
+    "read-only arrays": converted(frozen),
+    "rounding": converted(lambda part, one: one * np.float32(1.0000004) if part == OBSERVED else one),
+    "empty infos": lambda env, answer: [*answer[:-1], {}],
+    "no last observation": lambda env, answer: [{}, *answer[1:]] if env.steps == LIMIT else answer,
+    "numpy names": lambda env, answer: [{np.str_(name): one for name, one in part.items()} for part in answer],
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_loses_nothing_is_taken_as_what_it_stands_for(case):
+    wanted = played(Signal, LIMIT, 2)
+    found = played(functools.partial(Signal, HARMLESS[case]), LIMIT, 2)
+    for (seen, *ends, _), (same, *other_ends, _) in zip(wanted, found, strict=True):
+        for one, other in zip(ends, other_ends, strict=True):
+            np.testing.assert_array_equal(one, other)
+        for key, value in seen.items():
+            np.testing.assert_allclose(value, same[key], rtol=1e-6)
+
+
+def test_the_dead_may_be_listed_and_get_zeros():
+    def change(env, answer):
+        if env.steps == 2:
+            answer[TERMINATED] = answer[TERMINATED] | {"left": True}
+        if env.steps > 2:
+            put(REWARD, "left", 0.0)(answer)
+            put(TERMINATED, "left", True)(answer)
+        return answer
+
+    class Lingering(Signal):
+        def step(self, actions):
+            return super().step({"left": 0} | actions)
+
+    results = played(functools.partial(Lingering, change))
+    assert [result[0]["alive"][0].tolist() for result in results] == [[True, True], *[[False, True]] * 3]
+
+
+def test_one_who_is_terminated_where_another_is_truncated_has_no_value():
+    def change(env, answer):
+        if env.steps == LIMIT:
+            put(TERMINATED, "right", False)(answer)
+            put(TRUNCATED, "right", True)(answer)
+        return answer
+
+    make_env = functools.partial(Signal, change)
+    *_, (_, _, terminated, truncated, info) = played(make_env, LIMIT)
+    assert (terminated[0], truncated[0]) == (False, True)
+    assert info["final_obs"]["alive"].tolist() == [[False, True]]
+    with pytest.raises(ForeignEnvError, match=r"'left' .*'right'.* env step 6 .*--agents-leave"):
+        played(make_env, LIMIT, agents_leave=False)

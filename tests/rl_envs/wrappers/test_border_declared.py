@@ -1,0 +1,270 @@
+"""What a foreign environment declares, and how its copies are built, drawn and closed: each fault is one sentence."""
+
+import functools
+import logging
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from rl_envs.core.errors import ForeignEnvError
+from rl_envs.wrappers import from_gymnasium, from_pettingzoo
+from rl_envs.wrappers.foreign import named_env
+from tests.rl_envs.wrappers.odd_games import LIMIT, Signal, played, refusal
+
+MASK = spaces.MultiBinary(3)
+FLAT, NESTED = spaces.Dict({"x/y": spaces.Discrete(2)}), spaces.Dict(x=spaces.Dict(y=spaces.Discrete(2)))
+DECLARED_WRONG = {
+    "no agents": ({"names": ()}, ["Signal", "possible_agents"]),
+    "numbers as names": ({"names": (0, 1)}, ["Signal", "0", "strings"]),
+    "one name twice": ({"names": ("left", "left")}, ["'left'", "twice"]),
+    "a space of something else": ({"observation": 3}, ["observation_space('left')", "3"]),
+    "no space": ({"observation": {"right": spaces.Discrete(2)}}, ["observation_space('left')", "KeyError"]),
+    "graph": ({"observation": spaces.Graph(spaces.Discrete(2), None)}, ["left", "Graph"]),
+    "two masks": (
+        {"observation": spaces.Dict(a=spaces.Dict(action_mask=MASK), action_mask=MASK)},
+        ["left", "a/action_mask", "2"],
+    ),
+    "mask of another size": (
+        {"observation": spaces.Dict(x=spaces.Discrete(2), action_mask=spaces.MultiBinary(4))},
+        ["left", "MultiBinary(4)", "3 actions"],
+    ),
+    "own names": (
+        {"observation": spaces.Dict(alive=spaces.Discrete(2), alive_=spaces.Discrete(2))},
+        ["'alive'", "'alive_'", "left"],
+    ),
+    "a path and a name": (
+        {"observation": spaces.Dict({**FLAT, **NESTED})},
+        ["'x/y'", "'x'", "left"],
+    ),
+    "a path of one agent and a name of another": (
+        {"observation": {"left": FLAT, "right": NESTED}},
+        ["'x/y'", "left", "right"],
+    ),
+    "texts of actions": ({"action_texts": ["go", "stay"]}, ["2", "3 actions", "left"]),
+    "one text for all actions": ({"action_texts": "go"}, ["'go'", "left"]),
+    "sets of another shape": ({"coordination_sets": np.ones((1, 2, 2))}, ["coordination_sets", "(1, 2, 2)", "3, 3"]),
+    "sets of other numbers": ({"coordination_sets": np.full((1, 3, 3), 2)}, ["coordination_sets"]),
+    "two discrete actions": ({"action": spaces.MultiDiscrete([3, 2])}, ["left", "MultiDiscrete([3 2])", "combination"]),
+    "a dict of actions": ({"action": spaces.Dict(a=spaces.Discrete(3))}, ["left", "Dict", "combination"]),
+    "continuous actions": ({"action": spaces.Box(-1, 1, (2,))}, ["left", "Box", "continuous_actions"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DECLARED_WRONG)
+def test_a_declaration_that_cannot_be_trained_is_one_sentence_and_the_environment_is_closed(case):
+    arguments, words = DECLARED_WRONG[case]
+    Signal.opened = Signal.closed = 0
+    said = refusal(functools.partial(Signal, **arguments))
+    assert [word for word in words if word not in said] == []
+    assert Signal.closed == Signal.opened
+
+
+def test_keys_under_which_tables_of_texts_travel_are_kept_free():
+    space = spaces.Dict(texts=spaces.Dict(note=spaces.Discrete(3)), note=spaces.Text(3))
+
+    def change(env, answer):
+        answer[0] = {name: {"texts": {"note": 1}, "note": "abc"} for name in answer[0]}
+        return answer
+
+    world = from_pettingzoo(functools.partial(Signal, change, observation=space))
+    assert {"_texts/note", "note"} < set(world.reset(0))
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, lambda env: gymnasium.Wrapper.__new__(Holder).take(env)])
+def test_one_object_behind_several_copies_is_refused(wrap):
+    env = Signal()
+    with pytest.raises(ForeignEnvError, match=r"same object.* 3 copies"):
+        from_pettingzoo(lambda: wrap(env), 3)
+
+
+class Holder(Signal):
+    """A wrapper that says nothing of what it holds but by its attribute."""
+
+    def take(self, env):
+        self.env = env
+        vars(self).update(vars(env))
+        return self
+
+
+def test_copies_with_other_spaces_or_agents_are_refused():
+    sizes = iter((3, 3, 4))
+    with pytest.raises(ForeignEnvError, match=r"copies.*'left'.*\(3,\).*\(4,\)"):
+        from_pettingzoo(lambda: Signal(observation=spaces.Box(0, 1, (next(sizes),))), 3)
+    names = iter((("a", "b"), ("a", "c")))
+    with pytest.raises(ForeignEnvError, match=r"copies.*'c'"):
+        from_pettingzoo(lambda: Signal(names=next(names)), 2)
+
+
+class Limited(Signal):
+    """Two at a time can be open."""
+
+    opened = closed = 0
+
+    def __init__(self):
+        if self.opened - self.closed >= 2:
+            raise OSError("address already in use")
+        super().__init__()
+
+
+@pytest.mark.parametrize("processes", [0, pytest.param(1, marks=pytest.mark.processes)])
+def test_where_a_copy_cannot_be_built_the_others_are_closed(processes):
+    Limited.opened = Limited.closed = 0
+    with pytest.raises(ForeignEnvError, match=r"copy 3 of 4.*address already in use"):
+        from_pettingzoo(Limited, 4, num_processes=processes)
+    assert Limited.opened == Limited.closed
+
+
+def test_environments_are_closed_once_however_often_and_whatever_their_close_does(caplog):
+    Signal.opened = Signal.closed = 0
+    world = from_pettingzoo(Signal, 3)
+    world.reset(0)
+    world.close()
+    world.close()
+    assert (Signal.opened, Signal.closed) == (3, 3)
+    from_pettingzoo(functools.partial(Signal, close=None)).close()
+
+    class Stuck(Signal):
+        def close(self):
+            raise OSError("still in use")
+
+    with caplog.at_level(logging.WARNING):
+        from_pettingzoo(Stuck).close()
+    assert "still in use" in caplog.text
+
+
+@pytest.mark.processes
+def test_worker_processes_close_their_environments(tmp_path):
+    world = from_pettingzoo(functools.partial(Leaver, tmp_path), 2, num_processes=2)
+    world.reset(0)
+    world.close()
+    assert len(list(tmp_path.iterdir())) == 3  # the first is asked for its spaces
+
+
+class Leaver(Signal):
+    """Leaves a file when it is closed."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+
+    def close(self):
+        (self.folder / str(len(list(self.folder.iterdir())) + id(self))).touch()
+
+
+PICTURES = {
+    "none": (None, "None"),
+    "floats": (np.zeros((4, 4, 3)), "float64"),
+    "grey": (np.zeros((4, 4), np.uint8), r"\(4, 4\)"),
+    "with alpha": (np.zeros((4, 4, 4), np.uint8), r"\(4, 4, 4\)"),
+    "frames": ([np.zeros((4, 4, 3), np.uint8)] * 2, "list"),
+    "beyond a byte": (np.full((4, 4, 3), 256), "int64"),
+    "text": ("picture", "'picture'"),
+}
+
+
+@pytest.mark.parametrize("case", PICTURES)
+def test_a_picture_that_is_none_is_one_sentence(case):
+    picture, words = PICTURES[case]
+    world = from_pettingzoo(functools.partial(Signal, render=lambda: picture))
+    world.reset(0)
+    with pytest.raises(ForeignEnvError, match=rf"Signal, at reset.*render.*{words}.*rgb_array"):
+        world.render()
+
+
+def test_an_environment_that_raises_in_render_is_one_sentence():
+    world = from_pettingzoo(functools.partial(Signal, render=lambda: 1 / 0))
+    world.reset(0)
+    with pytest.raises(ForeignEnvError, match=r"Signal raised in render: ZeroDivisionError.*test_border.py, line"):
+        world.render()
+
+
+def test_a_reset_without_a_seed_is_told_what_the_api_gives():
+    with pytest.raises(ForeignEnvError, match=r"raised in reset: TypeError.*reset\(seed=None"):
+        from_pettingzoo(functools.partial(Signal, reset=lambda: None))
+
+
+LIMITS = {
+    "max_steps": {"max_steps": 4},
+    "numpy": {"max_cycles": np.int64(4)},
+    "spec": {"spec": gymnasium.envs.registration.EnvSpec("x-v0", entry_point="x:y", max_episode_steps=4)},
+    "behind a wrapper": {"env": Signal(max_steps=np.int32(4))},
+}
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_a_declared_time_limit_is_read(case):
+    assert from_pettingzoo(functools.partial(Signal, **LIMITS[case])).max_episode_steps == 4
+
+
+@pytest.mark.parametrize("limit", [True, 0, -3, 2.5, "9", np.inf])
+def test_what_is_no_time_limit_is_not_taken_for_one(limit):
+    assert from_pettingzoo(functools.partial(Signal, max_steps=limit)).max_episode_steps == 1000
+
+
+def test_a_limit_that_nobody_named_and_that_cut_an_episode_is_said_once(caplog):
+    def endless(env, answer):
+        if len(answer) == 5:
+            env.agents, answer[2] = ["left", "right"], dict.fromkeys(answer[1], False)
+        return answer
+
+    with caplog.at_level(logging.WARNING):
+        played(functools.partial(Signal, endless), 5, 2, max_episode_steps=2)
+        assert caplog.text == ""
+        played(functools.partial(Signal, endless, max_steps=2), 5, 2)
+        played(Signal, 2 * LIMIT, max_episode_steps=None)
+    assert [record.getMessage().count("max_steps = 2") for record in caplog.records] == [1]
+
+
+def test_a_coordination_set_must_be_one_of_the_declared_and_the_same_for_all():
+    sets = np.ones((2, 3, 3))
+
+    def infos(**given):
+        def change(env, answer):
+            answer[-1] = {name: {"coordination": one} for name, one in given.items() if one is not None}
+            return answer
+
+        return functools.partial(Signal, change, coordination_sets=sets)
+
+    assert played(infos(left=1, right=np.int64(1)))[0][0]["coordination"].tolist() == [[1, 1]]
+    assert "2" in refusal(infos(left=2, right=1))
+    assert "'left': 0, 'right': 1" in refusal(infos(left=0, right=1))
+    assert "coordination" in refusal(infos(left=None, right=None))
+
+
+class Solo(gymnasium.Env):
+    """One agent; `give` is returned by step."""
+
+    observation_space, action_space = spaces.Box(0, 1, (1,)), spaces.Discrete(2)
+    give = (np.zeros(1), 1.0, False, False, {})
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(1), {}
+
+    def step(self, action):
+        return self.give
+
+
+@pytest.mark.parametrize(
+    ("give", "words"),
+    [
+        ((np.zeros(1), None, False, False, {}), "None"),
+        ((np.zeros(1), 1.0, "no", False, {}), "'no'"),
+        ((np.zeros(1), 1.0, False, {}), "4 entries"),
+        ((np.zeros(1), [1.0, 2.0], False, False, {}), r"\[1.0, 2.0\]"),
+    ],
+)
+def test_a_gymnasium_environment_passes_the_same_border(give, words):
+    env = Solo()
+    env.give = give
+    world = from_gymnasium(lambda: env)
+    world.reset(0)
+    with pytest.raises(ForeignEnvError, match=words):
+        world.step(np.zeros((1, 1), int))
+
+
+def test_games_in_turn_are_refused_with_what_is_there():
+    for name in ("pettingzoo.classic.connect_four_v3", "tests.rl_envs.wrappers.foreign_faults:in_turn"):
+        with pytest.raises(ForeignEnvError, match="turn"):
+            from_pettingzoo(named_env(name))
