@@ -9,9 +9,8 @@ whether the spaces are still the declared ones, in each environment's first `FUL
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -68,9 +67,11 @@ class CheckedEnv:
         self._index = {name: index for index, name in enumerate(declared.agents)}
         self._known = frozenset(declared.agents)
         self._live: list[int] = []
+        self._here: list[str] = []
         self._left: set[int] = set()
         self._lingering: set[int] = set()
         self._informs: dict[int, bool] = {}
+        self._has_masks = declared.has_masks
         self._episodes = self._length = 0
         self._is_closed = False
 
@@ -87,8 +88,7 @@ class CheckedEnv:
         """
         self._episodes += 1
         self._length = 0
-        with self._calling("reset"):
-            answer = self.env.reset(seed=seed)
+        answer = self._called("reset", seed=seed)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             self._refuse(f"reset returned {in_words(answer)}", "let it return observations and infos, two dicts")
         observations, infos = answer
@@ -102,6 +102,7 @@ class CheckedEnv:
         if self._episodes <= FULL_EPISODES:
             self.declared.check_same(self.env)
         self._live = sorted(self._listed())
+        self._here = [self.declared.agents[index] for index in self._live]
         self._left.clear()
         self._lingering.clear()
         if not self._live:
@@ -124,23 +125,24 @@ class CheckedEnv:
         names, first = self.declared.agents, self.declared.first_action
         self._length += 1
         chosen = {names[index]: first[index] + actions[index] for index in self._live}
-        with self._calling("step"):
-            answer = self.env.step(chosen)
+        answer = self._called("step", chosen)
         if not isinstance(answer, (tuple, list)) or len(answer) != 5:
             count = f" with {len(answer)} entries" if isinstance(answer, (tuple, list)) else f" ({in_words(answer)})"
             self._refuse(
                 f"step returned a {type(answer).__name__}{count}", f"let it return five dicts: {', '.join(_PARTS)}"
             )
+        known = self._known
         for what, given in zip(_PARTS, answer, strict=True):
-            self._check_names(what, given)
+            if type(given) is not dict or not known.issuperset(given):
+                self._check_names(what, given)
         observations, rewards, terminations, truncations, infos = answer
         live = self._live
         reward = self._rewards(rewards)
-        terminated = [index for index in live if self._flag("terminations", terminations, names[index])]
-        truncated = [index for index in live if self._flag("truncations", truncations, names[index])]
-        ended = {*terminated, *truncated}
+        terminated = self._flagged("terminations", terminations)
+        ended = {*terminated, *self._flagged("truncations", truncations)}
         self._live = [index for index in live if index not in ended] if ended else live
-        self._check_agents(ended, terminations, truncations)
+        if ended or getattr(self.env, "agents", None) != self._here:
+            self._check_agents(ended, terminations, truncations)
         if len(observations) > len(live):
             self._refuse_strangers(observations, live)
         seen = self._observations(observations, live)
@@ -172,9 +174,8 @@ class CheckedEnv:
                     frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
             except LeafMisfit as error:
                 self._refuse_value(agent, error)
-            acts = answer.goes_on and answer.alive[agent]
             info = answer.infos.get(agent, {})
-            if acts:
+            if (info or self._has_masks) and answer.goes_on and answer.alive[agent]:
                 self._write_legal(frame.legal[place, agent], agent, observation, info)
             if self.declared.coordination is not None and "coordination" in info:
                 sets[agent] = self._coordination(agent, info["coordination"])
@@ -198,8 +199,7 @@ class CheckedEnv:
         Raises:
             ForeignEnvError: it raised, or drew none.
         """
-        with self._calling("render"):
-            picture = self.env.render()
+        picture = self._called("render")
         try:
             drawn = np.asarray(picture)
         except ValueError:  # images of unequal sizes
@@ -221,12 +221,15 @@ class CheckedEnv:
 
     # ---------------------------------------------------------------- private
 
-    @contextlib.contextmanager
-    def _calling(self, method: str) -> Iterator[None]:
-        """Say that the environment raised, and where; and let others know what this process waits for."""
+    def _called(self, method: str, *arguments: Any, **named: Any) -> Any:
+        """What a method of the environment returns; others can see what this process waits for.
+
+        Raises:
+            ForeignEnvError: it raised; the sentence says where.
+        """
         hangs.begins(method)
         try:
-            yield
+            return getattr(self.env, method)(*arguments, **named)
         except ForeignEnvError:
             raise
         except Exception as error:
@@ -291,6 +294,7 @@ class CheckedEnv:
                 )
         self._lingering = listed.difference(self._live)
         self._left |= ended
+        self._here = [names[index] for index in self._live]
 
     def _refuse_strangers(self, observations: Mapping[str, Any], live: Sequence[int]) -> None:
         for name in observations:
@@ -316,7 +320,7 @@ class CheckedEnv:
         for index in live:
             info = infos.get(name := self.declared.agents[index])
             if info is not None:
-                if not isinstance(info, Mapping):
+                if type(info) is not dict and not isinstance(info, Mapping):
                     self._refuse(
                         f"the infos of {name!r} are {in_words(info)}", "let them be a dict, which may be empty"
                     )
@@ -353,10 +357,17 @@ class CheckedEnv:
             self._refuse(f"the reward of {name!r} is {value}, which is not finite", "mend where it comes from")
         return value
 
-    def _flag(self, what: str, flags: Mapping[str, Any], name: str) -> bool:
-        value = flags.get(name, flags)
-        if value is True or value is False:
-            return value
+    def _flagged(self, what: str, flags: Mapping[str, Any]) -> list[int]:
+        """Numbers of the agents that acted and whose flag is true."""
+        names = self.declared.agents
+        found = []
+        for index in self._live:
+            value = flags.get(names[index], flags)
+            if value is not False and (value is True or self._flag(what, names[index], value, flags)):
+                found.append(index)
+        return found
+
+    def _flag(self, what: str, name: str, value: Any, flags: Mapping[str, Any]) -> bool:
         if value is flags:
             self._refuse(f"{what} has nothing for {name!r}, who acted", "let step return True or False for it")
         try:
@@ -404,6 +415,7 @@ class CheckedEnv:
         """Refuse infos that have masks now and then: without one, all actions would be legal."""
         informs = MASK in info
         known = self._informs.setdefault(agent, informs) if is_first else self._informs.get(agent, False)
+        self._has_masks |= known
         if informs != known:
             said = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
             self._refuse(

@@ -40,6 +40,7 @@ class Declaration:
         layout: layout of their observations in arrays.
         actions: number of actions of each agent.
         first_action: [N], number of each agent's first action in the environment.
+        has_masks: whether observations have masks, or texts of actions.
         has_legal: whether some action can be illegal, or actions have texts.
         action_texts: constant texts of each agent's actions, from the environment's attribute; None without one.
         coordination: [K, A, ..., A] bool, the environment's coordination sets; None without any.
@@ -65,8 +66,8 @@ class Declaration:
         self.coordination = self._coordination(env)
         self.limit = time_limit(env)
         has_texts = any(ACTION_TEXTS in one.spaces for one in self.observation_spaces if isinstance(one, spaces.Dict))
-        is_masked = has_texts or any(path is not None for path in self.layout.masks)
-        self.has_legal = is_masked or self.action_texts is not None or len(set(self.actions)) > 1
+        self.has_masks = has_texts or any(path is not None for path in self.layout.masks)
+        self.has_legal = self.has_masks or self.action_texts is not None or len(set(self.actions)) > 1
 
     def check_same(self, env: Any) -> None:
         """Refuse another copy of the environment that declares something else.

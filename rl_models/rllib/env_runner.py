@@ -130,7 +130,8 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
             fragment = self._play(force_reset)
         except Exception as error:
             # A runner that raises dies and is restarted. RLlib would do so a hundred times, and not say why.
-            if self._has_played or not (self.worker_index and _was_restarted()):
+            is_final = getattr(error, "is_final", False)  # other episodes would not mend it
+            if not self.worker_index or not (is_final or (_was_restarted() and not self._has_played)):
                 raise
             # PPO samples until it has counted a batch.
             self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)
@@ -157,8 +158,9 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
 
     def _collect(self) -> Fragment:
         # A world that hangs would be waited for without end. This process then says where it hangs and dies, which is
-        # mended like any death: a runner is started again, a trial continues from its checkpoint.
-        faulthandler.dump_traceback_later(_patience_seconds(), exit=True, file=2)  # standard error
+        # mended like any death: a runner is started again, a trial continues from its checkpoint. Environments of
+        # others are watched call by call, with the same patience, so that this comes after their sentence.
+        faulthandler.dump_traceback_later(1.08 * _patience_seconds(), exit=True, file=2)  # standard error
         try:
             return self._collect_or_begin_anew()
         finally:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any
 
-from rl_envs.wrappers import from_pettingzoo
+from rl_envs.wrappers import from_pettingzoo, hangs
 from rl_envs.wrappers.foreign import named_env, play_at_random
 from rl_envs.wrappers.foreign_world import ForeignWorld
 from rl_envs.wrappers.word_ids import Characters
@@ -16,7 +17,12 @@ _ALL_CHARACTERS = 2**20
 
 
 def training_world(config: Config, method: str, num_worlds: int = 1, first_world: int = 0) -> ForeignWorld:
-    """Worlds of training, which play in processes if the configuration says so."""
+    """Worlds of training, which play in processes if the configuration says so.
+
+    A process that Ray has started and that hangs in its environment says where, and ends; it is started again.
+    """
+    if (ray := sys.modules.get("ray")) and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
+        hangs.watch(lambda said: None)  # a trial's own process has a watch already
     return make_world(config, num_worlds, first_world, method=method, num_processes=config.env_processes)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ray.tune import Callback, Stopper
 from ray.tune.experiment import Trial
 
-from tune_experiments.results.trial_log import REFUSED, WAITS
+from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.trial_watch import TrialWatch
@@ -54,7 +54,9 @@ class _Display(Callback):  # type: ignore[misc]
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Say that it is started again, and why, unless the last that it said was that it waits, as for a disk."""
-        why = "" if WAITS in (trial.last_result or {}) else "its process or one that it needs has died; "
+        last = trial.last_result or {}
+        why = "" if WAITS in last else "its process or one that it needs has died; "
+        why = f"{last[HANGS]}; " if HANGS in last else why
         notice = f"{why}it goes on from its newest checkpoint"
         self._progress.update(trial.config["request"]["name"], {"notice": notice})
 

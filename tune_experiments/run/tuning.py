@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rl_envs.wrappers import hangs
 from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.results.trial_log import REFUSED, WAITS
+from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import synced_folder
@@ -42,6 +43,7 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     """Tune's function trainable: everything it needs is names, JSON, a folder, and what GPUs it was given."""
     from ray import tune
 
+    hangs.watch(lambda said: tune.report({HANGS: said}))
     try:
         train_request(parameters["request"], gpus, tune.report)
     except Exception as error:
@@ -192,9 +194,12 @@ def _failures(results: Iterable[Any]) -> dict[str, str]:
 
 
 def _reason(result: Any) -> str | None:
-    """Why a trial failed: what it refused, or the last line of a remote traceback; None if it did not."""
+    """Why a trial failed: what it refused, where it hung, or a traceback's last line; None if it did not."""
+    last = result.metrics or {}
     if result.error is None:
-        told = (result.metrics or {}).get(REFUSED)
+        told = last.get(REFUSED)
         return None if told is None else Refusal(told)
+    if HANGS in last:
+        return str(last[HANGS])
     lines = [line.strip() for line in str(result.error).splitlines() if line.strip()]
     return lines[-1] if lines else type(result.error).__name__

@@ -11,6 +11,7 @@ from rl_envs.wrappers import from_pettingzoo
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal, at, played, put, refusal, without
 
 OBSERVED, REWARD, TERMINATED, TRUNCATED, INFOS = 0, 1, 2, 3, -1
+INNER = spaces.Dict(a=spaces.Dict(x=spaces.Discrete(2)))
 DOT = np.array([1, 0, 0], np.float32)
 MASKED = spaces.Dict(obs=spaces.Dict(v=spaces.Box(0, 1, (3,)), action_mask=spaces.MultiBinary(3)))
 
@@ -127,7 +128,7 @@ WRONG = {
         ["left", "y"],
     ),
     "an entry too many": (
-        game(OBSERVED, "left", {"a": {"x": 0, "z": 1}}, 0, observation=spaces.Dict(a=spaces.Dict(x=spaces.Discrete(2)))),
+        game(OBSERVED, "left", {"a": {"x": 0, "z": 1}}, 0, observation=INNER),
         ["left", "'a'", "z"],
     ),
     "another length of a tuple": (

@@ -176,7 +176,7 @@ def test_a_picture_that_is_none_is_one_sentence(case):
 def test_an_environment_that_raises_in_render_is_one_sentence():
     world = from_pettingzoo(functools.partial(Signal, render=lambda: 1 / 0))
     world.reset(0)
-    with pytest.raises(ForeignEnvError, match=r"Signal raised in render: ZeroDivisionError.*test_border.py, line"):
+    with pytest.raises(ForeignEnvError, match=r"Signal raised in render: ZeroDivisionError.*_declared.py, line"):
         world.render()
 
 
