@@ -133,7 +133,7 @@ class CheckedEnv:
             )
         known = self._known
         for what, given in zip(_PARTS, answer, strict=True):
-            if type(given) is not dict or not known.issuperset(given):
+            if not (isinstance(given, dict) and known.issuperset(given)):
                 self._check_names(what, given)
         observations, rewards, terminations, truncations, infos = answer
         live = self._live
@@ -320,7 +320,7 @@ class CheckedEnv:
         for index in live:
             info = infos.get(name := self.declared.agents[index])
             if info is not None:
-                if type(info) is not dict and not isinstance(info, Mapping):
+                if not isinstance(info, (dict, Mapping)):
                     self._refuse(
                         f"the infos of {name!r} are {in_words(info)}", "let them be a dict, which may be empty"
                     )

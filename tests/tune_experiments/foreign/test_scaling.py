@@ -1,0 +1,93 @@
+"""What networks read of an observation: each entry is divided by its own largest value, if that is of use."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from rl_envs.wrappers import from_pettingzoo
+from rl_models.networks.parts import Scaling
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.foreign.trials import LARGEST_DIVISOR, parts_of, plan, play
+
+EXPERIMENT = find_experiment("pettingzoo_teams")
+SMOKE = EXPERIMENT.presets["smoke"]
+WIDE = dataclasses.replace(SMOKE, env="tests.rl_envs.wrappers.odd_games:wide")
+HUGE = float(np.finfo(np.float32).max)
+
+
+def scale_of(space):
+    def change(env, answer):
+        answer[0] = {name: env.observation_space(name).sample() for name in answer[0]}
+        return answer
+
+    world = from_pettingzoo(functools.partial(Signal, change, observation=space))
+    return next(part.scale for part in parts_of(world) if part.key == "observation")
+
+
+def box(*highs, low=0.0):
+    return spaces.Box(np.full(len(highs), low, np.float32), np.array(highs, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("space", "scale"),
+    [
+        (box(4, 4), 4.0),
+        (box(1, HUGE), [1.0, 0.0]),
+        (box(1, np.inf, 5), [1.0, 0.0, 5.0]),
+        (box(1, 1e6), [1.0, 0.0]),
+        (box(1, LARGEST_DIVISOR), [1.0, LARGEST_DIVISOR]),
+        (box(2, 2, low=-8), 8.0),
+        (box(0, 3), [1.0, 3.0]),
+        (spaces.Box(-np.inf, np.inf, (2,)), 0.0),
+        (spaces.Box(0, 255, (4, 4, 3), np.uint8), 255.0),
+        (spaces.Box(0, 65535, (4, 4, 1), np.uint16), 65535.0),
+        (spaces.Box(0, np.tile(np.array([1, 200], np.float32), (4, 4, 1)), (4, 4, 2)), [1.0, 200.0]),
+        (spaces.MultiBinary(3), 1.0),
+        ({"left": box(1, 2, 5), "right": box(3, 50)}, [3.0, 0.0, 5.0]),
+    ],
+)
+def test_an_entry_has_a_divisor_of_its_own_and_none_where_its_bound_says_little(space, scale):
+    np.testing.assert_array_equal(scale_of(space), scale)
+
+
+def test_numbers_without_a_divisor_stay_up_to_ten_and_grow_with_their_logarithm_beyond():
+    numbers = torch.tensor([-2.5, 0.0, 9.9, 10.0, -11.0, 1e6, -3.4e38])
+    read = Scaling(0.0)(numbers)
+    torch.testing.assert_close(read[:4], numbers[:4], rtol=0, atol=0)
+    assert read[4] == pytest.approx(-10 - np.log(2))
+    assert read[5] == pytest.approx(10 + np.log(1e6 - 9), rel=1e-4)
+    assert torch.isfinite(read).all()
+    steps = Scaling(0.0)(torch.linspace(-40, 40, 801)).diff()
+    assert (steps > 0).all()
+    mixed = Scaling(np.array([4.0, 0.0]))(torch.tensor([[2.0, 2.0], [4.0, 1e6]]))
+    assert mixed[:, 0].tolist() == [0.5, 1.0]
+    assert mixed[0, 1] == 2.0
+
+
+def test_a_run_says_which_entries_are_not_divided():
+    said = [line for line in EXPERIMENT.deviations(WIDE) if "'observation'" in line]
+    assert len(said) == 1 and "1 of 4" in said[0]
+    unbounded = EXPERIMENT.deviations(SMOKE)
+    assert [line for line in unbounded if "18 of 18" in line]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("arguments", ['{"bound": 3.4e38}', '{"size": 1e6}'])
+def test_an_entry_with_a_huge_bound_hides_nothing(arguments):
+    config = dataclasses.replace(WIDE, env_arguments=arguments, budget_env_steps=6_000)
+    trial = plan(config, "ippo", 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, 2 * LIMIT)
+    collector.reset(0)
+    objective = plan(dataclasses.replace(config, learner=EXPERIMENT.presets["laptop"].learner), "ippo", 0).objective
+    learner = Learner(policy, objective, trial.optimiser)
+    for _ in range(24):
+        learner.update([collector.collect()])
+    assert play(config, 64, 5, policy)["return"].mean() > 10.5, "12 is always; by chance it is 4"
