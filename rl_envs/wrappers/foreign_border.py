@@ -19,10 +19,11 @@ import numpy as np
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array
 from rl_envs.wrappers import hangs
-from rl_envs.wrappers.foreign_declaration import Declaration, agent_names, env_name, raised
+from rl_envs.wrappers.foreign_choices import Choices
+from rl_envs.wrappers.foreign_declaration import Declaration, agent_ids, env_name, raised
 from rl_envs.wrappers.foreign_frame import Frame
-from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK, LeafMisfit
-from rl_envs.wrappers.foreign_values import Misfit, flag, in_words, integer, number, space_in_words, structure_misfit
+from rl_envs.wrappers.foreign_spaces import LeafMisfit
+from rl_envs.wrappers.foreign_values import Misfit, flag, in_words, number, space_in_words, structure_misfit
 
 logger = logging.getLogger(__name__)
 
@@ -64,21 +65,20 @@ class CheckedEnv:
             declared: of this environment, or of another copy.
         """
         self.env, self.declared = env, declared
-        self._index = {name: index for index, name in enumerate(declared.agents)}
-        self._known = frozenset(declared.agents)
+        self._index = {name: index for index, name in enumerate(declared.ids)}
+        self._known = frozenset(declared.ids)
         self._live: list[int] = []
         self._here: list[str] = []
         self._left: set[int] = set()
         self._lingering: set[int] = set()
-        self._informs: dict[int, bool] = {}
-        self._has_masks = declared.has_masks
+        self._choices = Choices(declared, self._refuse)
         self._episodes = self._length = 0
         self._is_closed = False
 
     def informs_of_masks(self) -> bool:
         """Whether infos have masks, which shows at a reset."""
         self.reset(0)
-        return any(self._informs.values())
+        return self._choices.are_in_infos
 
     def reset(self, seed: int) -> Answer:
         """Begin an episode.
@@ -94,15 +94,15 @@ class CheckedEnv:
         observations, infos = answer
         self._check_names("observations", observations)
         self._check_names("infos", infos)
-        if agent_names(self.env) != self.declared.agents:
+        if agent_ids(self.env) != self.declared.ids:
             self._refuse(
-                f"possible_agents is {list(agent_names(self.env))} and was {list(self.declared.agents)}",
+                f"possible_agents is {list(agent_ids(self.env))} and was {list(self.declared.ids)}",
                 "let it be the same for ever",
             )
         if self._episodes <= FULL_EPISODES:
             self.declared.check_same(self.env)
         self._live = sorted(self._listed())
-        self._here = [self.declared.agents[index] for index in self._live]
+        self._here = [self.declared.ids[index] for index in self._live]
         self._left.clear()
         self._lingering.clear()
         if not self._live:
@@ -112,7 +112,7 @@ class CheckedEnv:
                 self._refuse(f"there is an observation of {name!r}, who is not in agents", "let reset put it in agents")
         said = self._infos(infos, self._live)
         for index in self._live:
-            self._check_informs(index, said.get(index, {}), is_first=True)
+            self._choices.check_infos(index, said.get(index, {}), is_first=True)
         alive = [index in self._live for index in range(len(self._index))]
         return Answer(self._observations(observations, self._live), said, alive)
 
@@ -122,7 +122,7 @@ class CheckedEnv:
         Raises:
             ForeignEnvError: the environment raised, or what it returned does not fit.
         """
-        names, first = self.declared.agents, self.declared.first_action
+        names, first = self.declared.ids, self.declared.first_action
         self._length += 1
         chosen = {names[index]: first[index] + actions[index] for index in self._live}
         answer = self._called("step", chosen)
@@ -175,11 +175,12 @@ class CheckedEnv:
             except LeafMisfit as error:
                 self._refuse_value(agent, error)
             info = answer.infos.get(agent, {})
-            if (info or self._has_masks) and answer.goes_on and answer.alive[agent]:
-                self._write_legal(frame.legal[place, agent], agent, observation, info)
+            if (info or self._choices.can_be_illegal) and answer.goes_on and answer.alive[agent]:
+                self._choices.write_legal(frame.legal[place, agent], agent, observation, info)
             if self.declared.coordination is not None and "coordination" in info:
-                sets[agent] = self._coordination(agent, info["coordination"])
-        self._write_coordination(frame, place, sets, answer.goes_on)
+                sets[agent] = self._choices.coordination(agent, info["coordination"])
+        if sets or self._choices.has_sets:
+            frame.coordination[place] = self._choices.common_set(sets, answer.goes_on)
 
     def check_ranges(self, frame: Frame, place: int, answer: Answer) -> None:
         """Refuse numbers in row `place` that are not finite or outside of their box.
@@ -242,7 +243,7 @@ class CheckedEnv:
         raise ForeignEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
 
     def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
-        name, leaf = self.declared.agents[agent], misfit.leaf
+        name, leaf = self.declared.ids[agent], misfit.leaf
         self._refuse(
             f"the observation {leaf.key!r} of {name!r} {misfit}, and its space is {space_in_words(leaf.space)}",
             "let observation_space and what reset and step return agree",
@@ -255,7 +256,7 @@ class CheckedEnv:
             stranger = next(name for name in given if name not in self._known)
             self._refuse(
                 f"{what} has an entry for {stranger!r}, which is no agent",
-                f"leave it out, or list it in possible_agents, which are {', '.join(self._index)}",
+                f"leave it out, or list it in possible_agents, which are {', '.join(map(str, self._index))}",
             )
 
     def _listed(self) -> set[int]:
@@ -268,7 +269,7 @@ class CheckedEnv:
             if name not in self._known:
                 self._refuse(
                     f"the agent {name!r} appears and is not declared",
-                    f"list it in the environment's possible_agents, which are {', '.join(self._index)}",
+                    f"list it in the environment's possible_agents, which are {', '.join(map(str, self._index))}",
                 )
         found = {self._index[name] for name in names}
         if len(found) < len(names):
@@ -277,7 +278,7 @@ class CheckedEnv:
 
     def _check_agents(self, ended: set[int], terminations: Mapping[str, Any], truncations: Mapping[str, Any]) -> None:
         """Refuse agents that come, come back, or go without a flag; one whose game is over may stay in `agents`."""
-        listed, names = self._listed(), self.declared.agents
+        listed, names = self._listed(), self.declared.ids
         for index in self._live:
             if index not in listed:
                 self._refuse(
@@ -305,7 +306,7 @@ class CheckedEnv:
 
     def _observations(self, observations: Mapping[str, Any], live: Sequence[int]) -> dict[int, Any]:
         """Those of the agents that acted; one that acts again must have one."""
-        names = self.declared.agents
+        names = self.declared.ids
         found = {index: observations[names[index]] for index in live if names[index] in observations}
         if len(found) < len(live):
             for index in self._live:
@@ -318,7 +319,7 @@ class CheckedEnv:
     def _infos(self, infos: Mapping[str, Any], live: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         found: dict[int, Mapping[str, Any]] = {}
         for index in live:
-            info = infos.get(name := self.declared.agents[index])
+            info = infos.get(name := self.declared.ids[index])
             if info is not None:
                 if not isinstance(info, (dict, Mapping)):
                     self._refuse(
@@ -329,7 +330,7 @@ class CheckedEnv:
 
     def _rewards(self, rewards: Mapping[str, Any]) -> list[float]:
         """[N] finite numbers, 0 for who was not in the game."""
-        names = self.declared.agents
+        names = self.declared.ids
         found = [0.0] * len(names)
         for index in self._live:
             if (name := names[index]) not in rewards:
@@ -359,7 +360,7 @@ class CheckedEnv:
 
     def _flagged(self, what: str, flags: Mapping[str, Any]) -> list[int]:
         """Numbers of the agents that acted and whose flag is true."""
-        names = self.declared.agents
+        names = self.declared.ids
         found = []
         for index in self._live:
             value = flags.get(names[index], flags)
@@ -381,97 +382,9 @@ class CheckedEnv:
             path, said = misfit
             where = f" {'/'.join(map(str, path))!r}" if path else ""
             self._refuse(
-                f"the observation{where} of {self.declared.agents[agent]!r} {said}, and its space is "
+                f"the observation{where} of {self.declared.ids[agent]!r} {said}, and its space is "
                 f"{space_in_words(space)}",
                 "let observation_space and what reset and step return agree",
-            )
-
-    def _write_legal(self, legal: Array, agent: int, observation: Any, info: Mapping[str, Any]) -> None:
-        """Legal actions of an agent that acts, from its observation or its infos; one with an empty text is illegal."""
-        name, path = self.declared.agents[agent], self.declared.layout.masks[agent]
-        masks: list[Array] = []
-        if path is not None:
-            masks.append(self._mask(agent, self._inner(agent, observation, path)))
-        self._check_informs(agent, info)
-        if MASK in info:
-            masks.append(self._mask(agent, info[MASK]))
-        if len(masks) == 2 and (masks[0] != masks[1]).any():
-            self._refuse(
-                f"the {MASK} of {name!r} is {masks[0].astype(int).tolist()} in its observation and "
-                f"{masks[1].astype(int).tolist()} in its infos",
-                "leave one of them out",
-            )
-        if isinstance(observation, Mapping) and ACTION_TEXTS in observation:
-            masks.append(np.array([bool(text.strip()) for text in observation[ACTION_TEXTS]]))
-        for mask in masks:
-            legal[: mask.size] &= mask
-        if masks and not legal.any():
-            self._refuse(
-                f"the mask of {name!r} has no legal action, and it is in the game",
-                "keep one legal (often one that does nothing), or end the agent's game there",
-            )
-
-    def _check_informs(self, agent: int, info: Mapping[str, Any], is_first: bool = False) -> None:
-        """Refuse infos that have masks now and then: without one, all actions would be legal."""
-        informs = MASK in info
-        known = self._informs.setdefault(agent, informs) if is_first else self._informs.get(agent, False)
-        self._has_masks |= known
-        if informs != known:
-            said = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
-            self._refuse(
-                f"the infos of {self.declared.agents[agent]!r} have {said}",
-                "let its infos have one at reset, and at every step at which it acts, or never",
-            )
-
-    def _inner(self, agent: int, observation: Any, path: Sequence[Any]) -> Any:
-        try:
-            for step in path:
-                observation = observation[step]
-        except (KeyError, IndexError, TypeError):
-            self._refuse(
-                f"the observation of {self.declared.agents[agent]!r} has no {'/'.join(map(str, path))}",
-                "let observation_space and what reset and step return agree",
-            )
-        return observation
-
-    def _mask(self, agent: int, mask: Any) -> Array:
-        count = self.declared.actions[agent]
-        try:
-            given = np.asarray(mask)
-        except ValueError:
-            given = np.empty(0, object)
-        if given.dtype.kind not in "biuf" or given.size != count or not ((given == 0) | (given == 1)).all():
-            self._refuse(
-                f"the {MASK} of {self.declared.agents[agent]!r} is {in_words(mask)} for {count} actions",
-                f"let it be an array of {count} entries of 0 and 1",
-            )
-        return given.astype(bool).ravel()
-
-    def _coordination(self, agent: int, given: Any) -> int:
-        sets = self.declared.coordination
-        count = 0 if sets is None else len(sets)
-        try:
-            chosen = integer(given)
-        except Misfit:
-            chosen = -1
-        if not 0 <= chosen < count:
-            self._refuse(
-                f"coordination in the infos of {self.declared.agents[agent]!r} is {in_words(given)}, and there are "
-                f"{count} coordination_sets",
-                f"let it be an integer from 0 to {count - 1}",
-            )
-        return chosen
-
-    def _write_coordination(self, frame: Frame, place: int, sets: Mapping[int, int], goes_on: bool) -> None:
-        if len(set(sets.values())) > 1:
-            agents = ", ".join(f"{self.declared.agents[agent]!r}: {one}" for agent, one in sets.items())
-            self._refuse(f"coordination in the infos is not the same for all agents ({agents})", "let it be")
-        if sets:
-            frame.coordination[place] = next(iter(sets.values()))
-        elif goes_on and self.declared.coordination is not None and len(self.declared.coordination) > 1:
-            self._refuse(
-                "no infos say which of the coordination_sets holds",
-                "let the infos of an agent have coordination, the number of the set",
             )
 
 

@@ -35,7 +35,8 @@ class Declaration:
     """Declarations of an environment: agents, spaces and actions, known before it is played.
 
     Attributes:
-        agents: names of the N agents.
+        ids: what the environment calls the N agents, strings or whole numbers.
+        agents: their names.
         observation_spaces, action_spaces: of each agent.
         layout: layout of their observations in arrays.
         actions: number of actions of each agent.
@@ -53,12 +54,13 @@ class Declaration:
         Raises:
             ForeignEnvError: a space is not understood, or agents are not declared as they must be.
         """
-        self.agents = agent_names(env)
+        self.ids = agent_ids(env)
+        self.agents = tuple(map(str, self.ids))
         self.observation_spaces, self.action_spaces = (
-            [_space(env, method, name) for name in self.agents] for method in ("observation_space", "action_space")
+            [_space(env, method, name) for name in self.ids] for method in ("observation_space", "action_space")
         )
-        self.layout = Layout(dict(zip(self.agents, self.observation_spaces, strict=True)))
-        pairs = list(zip(self.agents, self.action_spaces, strict=True))
+        self.layout = Layout(dict(zip(self.ids, self.observation_spaces, strict=True)))
+        pairs = list(zip(self.ids, self.action_spaces, strict=True))
         self.actions = [num_actions(space, name) for name, space in pairs]
         self.first_action = [int(space.start) for space in self.action_spaces]  # type: ignore[attr-defined]  # Discrete, as just checked
         self._check_masks()
@@ -75,13 +77,13 @@ class Declaration:
         Raises:
             ForeignEnvError: it does.
         """
-        if (names := agent_names(env)) != self.agents:
+        if (names := agent_ids(env)) != self.ids:
             raise ForeignEnvError(
-                f"two copies of {env_name(env)} have the possible_agents {list(self.agents)} and {list(names)}: let "
+                f"two copies of {env_name(env)} have the possible_agents {list(self.ids)} and {list(names)}: let "
                 "every copy have the same"
             )
         for method, known in (("observation_space", self.observation_spaces), ("action_space", self.action_spaces)):
-            for name, one in zip(self.agents, known, strict=True):
+            for name, one in zip(self.ids, known, strict=True):
                 if (other := _space(env, method, name)) is not one and repr(other) != repr(one):
                     raise ForeignEnvError(
                         f"two copies of {env_name(env)} have different spaces, {method}({name!r}) is "
@@ -122,8 +124,8 @@ class Declaration:
         given = getattr(_unwrapped(env), ACTION_TEXTS, None)
         if given is None:
             return None
-        found = [given.get(name, ()) if isinstance(given, Mapping) else given for name in self.agents]
-        for name, own, count in zip(self.agents, found, self.actions, strict=True):
+        found = [given.get(name, ()) if isinstance(given, Mapping) else given for name in self.ids]
+        for name, own, count in zip(self.ids, found, self.actions, strict=True):
             if isinstance(own, str) or not isinstance(own, Sequence) or not all(isinstance(one, str) for one in own):
                 raise ForeignEnvError(
                     f"{env_name(env)}.{ACTION_TEXTS} is {in_words(own)} for {name!r}: let it be a list of texts"
@@ -158,11 +160,11 @@ class Declaration:
         return sets.astype(bool)
 
 
-def agent_names(env: Any) -> tuple[str, ...]:
-    """Names of an environment's possible agents.
+def agent_ids(env: Any) -> tuple[Any, ...]:
+    """What an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both.
 
     Raises:
-        ForeignEnvError: it has none, they are not strings, one occurs twice, or agents act in turn.
+        ForeignEnvError: it has none, they are something else, one occurs twice, or agents act in turn.
     """
     if hasattr(env, "agent_iter"):
         raise ForeignEnvError(
@@ -180,17 +182,18 @@ def agent_names(env: Any) -> tuple[str, ...]:
             "parallel_env, not env) that lists all of its agents; a Gymnasium environment goes to from_gymnasium"
         )
     for name in names:
-        if not isinstance(name, str):
+        if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):
             raise ForeignEnvError(
                 f"{env_name(env)} has an agent that is called {in_words(name)}: let possible_agents, and the keys of "
                 "all that reset and step return, be strings"
             )
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    called = list(map(str, names))
+    if len(set(called)) < len(called):
+        twice = next(name for name in called if called.count(name) > 1)
         raise ForeignEnvError(
-            f"{env_name(env)} names {str(twice)!r} twice in possible_agents: give each agent a name of its own"
+            f"{env_name(env)} names {twice!r} twice in possible_agents: give each agent a name of its own"
         )
-    return tuple(map(str, names))
+    return tuple(names)
 
 
 def time_limit(env: Any) -> tuple[str, int] | None:

@@ -101,6 +101,8 @@ def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
     if given.dtype.kind not in kinds:
         raise Misfit(f"is {in_words(value)}")
     if given.shape != shape:
+        if given.size == 1 == math.prod(shape):  # a number for an array of one, or the other way round
+            return given.reshape(shape)
         raise Misfit(f"has shape {given.shape}")
     return given
 

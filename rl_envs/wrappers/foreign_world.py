@@ -2,7 +2,7 @@
 
 | | |
 |---|---|
-| agents | the environment's `possible_agents`, in their order; `agent_0` for Gymnasium |
+| agents | the environment's `possible_agents`, in their order (0 is called "0"); `agent_0` for Gymnasium |
 | actions | as many as the agent with the most has; `legal` hides those that another agent has not, and there they are played as its first action |
 | observations | as `foreign_spaces.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
@@ -15,6 +15,8 @@
 | recorded draws | none |
 | state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of what is seen |
 | metrics | none beside `return` and `length` |
+
+What an environment gives is checked where it enters (`foreign_border.py`, `foreign_declaration.py`).
 
 Chance. Every episode is begun with a seed of its own from the world's counters, so an environment that keeps PettingZoo's
 promise on seeds plays the same episodes in any process and in any batch. A snapshot is the seed and the actions of the

@@ -128,3 +128,16 @@ def wide(bound=1e6, size=0.3):
         return answer
 
     return Signal(change, observation=space)
+
+
+def short():
+    """At step 3 `left` sees two numbers of three."""
+    return Signal(at(3, put(0, "left", np.zeros(2, np.float32))))
+
+
+_ONE = Signal()
+
+
+def same():
+    """The same object at every call."""
+    return _ONE

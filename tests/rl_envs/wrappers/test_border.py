@@ -226,6 +226,15 @@ def test_a_nested_mask_is_the_legality_mask():
     assert set(seen) == {"obs/v", "agent", "alive", "legal"}
 
 
+def test_agents_that_are_numbers_are_called_by_them():
+    world = from_pettingzoo(functools.partial(Signal, names=(0, np.int64(1))))
+    assert world.agents == ("0", "1")
+    assert world.reset(0)["observation"].shape == (1, 2, 3)
+    assert world.step(np.zeros((1, 2), int))[1].shape == (1, 2)
+    said = refusal(functools.partial(Signal, at(2, put(REWARD, 1, None)), names=(0, 1)))
+    assert all(word in said for word in ("reward of 1", "env step 2", "None"))
+
+
 def agents_backwards(env, answer):
     env.agents = env.agents[::-1]
     return [dict(reversed(list(part.items()))) for part in answer]

@@ -17,7 +17,10 @@ MASK = spaces.MultiBinary(3)
 FLAT, NESTED = spaces.Dict({"x/y": spaces.Discrete(2)}), spaces.Dict(x=spaces.Dict(y=spaces.Discrete(2)))
 DECLARED_WRONG = {
     "no agents": ({"names": ()}, ["Signal", "possible_agents"]),
-    "numbers as names": ({"names": (0, 1)}, ["Signal", "0", "strings"]),
+    "pairs as names": ({"names": ((0, 1), (0, 2))}, ["Signal", "(0, 1)", "strings"]),
+    "nothing as a name": ({"names": ("left", None)}, ["Signal", "None", "strings"]),
+    "truth as a name": ({"names": (True, False)}, ["Signal", "True", "strings"]),
+    "a number and its name": ({"names": (0, "0")}, ["Signal", "'0'", "twice"]),
     "one name twice": ({"names": ("left", "left")}, ["'left'", "twice"]),
     "a space of something else": ({"observation": 3}, ["observation_space('left')", "3"]),
     "no space": ({"observation": {"right": spaces.Discrete(2)}}, ["observation_space('left')", "KeyError"]),

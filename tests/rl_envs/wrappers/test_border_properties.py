@@ -90,7 +90,7 @@ def test_every_value_of_a_space_is_shown_as_it_is(space, seed):
 @given(boxes(), st.data())
 def test_a_number_outside_of_a_box_or_another_shape_or_kind_is_refused(space, data):
     value = np.array(space.sample())
-    wrong = [value[None], value.astype(object)]
+    wrong = [np.stack([value, value]), value.astype(object)]
     if value.size:
         place = data.draw(st.integers(0, value.size - 1))
         for number in (float(space.high.flat[0]) + 1, float(space.low.flat[0]) - 1):

@@ -179,6 +179,20 @@ def test_a_runner_that_is_new_or_has_played_dies_of_what_it_raises_and_is_restar
         runner.sample(num_timesteps=1)
 
 
+def breaks_its_word(*_):
+    error = ValueError("the reward is NaN")
+    error.is_final = True
+    raise error
+
+
+def test_a_runner_passes_on_at_once_what_other_episodes_would_not_mend():
+    runner = runner_of(plan(), worker_index=1)
+    runner.sample(num_timesteps=1)
+    runner.worlds[0].step = breaks_its_word
+    with pytest.raises(ValueError, match="the reward is NaN"):
+        fragments_to_batch(None, None)(episodes=runner.sample(num_timesteps=1))
+
+
 # ------------------------------------------------------------------------------------------- learner
 
 

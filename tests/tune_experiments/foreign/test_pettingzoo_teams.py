@@ -1,6 +1,7 @@
 """Our teams in a game of others: every row learns on vectors and images, and what its table and refusals say."""
 
 import dataclasses
+import functools
 import json
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import ArraySpec
+from rl_envs.registry import make
 from rl_models.batch import forward, to_batch
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.env_runner import FragmentEnvRunner
@@ -17,6 +19,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import RESTARTED
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner, train
+from tests.rl_envs.wrappers import odd_games
 from tests.tune_experiments.foreign.games import Departing
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -28,6 +31,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
+from tune_experiments.run.doctor import environment_report
 from tune_experiments.run.final_evaluation import evaluate_all, results_of
 from tune_experiments.run.stage_training import _notice_of
 
@@ -242,7 +246,7 @@ def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
 
 BAD = {
     "no_such_games.chess_v9": "install 'no_such_games'",
-    "tests.rl_envs.wrappers.foreign_envs:Unlike": "left the game before it ended, and agents_leave is False",
+    "tests.rl_envs.wrappers.foreign_envs:Unlike": "left the game before it ended.*--agents-leave",
 }
 
 
@@ -251,6 +255,39 @@ def test_a_wrong_environment_is_refused_in_one_sentence(env):
     config = dataclasses.replace(SMOKE, env=env)
     with pytest.raises(ValueError, match=BAD[env]):
         play(config, 2, 0, build_policy(config, "ippo", 0))
+
+
+ODD = "tests.rl_envs.wrappers.odd_games"
+BREAKING = {
+    f"{ODD}:short": ["left", "env step 3", "(2,)", "(3,)"],
+    f"{ODD}:same": ["same object", "2 copies"],
+    "pettingzoo.classic.connect_four_v3": ["turn"],
+}
+
+
+@pytest.mark.parametrize("env", BREAKING)
+def test_an_environment_that_breaks_its_word_in_random_play_is_refused_before_ray_starts(env, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(EXPERIMENT, ["--preset", "smoke", "--env", env, "--out", str(out)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert [word for word in BREAKING[env] if word not in said] == []
+    assert not out.exists()
+
+
+def test_a_check_closes_all_that_it_opens():
+    odd_games.Signal.opened = odd_games.Signal.closed = 0
+    EXPERIMENT.check(dataclasses.replace(SMOKE, env=f"{ODD}:Signal"))
+    assert odd_games.Signal.opened == odd_games.Signal.closed > 2
+
+
+def test_the_doctor_plays_an_environment_of_others_and_says_what_it_breaks():
+    def report(env):
+        return environment_report(plan(dataclasses.replace(SMOKE, env=f"{ODD}:{env}"), "ippo", 0).make_world)
+
+    (good,), (bad,) = report("Signal"), report("short")
+    assert "6 env steps" in good
+    assert all(word in bad for word in BREAKING[f"{ODD}:short"])
+    assert environment_report(functools.partial(make, "matrix_game-v0")) == []
 
 
 UNPLAYABLE = "the mask of 'first' has no legal action: let the environment keep one legal"

@@ -69,6 +69,7 @@ def test_an_error_of_the_disk_is_held_back_until_the_disk_takes_files(tmp_path, 
     [
         ({"env_steps": 160}, "its process or one that it needs has died; it goes on from its newest checkpoint"),
         ({"notice": "0 MiB are free: waiting", "waits": True}, "it goes on from its newest checkpoint"),
+        ({"hangs": "no return from step"}, "no return from step; it goes on from its newest checkpoint"),
         (
             {"notice": "stage 1 is over: learned"},
             "its process or one that it needs has died; it goes on from its newest checkpoint",

@@ -1,0 +1,79 @@
+"""An environment that hangs: the sentence names the call, the seconds and the line, and the process ends."""
+
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from rl_envs.core.errors import ForeignEnvError
+from rl_envs.wrappers import from_pettingzoo, hangs
+from tests.patience import PATIENCE_SECONDS
+from tests.rl_envs.wrappers.odd_games import Signal
+
+
+def test_the_present_call_is_known_with_its_line_and_none_after_it():
+    found, goes_on = [], threading.Event()
+
+    class Slow(Signal):
+        def step(self, actions):
+            found.append(hangs.sentence(0.0))
+            goes_on.set()
+            return super().step(actions)
+
+    world = from_pettingzoo(Slow)
+    world.reset(0)
+    world.step([[0, 0]])
+    assert goes_on.is_set()
+    assert all(word in found[0] for word in ("step", "for 0 s", "line"))
+    assert hangs.sentence(0.0) is None
+
+
+PROGRAM = """
+import time
+from rl_envs.wrappers import from_pettingzoo, hangs
+from tests.rl_envs.wrappers.odd_games import Signal
+
+class Hangs(Signal):
+    def step(self, actions):
+        time.sleep(1000)  # here
+
+hangs.watch(lambda said: print("told:", said, flush=True))
+world = from_pettingzoo(Hangs)
+world.reset(0)
+world.step([[0, 0]])
+"""
+
+
+@pytest.mark.processes
+def test_a_process_that_is_watched_says_where_it_hangs_and_ends(tmp_path, monkeypatch):
+    script = tmp_path / "hanging_game.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    line = 1 + next(number for number, text in enumerate(PROGRAM.splitlines()) if text.endswith("# here"))
+    monkeypatch.setenv("PYTHONPATH", ":".join(path for path in ("", *sys.path) if path))
+    monkeypatch.setenv(hangs.PATIENCE_VARIABLE, "2")
+    command = [sys.executable, str(script)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("told: ")
+    assert all(word in ended.stdout for word in ("step", "2 s", f"hanging_game.py, line {line}"))
+
+
+@pytest.mark.processes
+def test_a_worker_process_that_hangs_answers_with_the_sentence(monkeypatch):
+    monkeypatch.setenv(hangs.PATIENCE_VARIABLE, "2")
+    world = from_pettingzoo(Asleep, 2, num_processes=1)
+    try:
+        world.reset(0)
+        with pytest.raises(ForeignEnvError, match=r"step for 2 s \(test_hangs.py, line \d+\)"):
+            world.step([[0, 0], [0, 0]])
+    finally:
+        world.close()
+
+
+class Asleep(Signal):
+    """Never returns from step."""
+
+    def step(self, actions):
+        threading.Event().wait()
