@@ -10,7 +10,7 @@ whether the spaces are still the declared ones, in each environment's first `FUL
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -58,11 +58,11 @@ class CheckedEnv:
     """One foreign environment whose answers are checked."""
 
     def __init__(self, env: Any, declared: Declaration) -> None:
-        """Take an environment.
+        """Check an environment.
 
         Args:
             env: a PettingZoo parallel environment.
-            declared: of this environment, or of another copy.
+            declared: its declarations, or those of another copy.
         """
         self.env, self.declared = env, declared
         self._index = {name: index for index, name in enumerate(declared.ids)}
@@ -94,11 +94,9 @@ class CheckedEnv:
         observations, infos = answer
         self._check_names("observations", observations)
         self._check_names("infos", infos)
-        if agent_ids(self.env) != self.declared.ids:
-            self._refuse(
-                f"possible_agents is {list(agent_ids(self.env))} and was {list(self.declared.ids)}",
-                "let it be the same for ever",
-            )
+        if (ids := agent_ids(self.env)) != self.declared.ids:
+            was = list(self.declared.ids)
+            self._refuse(f"possible_agents is {list(ids)} and was {was}", "let it be the same for ever")
         if self._episodes <= FULL_EPISODES:
             self.declared.check_same(self.env)
         self._live = sorted(self._listed())
@@ -141,7 +139,7 @@ class CheckedEnv:
         terminated = self._flagged("terminations", terminations)
         ended = {*terminated, *self._flagged("truncations", truncations)}
         self._live = [index for index in live if index not in ended] if ended else live
-        if ended or getattr(self.env, "agents", None) != self._here:
+        if ended or self._agents() != self._here:
             self._check_agents(ended, terminations, truncations)
         if len(observations) > len(live):
             self._refuse_strangers(observations, live)
@@ -259,14 +257,20 @@ class CheckedEnv:
                 f"leave it out, or list it in possible_agents, which are {', '.join(map(str, self._index))}",
             )
 
-    def _listed(self) -> set[int]:
-        """Numbers of the agents in `agents`."""
+    def _agents(self) -> list[Any]:
         try:
-            names = list(self.env.agents)
+            given = self.env.agents
         except Exception as error:
             raise raised(self.env, "agents", error) from error
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            self._refuse(f"agents is {in_words(given)}", "let it be a list of the agents that are in the game")
+        return list(given)
+
+    def _listed(self) -> set[int]:
+        """Numbers of the agents in `agents`."""
+        names = self._agents()
         for name in names:
-            if name not in self._known:
+            if not isinstance(name, Hashable) or name not in self._known:
                 self._refuse(
                     f"the agent {name!r} appears and is not declared",
                     f"list it in the environment's possible_agents, which are {', '.join(map(str, self._index))}",
@@ -300,9 +304,7 @@ class CheckedEnv:
     def _refuse_strangers(self, observations: Mapping[str, Any], live: Sequence[int]) -> None:
         for name in observations:
             if (index := self._index[name]) not in live and index not in self._left:
-                self._refuse(
-                    f"there is an observation of {name!r}, who is not in the game", "let reset put it in agents"
-                )
+                self._refuse(f"there is an observation of {name!r}, who is not in agents", "let reset put it in agents")
 
     def _observations(self, observations: Mapping[str, Any], live: Sequence[int]) -> dict[int, Any]:
         """Those of the agents that acted; one that acts again must have one."""
@@ -350,10 +352,8 @@ class CheckedEnv:
             value = number(reward)
         except Misfit as error:
             is_vector = isinstance(reward, (np.ndarray, list, tuple)) and len(reward) > 1
-            self._refuse(
-                f"the reward of {name!r} {error}",
-                "let it be one number, such as a weighted sum of these" if is_vector else "let it be one number",
-            )
+            more = ", such as a weighted sum of these" if is_vector else ""
+            self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")
         if not -np.inf < value < np.inf:
             self._refuse(f"the reward of {name!r} is {value}, which is not finite", "mend where it comes from")
         return value

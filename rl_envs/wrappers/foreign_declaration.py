@@ -84,7 +84,8 @@ class Declaration:
             )
         for method, known in (("observation_space", self.observation_spaces), ("action_space", self.action_spaces)):
             for name, one in zip(self.ids, known, strict=True):
-                if (other := _space(env, method, name)) is not one and repr(other) != repr(one):
+                other = _space(env, method, name)
+                if other is not one and other != one and repr(other) != repr(one):
                     raise ForeignEnvError(
                         f"two copies of {env_name(env)} have different spaces, {method}({name!r}) is "
                         f"{space_in_words(one)} and {space_in_words(other)}: let every copy have the same"
@@ -171,7 +172,10 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
             f"{env_name(env)} is an environment whose agents act in turn, and teams are trained where all act at once: "
             "name its parallel_env if it has one, or another environment"
         )
-    given = getattr(env, "possible_agents", None)
+    try:
+        given = getattr(env, "possible_agents", None)
+    except Exception as error:
+        raise raised(env, "possible_agents", error) from error
     try:
         names = [] if given is None or isinstance(given, (str, Mapping)) else list(given)
     except TypeError:

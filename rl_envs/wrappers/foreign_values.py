@@ -55,11 +55,13 @@ def number(value: Any) -> float:
     Raises:
         Misfit: it is something else.
     """
-    if isinstance(value, (bool, int, float)):
-        return float(value)
-    if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "fiub" and value.size == 1:
-        return float(value.item())
-    raise Misfit(f"is {in_words(value)}")
+    single = _single(value)
+    if not isinstance(single, (bool, int, float)):
+        raise Misfit(f"is {in_words(value)}")
+    try:
+        return float(single)
+    except OverflowError:
+        raise Misfit(f"is {in_words(value)}, which is too large") from None
 
 
 def flag(value: Any) -> bool:
@@ -68,10 +70,9 @@ def flag(value: Any) -> bool:
     Raises:
         Misfit: it is something else.
     """
-    if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "iub" and value.size == 1:
-        value = value.item()
-    if isinstance(value, (bool, int)) and value in (0, 1):
-        return bool(value)
+    single = _single(value)
+    if isinstance(single, (bool, int)) and single in (0, 1):
+        return bool(single)
     raise Misfit(f"is {in_words(value)}")
 
 
@@ -81,11 +82,17 @@ def integer(value: Any) -> int:
     Raises:
         Misfit: it is something else.
     """
-    if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "iub" and value.size == 1:
-        value = value.item()
-    if isinstance(value, (bool, int)):
-        return int(value)
+    single = _single(value)
+    if isinstance(single, (bool, int)):
+        return int(single)
     raise Misfit(f"is {in_words(value)}")
+
+
+def _single(value: Any) -> Any:
+    """A number out of an array or tensor with one entry; anything else as it is."""
+    if hasattr(value, "item") and math.prod(getattr(value, "shape", (0,))) == 1:
+        return value.item()
+    return value
 
 
 def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
@@ -213,7 +220,8 @@ def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()
             return path, " and ".join(said)
         inner = ((name, one, value[name]) for name, one in space.items())
     elif isinstance(space, spaces.Tuple):
-        if isinstance(value, (str, Mapping)) or not isinstance(value, (Sequence, np.ndarray)):
+        is_array = isinstance(value, np.ndarray) and value.ndim
+        if isinstance(value, str) or not (isinstance(value, Sequence) or is_array):
             return path, f"is {in_words(value)}"
         if len(value) != len(space):
             return path, f"has {len(value)} entries"

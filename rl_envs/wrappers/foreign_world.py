@@ -310,12 +310,14 @@ class ForeignWorld(World):
     def _rows_of(self, key: str, rows: Array) -> Array:
         """[K, N] int32, rows of the texts under a key."""
         spec, texts = self.text_spec[key], self._present().texts[key]
-        pieces = [piece for row in rows.tolist() for text in texts[row] for piece in _pieces(text, spec.rows)]
-        try:
-            tokens = np.array([self.words.tokens(piece, spec.length) for piece in pieces])
-        except ValueError as error:
-            raise ForeignEnvError(f"{key}: {error}") from error
-        return self.texts[key].add(tokens).reshape(len(rows), self.num_agents, *spec.rows)
+        tokens: list[Array] = []
+        for row in rows.tolist():
+            for name, text in zip(self.agents, texts[row], strict=True):
+                try:
+                    tokens += [self.words.tokens(piece, spec.length) for piece in _pieces(text, spec.rows)]
+                except ValueError as error:
+                    raise ForeignEnvError(f"{key} of {name!r}: {error}") from error
+        return self.texts[key].add(np.array(tokens)).reshape(len(rows), self.num_agents, *spec.rows)
 
 
 class DrawnForeignWorld(ForeignWorld):

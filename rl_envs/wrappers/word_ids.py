@@ -54,8 +54,8 @@ class Characters:
         """
         if len(text) > length:
             raise ValueError(
-                f"a text has {len(text)} characters and only {length} fit: raise max_words, or max_length of the "
-                f"environment's Text space; it begins {text[:60]!r}"
+                f"a text has {len(text)} characters and only {length} fit: raise max_words (--max-words), or "
+                f"max_length of the environment's Text space; it begins {text[:60]!r}"
             )
         row = np.zeros(length, np.int32)
         row[: len(text)] = [ord(character) + 1 for character in text]
@@ -91,7 +91,8 @@ class WordIds:
             pieces = _PIECE.findall(text.lower())
             if len(pieces) > length:
                 raise ValueError(
-                    f"a text has {len(pieces)} words and only {length} fit: raise max_words; it begins {text[:60]!r}"
+                    f"a text has {len(pieces)} words and only {length} fit: raise max_words (--max-words); it begins "
+                    f"{text[:60]!r}"
                 )
             row = np.zeros(length, np.int32)
             row[: len(pieces)] = [self._number(piece) for piece in pieces]

@@ -56,6 +56,11 @@ def listed_twice(env, answer):
     return answer
 
 
+def unlisted(env, answer):
+    env.agents = None if env.steps == 2 else env.agents
+    return answer
+
+
 def renamed(env, answer):
     env.possible_agents = ["left", "other"] if env.steps else env.possible_agents
     return answer
@@ -135,6 +140,10 @@ WRONG = {
         game(OBSERVED, "left", (1,), 0, observation=spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)])),
         ["left", "1 entries"],
     ),
+    "a number for a tuple": (
+        game(OBSERVED, "left", np.array(1), 0, observation=spaces.Tuple([spaces.Discrete(2)])),
+        ["left", "reset", "Tuple"],
+    ),
     "an array for a dict": (
         game(OBSERVED, "left", DOT, 0, observation=spaces.Dict(x=spaces.Discrete(2))),
         ["left", "reset", "Dict"],
@@ -164,6 +173,8 @@ WRONG = {
     "four entries": (functools.partial(Signal, at(2, lambda a: a[:4])), ["4", "env step 2", "truncations"]),
     "only observations": (functools.partial(Signal, at(0, lambda a: [a[0]])), ["reset", "infos"]),
     "gone without a flag": (functools.partial(Signal, vanished), ["left", "env step 2", "terminated", "truncated"]),
+    "no list of agents": (functools.partial(Signal, unlisted), ["agents", "env step 2", "None"]),
+    "reward too large": (game(REWARD, "right", 10**400), ["right", "1000", "too large"]),
     "listed twice": (functools.partial(Signal, listed_twice), ["right", "env step 2", "once"]),
     "others after reset": (functools.partial(Signal, renamed), None),
     "nobody at reset": (functools.partial(Signal, nobody), ["agents", "reset"]),
