@@ -127,7 +127,7 @@ def play_at_random(world: ForeignWorld, seconds: float = 20.0) -> int:
 
 
 def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
-    """What a Gymnasium environment returned.
+    """Entries of what a Gymnasium environment returned.
 
     Raises:
         ForeignEnvError: it has another number of entries.

@@ -18,12 +18,12 @@ import numpy as np
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers import hangs
 from rl_envs.wrappers.foreign_choices import Choices
 from rl_envs.wrappers.foreign_declaration import Declaration, agent_ids, env_name, raised
 from rl_envs.wrappers.foreign_frame import Frame
 from rl_envs.wrappers.foreign_spaces import LeafMisfit
 from rl_envs.wrappers.foreign_values import Misfit, flag, in_words, number, space_in_words, structure_misfit
+from rl_envs.wrappers.hangs import begins, ends
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
 @dataclass(slots=True)
 class Answer:
-    """What an environment returned, checked but for the values of observations.
+    """Result of a call of an environment, checked but for the values of observations.
 
     Attributes:
         observations: number of an agent -> its observation.
@@ -221,12 +221,12 @@ class CheckedEnv:
     # ---------------------------------------------------------------- private
 
     def _called(self, method: str, *arguments: Any, **named: Any) -> Any:
-        """What a method of the environment returns; others can see what this process waits for.
+        """Call a method of the environment; others can see what this process waits for.
 
         Raises:
             ForeignEnvError: it raised; the sentence says where.
         """
-        hangs.begins(method)
+        begins(method)
         try:
             return getattr(self.env, method)(*arguments, **named)
         except ForeignEnvError:
@@ -234,7 +234,7 @@ class CheckedEnv:
         except Exception as error:
             raise raised(self.env, method, error) from error
         finally:
-            hangs.ends()
+            ends()
 
     def _refuse(self, what: str, cure: str) -> NoReturn:
         when = f"env step {self._length}" if self._length else "reset"

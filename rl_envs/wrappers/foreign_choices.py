@@ -1,4 +1,4 @@
-"""What agents can choose, as a foreign environment says it: masks of legal actions and the present coordination set.
+"""Choices of agents in a foreign environment: masks of legal actions and the present coordination set.
 
 A mask stands in an agent's observation or in its infos. Infos that have one now and then are refused: without one, all
 actions would be legal.

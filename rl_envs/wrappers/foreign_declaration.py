@@ -1,4 +1,4 @@
-"""What a foreign environment declares before it is played: agents, spaces, actions, coordination sets, a time limit.
+"""Declarations of a foreign environment, read before it is played: agents, spaces, actions, coordination sets, time limit.
 
 All of it is read and checked here, once an environment. What cannot be trained is refused in one sentence that says
 how to mend it.
@@ -162,7 +162,7 @@ class Declaration:
 
 
 def agent_ids(env: Any) -> tuple[Any, ...]:
-    """What an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both.
+    """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both.
 
     Raises:
         ForeignEnvError: it has none, they are something else, one occurs twice, or agents act in turn.

@@ -1,4 +1,4 @@
-"""What a foreign environment gives, against the space that it declares: one converter a space, and a description.
+"""Values of a foreign environment, against the spaces that it declares: one converter a space, and a description.
 
 A converter turns one value into an array of a world and raises `Misfit` where the value is not of its space: another
 shape or order of axes, another kind of number (a float where the space holds integers), a number outside a discrete
@@ -209,7 +209,7 @@ def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
 
 
 def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], str] | None:
-    """Where a nested value has other entries than its space, and what is there; None where it has the same."""
+    """Path to a part of a nested value that has other entries than its space, and what is there; None without one."""
     inner: Iterable[tuple[Any, spaces.Space, Any]]
     if isinstance(space, spaces.Dict):
         if not isinstance(value, Mapping):
@@ -232,7 +232,7 @@ def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()
 
 
 def bounds_misfit(space: spaces.Box) -> str | None:
-    """Why no number can lie within a box; None where one can."""
+    """Reason why no number can lie within a box; None where one can."""
     if np.isnan(space.low).any() or np.isnan(space.high).any():
         return "has bounds that are not numbers (NaN)"
     if (space.low > space.high).any():
@@ -241,7 +241,7 @@ def bounds_misfit(space: spaces.Box) -> str | None:
 
 
 def range_misfit(value: Array, low: Any, high: Any) -> str:
-    """What lies outside of the bounds, or is not finite."""
+    """Description of what lies outside of the bounds, or is not finite."""
     with np.errstate(invalid="ignore"):
         wrong = ~((value >= low) & (value <= high))
     place = tuple(int(index) for index in np.argwhere(wrong)[0])

@@ -19,10 +19,10 @@ import numpy as np
 
 from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers import hangs
 from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv
 from rl_envs.wrappers.foreign_frame import Frame, Turn
 from rl_envs.wrappers.foreign_games import Games
+from rl_envs.wrappers.hangs import watch
 
 
 class GameProcesses:
@@ -162,7 +162,7 @@ def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:
 def play(descriptor: int) -> None:
     """Answer requests from the pipe with this file descriptor until the other side closes."""
     pipe = Connection(descriptor)
-    hangs.watch(lambda said: pipe.send(EnvRaisedError(said)))
+    watch(lambda said: pipe.send(EnvRaisedError(said)))
     games = None
     try:
         pickled, count = pipe.recv()

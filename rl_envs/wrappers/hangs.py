@@ -1,4 +1,4 @@
-"""Whether a foreign environment hangs: which call this process waits for, since when, and at which line.
+"""A watch for foreign environments that hang: which call this process waits for, since when, and at which line.
 
 `watch` starts a thread that looks at the present call. If one lasts too long, it says where the environment stands and
 ends this process, for nothing else can end the call. A training process does so, and is started again; a program that
@@ -53,7 +53,7 @@ def watch(tell: Callable[[str], None]) -> None:
 
 
 def sentence(seconds: float) -> str | None:
-    """What the present call waits for, if it has lasted so long."""
+    """Sentence about the present call, if it has lasted so long; None if not."""
     call = _now
     if call is None or time.monotonic() - call[1] < seconds:
         return None

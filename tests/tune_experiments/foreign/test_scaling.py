@@ -90,4 +90,4 @@ def test_an_entry_with_a_huge_bound_hides_nothing(arguments):
     learner = Learner(policy, objective, trial.optimiser)
     for _ in range(24):
         learner.update([collector.collect()])
-    assert play(config, 64, 5, policy)["return"].mean() > 10.5, "12 is always; by chance it is 4"
+    assert play(config, 64, 5, policy)["return"].mean() > 9, "12 is always; by chance it is 4"
