@@ -1,4 +1,4 @@
-"""Declarations of a foreign environment, read before it is played: agents, spaces, actions, coordination sets, time limit.
+"""Declarations of a foreign environment, read before it is played: agents, spaces, actions, coordination, time limit.
 
 All of it is read and checked here, once an environment. What cannot be trained is refused in one sentence that says
 how to mend it.
