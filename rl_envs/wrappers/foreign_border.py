@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 FULL_EPISODES = 2
 """Number of episodes of an environment in which everything is checked."""
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
 
@@ -110,7 +112,7 @@ class CheckedEnv:
                 self._refuse(f"there is an observation of {name!r}, who is not in agents", "let reset put it in agents")
         said = self._infos(infos, self._live)
         for index in self._live:
-            self._choices.check_infos(index, said.get(index, {}), is_first=True)
+            self._choices.check_infos(index, said.get(index, _NOTHING), is_first=True)
         alive = [index in self._live for index in range(len(self._index))]
         return Answer(self._observations(observations, self._live), said, alive)
 
@@ -155,10 +157,10 @@ class CheckedEnv:
         return Answer(seen, said, alive, False, reward, not stopped, bool(stopped))
 
     def write(self, frame: Frame, place: int, answer: Answer) -> None:
-        """Write what is seen into row `place` of a frame; masks only where somebody still acts.
+        """Write what is seen into row `place` of a frame; `check_ranges` compares it with the bounds of boxes.
 
         Raises:
-            ForeignEnvError: a value is not of its space. (`check_ranges` compares with the bounds of boxes.)
+            ForeignEnvError: a value is not of its space.
         """
         frame.alive[place] = answer.alive
         layout = self.declared.layout
@@ -172,7 +174,7 @@ class CheckedEnv:
                     frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
             except LeafMisfit as error:
                 self._refuse_value(agent, error)
-            info = answer.infos.get(agent, {})
+            info = answer.infos.get(agent, _NOTHING)
             if (info or self._choices.can_be_illegal) and answer.goes_on and answer.alive[agent]:
                 self._choices.write_legal(frame.legal[place, agent], agent, observation, info)
             if self.declared.coordination is not None and "coordination" in info:
@@ -213,10 +215,9 @@ class CheckedEnv:
 
     def close(self) -> None:
         """Close the environment, once; an error in its `close` is a warning, and one without `close` needs none."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        close_quietly(self.env)
+        if not self._is_closed:
+            self._is_closed = True
+            close_quietly(self.env)
 
     # ---------------------------------------------------------------- private
 
@@ -322,8 +323,8 @@ class CheckedEnv:
         found: dict[int, Mapping[str, Any]] = {}
         for index in live:
             info = infos.get(name := self.declared.ids[index])
-            if info is not None:
-                if not isinstance(info, (dict, Mapping)):
+            if info or not (info is None or isinstance(info, dict)):  # most are empty
+                if not isinstance(info, Mapping):
                     self._refuse(
                         f"the infos of {name!r} are {in_words(info)}", "let them be a dict, which may be empty"
                     )

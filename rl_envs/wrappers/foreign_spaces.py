@@ -89,7 +89,7 @@ class Leaf:
             LeafMisfit: it is not there, or not of its space.
         """
         try:
-            return self.convert(self.of(observation))
+            return self.convert(self.of(observation) if self.path else observation)
         except Misfit as error:
             raise LeafMisfit(self, str(error)) from None
         except (KeyError, IndexError, TypeError):
@@ -185,8 +185,11 @@ class Layout:
         """
         for leaf in self.leaves[agent]:
             value = leaf.value(observation)
-            window: Any = (row, agent, *map(slice, value.shape))
-            arrays[leaf.key][window] = value
+            target = arrays[leaf.key]
+            if target.shape[2:] == value.shape:
+                target[row, agent] = value
+            else:
+                target[row, agent][leaf.window] = value
 
     def is_in_range(self, arrays: Mapping[str, Array]) -> bool:
         """Whether all numbers are finite and lie in their boxes; zeros of agents that see nothing may lie outside."""
