@@ -16,6 +16,7 @@ NO_NUMBERS = (None, 1.5, "7", [1], np.float64(2))
 WORLD = "matrix_game-v0"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("world_id", WORLDS)
 def test_seed_and_numbers_of_worlds_are_whole_numbers(world_id):
     world = make(world_id, num_worlds=np.int64(2), first_world=np.uint8(1))

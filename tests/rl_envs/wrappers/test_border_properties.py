@@ -66,6 +66,7 @@ def entries(space, value, key=""):
         yield from entries(one, own, f"{key}/{name}" if key else name)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(NESTED, st.integers(0, 1000))
 def test_every_value_of_a_space_is_shown_as_it_is(space, seed):
@@ -86,6 +87,7 @@ def test_every_value_of_a_space_is_shown_as_it_is(space, seed):
     world.close()
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(boxes(), st.data())
 def test_a_number_outside_of_a_box_or_another_shape_or_kind_is_refused(space, data):
@@ -106,6 +108,7 @@ def test_a_number_outside_of_a_box_or_another_shape_or_kind_is_refused(space, da
             played(space, one)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(LEAVES, st.integers(0, 1000))
 def test_no_other_kind_of_value_passes(space, seed):
@@ -117,6 +120,7 @@ def test_no_other_kind_of_value_passes(space, seed):
             leaf.value(wrong)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.sampled_from("uvw"), NESTED, min_size=1, max_size=3).map(spaces.Dict), st.integers(0, 1000))
 def test_an_entry_more_or_less_is_refused(space, seed):
