@@ -49,9 +49,9 @@ class MessengerLearnerConfig(LearnerConfig):
     gamma: _SharesByStage = (0.8, 0.99, 0.99)  # type: ignore[assignment]  # `at_stage` gives one number
     """Discounts of an env step, from 0 to 1, by stage, as in the release."""
     num_epochs: PositiveInt = 3
-    """Number of epochs over each batch (PPO); the release has 4."""
+    """Number of epochs over each batch; the release has 4."""
     num_minibatches: tuple[PositiveInt, PositiveInt, PositiveInt] = (4, 4, 4)  # type: ignore[assignment]
-    """Numbers of minibatches in an epoch, by stage (PPO); the release has 1 of 64 samples."""
+    """Numbers of minibatches in an epoch, by stage; the release has 1 of 64 samples."""
     entropy_coef: _ByStage = (0.2, 0.02, 0.03)  # type: ignore[assignment]
     """Weights of the entropy bonus at the start of a stage, by stage; the release has 0.01. With a smaller
     weight in stage 1 the policy memorises the training entities and does worse in unseen games."""
