@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -183,18 +182,13 @@ def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
     if not method.endswith(CORDIAL):
         return ()
     world = _example(config)
-    sets, shape = world.tables.get("coordination"), [cast(int, world.action_spec)] * world.num_agents
+    sets = world.tables.get("coordination")
     if sets is None:
         raise UserError(
             f"{method} needs coordination sets, and {config.env} declares none: give the environment an attribute "
             "coordination_sets, or train sync without _cordial"
         )
-    if not len(sets) or sets[0].size != math.prod(shape):
-        raise UserError(
-            f"{method} needs coordination sets of shape {['K', *shape]}, and those of {config.env} have "
-            f"{sets[:1].size} entries each: an entry for each joint action of the {world.num_agents} agents"
-        )
-    sets = sets.reshape(-1, *shape)
+    sets = sets.reshape(-1, *[cast(int, world.action_spec)] * world.num_agents)
     beta = Schedule.linear(config.cordial_coef, config.cordial_coef / 10, config.budget_env_steps)
     return (CoordinationLoss(CoordinationSet.from_matrices(torch.from_numpy(sets).long()), beta),)
 

@@ -34,7 +34,7 @@ from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, team
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.skipped_updates import skipped_words
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
-from tune_experiments.run.doctor import diagnose, environment_report, processes_of, report
+from tune_experiments.run.doctor import diagnose, environment_of, processes_of, report
 from tune_experiments.run.final_evaluation import evaluate_all, evaluations_of, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE
 
@@ -287,7 +287,7 @@ def doctor(command: Doctor, console: Console) -> None:
     console.print(skipped_words(rows))
     workers, takes_turns = processes_of(checkpoint)
     found = report(diagnose(rows, workers, takes_turns), workers)
-    for line in (*found, *environment_report(checkpoint, command.allow)):
+    for line in (*found, *environment_of(checkpoint, command.allow)):
         console.print(line)
 
 

@@ -21,6 +21,7 @@ from rl_envs.core.errors import ForeignEnvError
 from rl_envs.wrappers.foreign import play_at_random
 from rl_envs.wrappers.foreign_world import ForeignWorld
 from rl_models.rllib.workers import Workers
+from rl_models.team_world import MakeWorld
 from rl_models.training.checkpoint import CheckpointError, load_state
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
@@ -203,11 +204,11 @@ def _plan_of(checkpoint: Path, state: Mapping[str, Any], allow: Sequence[str]) -
     return curriculum_behind(plan, state).plan
 
 
-def environment_report(checkpoint: Path, allow: Sequence[str]) -> list[str]:
-    """Line of a custom environment that is played at random, with all checks: what it breaks, or nothing.
+def environment_of(checkpoint: Path, allow: Sequence[str]) -> list[str]:
+    """Line on the custom environment that a trial plays (`environment_report`).
 
     Args:
-        checkpoint: of a trial in it.
+        checkpoint: of the trial.
         allow: modules from outside that may be imported; without the environment's it is not played.
     """
     try:
@@ -216,8 +217,17 @@ def environment_report(checkpoint: Path, allow: Sequence[str]) -> list[str]:
         return [f"environment: not checked: {error}"]
     except (KeyError, TypeError, ValueError):
         return []  # of an older version
+    return environment_report(plan.make_world)
+
+
+def environment_report(make_world: MakeWorld) -> list[str]:
+    """Line on a custom environment that is played at random, with all checks: what it breaks, or nothing.
+
+    Args:
+        make_world: builds worlds of training.
+    """
     try:
-        with contextlib.closing(plan.make_world(num_worlds=2, first_world=0)) as world:
+        with contextlib.closing(make_world(num_worlds=2, first_world=0)) as world:
             if not isinstance(world, ForeignWorld):
                 return []
             env_steps = play_at_random(world)

@@ -78,7 +78,7 @@ def test_every_field_is_a_flag_by_its_dotted_path_with_dashes_or_underscores():
         ("--preset huge", "--preset must be one of smoke, laptop, paper, not 'huge'"),
         ("--max-concurrent-trials 0", "--max-concurrent-trials must be at least 1, not 0"),
         ("--seeds 1 1", "--seeds needs one or more different whole numbers"),
-        ("--seeds 0 -1", "--seeds needs one or more different whole numbers, 0 or larger, not [0, -1]"),
+        ("--seeds 0 -1", "--seeds needs one or more different whole numbers"),
         ("train", "'train' belongs to no flag"),
     ],
 )

@@ -186,7 +186,7 @@ def test_a_row_for_agents_that_all_choose_refuses_a_game_whose_agents_wait(row, 
 def test_coordination_sets_of_another_number_of_agents_are_refused_by_their_shape(monkeypatch):
     monkeypatch.setattr("tests.tune_experiments.foreign.games.Meeting.coordination_sets", np.ones((1, 3), bool))
     config = dataclasses.replace(MEETING, methods=("sync_4_cordial",), max_words=63)
-    with pytest.raises(UserError, match=r"sync_4_cordial .*\['K', 3, 3\].*3 entries"):
+    with pytest.raises(ForeignEnvError, match=r"coordination_sets .*\(1, 3\).*\(K, 3, 3\)"):
         EXPERIMENT.check(config)
 
 
@@ -245,7 +245,7 @@ def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
 
 
 BAD = {
-    "no_such_games.chess_v9": "install 'no_such_games'",
+    "no_such_games.chess_v9": "no_such_games.*PYTHONPATH",
     "tests.rl_envs.wrappers.foreign_envs:Unlike": "left the game before it ended.*--agents-leave",
 }
 
@@ -297,11 +297,11 @@ def _unplayable(*_):
     raise ForeignEnvError(UNPLAYABLE)
 
 
-def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(monkeypatch):
+def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(monkeypatch, tmp_path):
     reported = []
     monkeypatch.setattr(tuning, "train_request", _unplayable)
     monkeypatch.setattr("ray.tune.report", reported.append)
-    tuning.train_trial({"request": {}})
+    tuning.train_trial({"request": {"folder": str(tmp_path)}})
     assert [row[REFUSED] for row in reported] == [UNPLAYABLE]
 
 
@@ -316,7 +316,7 @@ def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys
         dataclasses.replace(SMOKE, qmix=dataclasses.replace(SMOKE.qmix, precision="bfloat16"))
     with pytest.raises(UserError, match="--env-arguments is not JSON"):
         Config(env_arguments="max_cycles=3")
-    with pytest.raises(UserError, match=r"sync_4_cordial needs coordination sets, and .* declares none"):
+    with pytest.raises(UserError, match="sync_4_cordial .*coordination"):
         plan(SMOKE, "sync_4_cordial", 0)
     wrong = {
         '{"continuous_actions": true}': "ask the environment for discrete actions",

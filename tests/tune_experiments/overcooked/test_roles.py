@@ -126,8 +126,8 @@ def test_rows_of_ppo_stand_beside_those_of_q_learning():
         ({"methods": ("cole5",)}, "--methods must be some of qmix"),
         ({"task": "bakery"}, "--task must be one of"),
         ({"roles.team.ldsa.num_subtasks": 1}, "at least 2"),
-        ({"roles.team.maser.own_value_share": 1.5}, "roles.team.maser.own_value_share must be"),
-        ({"roles.batch_size": 0}, "roles.batch_size must be"),
+        ({"roles.team.maser.own_value_share": 1.5}, "--roles.team.maser.own-value-share must be"),
+        ({"roles.batch_size": 0}, "--roles.batch-size must be"),
         ({"roles.precision": "bfloat16"}, "--roles.precision must be float32, because action values"),
     ],
 )

@@ -272,6 +272,7 @@ def test_a_cluster_that_does_not_answer_is_told(script, address):
 def test_an_address_that_cannot_be_is_told_without_asking_ray(monkeypatch, address):
     monkeypatch.setenv("RAY_ADDRESS", address)
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setattr("tune_experiments.run.ray_cluster.job_that_imports_from", list)
     with pytest.raises(UserError, match=f"no Ray cluster answers at RAY_ADDRESS={address}"), ray_cluster():
         pytest.fail("there is no cluster")
 
@@ -282,6 +283,7 @@ def test_a_cluster_that_cannot_start_here_is_told(monkeypatch):
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init, is_initialized=lambda: False))
+    monkeypatch.setattr("tune_experiments.run.ray_cluster.job_that_imports_from", list)
     told = r"^Ray did not start on this machine \(.* during startup\); run the command again"
     with pytest.raises(UserError, match=told), ray_cluster():
         pytest.fail("there is no cluster")

@@ -362,7 +362,7 @@ def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_
     monkeypatch.setattr(tuning, "train_request", train)
     monkeypatch.setattr("ray.tune.report", reported.append)
     with pytest.raises(StoreUnavailableError) if starts_again else contextlib.nullcontext():
-        tuning.train_trial({"request": {}})
+        tuning.train_trial({"request": {"folder": str(tmp_path)}})
     assert [list(row) for row in reported] == ([] if starts_again else [[REFUSED]])
 
 

@@ -15,9 +15,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import make_rllib_algorithm
 from tune_experiments.results import rows as result_rows
 from tune_experiments.results.rows import Result
-from tune_experiments.results.skipped_updates import SKIPPED_COUNT, UPDATES, skipped_words, why_it_fails
+from tune_experiments.results.skipped_updates import SKIPPED_COUNT, skipped_words, why_it_fails
 from tune_experiments.results.tables import make_table
-from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.results.trial_log import OPTIMISER_STEPS, read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial import Trial
@@ -71,7 +71,7 @@ def test_a_trial_of_fewer_updates_than_the_window_fails_at_its_end(tmp_path):
 
 def test_a_trial_that_recovers_goes_on_and_its_results_say_the_share(tmp_path):
     rows = trained(tmp_path, declared(begins=3, ends=8, updates=20))
-    assert (rows[-1][SKIPPED_COUNT], rows[-1][UPDATES]) == (10, 40)
+    assert (rows[-1][SKIPPED_COUNT], rows[-1][OPTIMISER_STEPS]) == (10, 40)
     found = read_test_results(tmp_path)
     assert {line.skipped_updates for line in found} == {0.25}
     result_rows.write(tmp_path / "results.jsonl", found)
@@ -98,15 +98,15 @@ def test_the_caption_says_it_only_where_updates_were_skipped():
 def test_the_live_line_says_it_only_where_updates_were_skipped():
     stream = io.StringIO()
     with Progress({"one": 100, "other": 100}, console=Console(file=stream, width=120)) as display:
-        display.update("one", {"env_steps": 50, UPDATES: 20, SKIPPED_COUNT: 5})
-        display.update("other", {"env_steps": 50, UPDATES: 20, SKIPPED_COUNT: 0})
+        display.update("one", {"env_steps": 50, OPTIMISER_STEPS: 20, SKIPPED_COUNT: 5})
+        display.update("other", {"env_steps": 50, OPTIMISER_STEPS: 20, SKIPPED_COUNT: 0})
     one, other = stream.getvalue().splitlines()[:2]
     assert "25%" in one.split("ETA")[1] and "%" not in other.split("ETA")[1]
 
 
 def test_the_doctor_says_how_many_and_what_to_do():
-    assert "0%" in skipped_words([{"env_steps": 5, UPDATES: 40, SKIPPED_COUNT: 0}])
-    said = skipped_words([{"env_steps": 5, UPDATES: 40, SKIPPED_COUNT: 10, SHARE: 0.3}])
+    assert "0%" in skipped_words([{"env_steps": 5, OPTIMISER_STEPS: 40, SKIPPED_COUNT: 0}])
+    said = skipped_words([{"env_steps": 5, OPTIMISER_STEPS: 40, SKIPPED_COUNT: 10, SHARE: 0.3}])
     assert "25% of 40" in said and "6 of the last 20" in said and "learning-rate" in said
     assert "0%" in skipped_words([{"env_steps": 5}]), "a log of an earlier version"
 
@@ -116,7 +116,7 @@ def test_the_doctor_says_how_many_and_what_to_do():
 )
 def test_it_is_said_since_when_updates_are_skipped(counts, begins):
     rows = [
-        {"env_steps": number, UPDATES: 20 * number, SKIPPED_COUNT: count, SHARE: 0.55}
+        {"env_steps": number, OPTIMISER_STEPS: 20 * number, SKIPPED_COUNT: count, SHARE: 0.55}
         for number, count in enumerate(counts, start=1)
     ]
     said = why_it_fails(rows, stage_updates=60, is_last=False)
@@ -124,7 +124,7 @@ def test_it_is_said_since_when_updates_are_skipped(counts, begins):
 
 
 def test_half_of_the_last_updates_is_not_more_than_half():
-    row = {"env_steps": 1, UPDATES: 40, SKIPPED_COUNT: 10, SHARE: 0.5}
+    row = {"env_steps": 1, OPTIMISER_STEPS: 40, SKIPPED_COUNT: 10, SHARE: 0.5}
     assert why_it_fails([row], stage_updates=40, is_last=True) is None
     assert why_it_fails([{"env_steps": 1}], stage_updates=40, is_last=True) is None
 

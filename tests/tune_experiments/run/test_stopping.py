@@ -149,10 +149,12 @@ def test_a_run_says_what_it_continues_before_ray_starts(tmp_path, monkeypatch, c
         raise KeyboardInterrupt
 
     monkeypatch.setattr(launching, "newest_checkpoint", lambda folder: folder / "checkpoint_002560")
+    monkeypatch.setattr(launching, "load_state", lambda checkpoint: {})
+    monkeypatch.setattr(launching, "trained_otherwise", lambda *_: [])
     monkeypatch.setattr(launching, "ray_cluster", stop)
     with pytest.raises(KeyboardInterrupt):
         EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
     assert "sync-seed0 continues from 2,560 of 5,120 env steps\n" in capsys.readouterr().out
-    monkeypatch.setattr(launching, "_is_unfinished", lambda request: False)
+    monkeypatch.setattr(launching, "is_tested_with", lambda *_: True)
     EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
     assert "all trials are trained; making the report again\n" in capsys.readouterr().out

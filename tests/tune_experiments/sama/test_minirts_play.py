@@ -187,17 +187,24 @@ def test_a_learned_team_carries_commands_out_and_repeats_a_round_that_is_undone(
 def test_every_test_of_a_smoke_ends_with_its_numbers():
     config = dataclasses.replace(SMOKE, tests=("plain", "commanders", "goals"), test_episodes=1, max_episode_steps=8)
     found = evaluate(config, TWO, build_team(config, TWO, 0))
-    assert list(found) == ["no commands", "RED's oracle", "rules, 3 reflections", "DEPS", "Plan4MC"]
-    for name, episodes in found.items():
+    conditions = [
+        "no commands",
+        "RED's oracle",
+        "rules, 3 reflections",
+        "DEPS",
+        "Plan4MC",
+    ]
+    assert [tested.condition for tested in found] == conditions
+    for tested, episodes in found.items():
         assert episodes["decisions"].tolist() == [8.0] and set(episodes) - {"_transcript"} <= {
             *METRICS,
             "questions",
             "answered_by_rule",
         }
-        assert ("_transcript" in episodes) == (name == "rules, 3 reflections")
+        assert ("_transcript" in episodes) == (tested.condition == "rules, 3 reflections")
     rows = [row for world, one in found.items() for row in results_of(EXPERIMENT, TWO, 0, world, one, None)]
     (table,) = tables(rows)
-    assert table.title == title_of(TWO) and [label for label, _ in table.rows] == list(found)
+    assert table.title == title_of(TWO) and [label for label, _ in table.rows] == conditions
     assert "script of fixed rules, written by hand" in table.caption and "Planner: rules" in table.caption
 
 

@@ -273,10 +273,10 @@ def test_conditions_change_the_planner_and_nothing_that_was_learned():
 
 
 def test_a_table_shows_one_kitchen_with_its_conditions():
-    def line(method, world, metric="soups"):
-        return Result("e", "t", method, world, "test", 0, metric, 3.0, None, None, 10, 100)
+    def line(method, world, condition=""):
+        return Result("e", "t", method, world, "test", 0, "soups", 3.0, None, None, 10, 100, condition=condition)
 
-    lines = [line("sama-cramped_room", "cramped_room: DEPS"), line("blind-coordination_ring", "coordination_ring")]
+    lines = [line("sama-cramped_room", "cramped_room", "DEPS"), line("blind-coordination_ring", "coordination_ring")]
     found = tables(lines, "C")
     assert [(one.title, [label for label, _ in one.rows]) for one in found] == [
         ("C: cramped_room", ["sama, DEPS"]),
