@@ -316,7 +316,7 @@ def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys
         dataclasses.replace(SMOKE, qmix=dataclasses.replace(SMOKE.qmix, precision="bfloat16"))
     with pytest.raises(UserError, match="--env-arguments is not JSON"):
         Config(env_arguments="max_cycles=3")
-    with pytest.raises(UserError, match="sync_4_cordial .*coordination"):
+    with pytest.raises(UserError, match=r"sync_4_cordial .*coordination"):
         plan(SMOKE, "sync_4_cordial", 0)
     wrong = {
         '{"continuous_actions": true}': "ask the environment for discrete actions",
