@@ -36,6 +36,7 @@ from tune_experiments.results.skipped_updates import skipped_words
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.doctor import diagnose, environment_of, processes_of, report
 from tune_experiments.run.final_evaluation import evaluate_all, evaluations_of, results_of
+from tune_experiments.run.overview import overview, runs_in
 from tune_experiments.run.run_folder import CONFIG_FILE
 
 FRAME_SECONDS = 0.1
@@ -145,7 +146,7 @@ class Pack:
 
 @dataclass(frozen=True)
 class Doctor(Opened):
-    """Say what holds a trial up, and how many runners, worlds and learners to try instead."""
+    """Say what holds a trial up and what to try instead; or, of a folder of runs, which are running and how far."""
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -276,7 +277,11 @@ def pack_team(command: Pack, console: Console) -> None:
 
 
 def doctor(command: Doctor, console: Console) -> None:
-    """Print where the time of a trial went, and what to try."""
+    """Print where the time of a trial went, and what to try; or an overview of the runs in a folder."""
+    if runs := runs_in(command.path):
+        for line in (line for run in runs for line in overview(run)):
+            console.print(line)
+        return
     checkpoint = find_checkpoint(command.path, imports=False)
     log = checkpoint.parent.parent / METRICS_FILE
     if not log.exists():

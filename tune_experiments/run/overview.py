@@ -1,0 +1,76 @@
+"""Overview of the runs in a folder: what is running, since when, and how far each trial has come.
+
+Only logs, configurations and locks are read; no module from outside Concord is imported. This file must not know about
+any experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rl_models.file_lock import hold_lock
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.finding import find_stored, trial_name
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.run_folder import CONFIG_FILE, LOCK_FILE, MANIFEST_FILE, read_config, read_sessions
+
+__all__ = ["overview", "runs_in"]
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The run folders in a folder that is none itself, in the order of their names."""
+    if (folder / MANIFEST_FILE).exists():
+        return []
+    return sorted(path.parent for path in folder.glob(f"*/{MANIFEST_FILE}"))
+
+
+def overview(run: Path) -> list[str]:
+    """Lines on a run: whether it is running, then each trial of its methods and seeds.
+
+    Args:
+        run: its folder.
+
+    Raises:
+        UserError: a file of it is damaged.
+    """
+    sessions = read_sessions(run, may_be_missing=True)
+    began = sessions[-1].get("utc_start", "an unknown time") if sessions else "an unknown time"
+    state = f"running since {began}" if _is_running(run) else f"not running; its last session began at {began}"
+    try:
+        experiment, config = find_stored(*read_config(run), (), run / CONFIG_FILE)
+    except UserError as error:
+        return [f"{run.name}: {state}", f"  {error}"]
+    seeds = sorted({seed for session in sessions for seed in session.get("seeds", ())})
+    names = dict.fromkeys(
+        (method, seed if experiment.depends_on_seed(method) else seeds[0])
+        for method in experiment.methods(config)
+        for seed in seeds
+    )
+    trials = [_trial(experiment, config, method, seed, run) for method, seed in names]
+    return [f"{run.name}: {state}", *trials]
+
+
+def _trial(experiment: BaseExperiment, config: object, method: str, seed: int, run: Path) -> str:
+    name = trial_name(method, seed)
+    folder = run / "trials" / name
+    budget = experiment.plan(config, method, seed, None).budget_env_steps
+    rows: Sequence[dict[str, float]] = read_metrics(log) if (log := folder / METRICS_FILE).exists() else ()
+    env_steps = int(rows[-1]["env_steps"]) if rows else 0
+    tested = ", tested" if read_test_results(folder) is not None else ""
+    return f"  {name}: {env_steps:,} of {budget:,} env steps{tested}"
+
+
+def _is_running(run: Path) -> bool:
+    """Whether a process holds the lock of the run; a folder that may not be written is taken for one that rests."""
+    if not (run / LOCK_FILE).exists():
+        return False
+    try:
+        with hold_lock(run / LOCK_FILE):
+            return False
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
