@@ -62,7 +62,7 @@ _BALANCED = 288
 """Last convolution of the paper's marginal policies for two agents, which gives them as many parameters as SYNC."""
 
 _PAPER_TEST = 1_000
-_DECLINE_OPTIMISER_STEPS = 4_950 * 250 // AUTHORS_ENV_STEPS
+_DECLINE_OPTIMISER_STEPS, _STEPS_OF_TEXT = (episodes * 250 // AUTHORS_ENV_STEPS for episodes in (4_950, 5_000))
 """Optimiser steps of the authors in the 4,950 episodes, each of at most 250 env steps, in which beta falls."""
 COMPARED = {
     "room_size": "",
@@ -133,7 +133,12 @@ class GridworldExperiment(Experiment[Config]):
             _rooms_of(config),
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
         ]
-        if config.cordial.decline_episodes:
+        if steps := config.cordial.decline_optimiser_steps:
+            notes.append(
+                f"CORDIAL's weight falls over {steps:,} optimiser steps; the authors' A3C makes "
+                f"{_DECLINE_OPTIMISER_STEPS:,} in 4,950 episodes of their code, {_STEPS_OF_TEXT:,} in 5,000 of the text"
+            )
+        elif config.cordial.decline_episodes:
             episodes = f"{config.cordial.decline_episodes:,}"
             notes.append(
                 f"CORDIAL's weight falls over {episodes} episodes, as in the authors' code; the text has 5,000"

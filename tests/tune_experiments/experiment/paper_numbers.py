@@ -12,7 +12,7 @@ COORDINATED = {
     "sync.learning_rate": 1e-4,
     "central.learning_rate": 1e-4,
 }
-MOVED = COORDINATED | {"cordial.start": 1.0, "cordial.floor": 0.01, "cordial.decline_episodes": 5_000}
+MOVED = COORDINATED | {"cordial.start": 1.0, "cordial.floor": 0.01, "cordial.decline_optimiser_steps": 25_000}
 """A Cordial Sync, appendix A.3."""
 
 READ = {

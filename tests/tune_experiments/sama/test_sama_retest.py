@@ -51,7 +51,7 @@ def test_conditions_and_other_planners_are_tested_with_the_same_team(run, tmp_pa
     main([str(run), "--ablations", "--episodes", "2", "--planner", "noisy", "--out", str(tmp_path / "noisy")])
     rows = read(tmp_path / "noisy/results.jsonl")
     assert {row.experiment for row in rows} == {"sama_ablations"}
-    assert any("weak planner, 3 retries" in row.world for row in rows)
+    assert "weak planner, 3 retries" in {row.condition for row in rows}
     assert {row.n_episodes for row in rows if row.metric == "soups"} == {2}
     assert {row.value for row in rows if row.metric == BY_RULE} == {1.0}
     assert not (run / "results.jsonl").exists()
