@@ -53,8 +53,21 @@ class Workers:
 
     @property
     def env_steps_of_update(self) -> int:
-        """Env steps that are played for one update."""
+        """Env steps that all worlds play in one fragment each; PPO and QMIX learn after so many."""
         return self.worlds * self.fragment_length
+
+    def env_steps_learned_at_once(self, takes_turns: bool) -> int:
+        """Env steps that one update learns from.
+
+        Args:
+            takes_turns: whether playing waits for learning, as in PPO. IMPALA shares out whole runners' fragments, so
+                more learners than runners wait for further samples.
+        """
+        if takes_turns:
+            return self.env_steps_of_update
+        runners, learners = max(self.runners, 1), max(self.learners, 1)
+        samples = learners * math.ceil(runners / learners) if self.aggregators else max(runners, learners)
+        return samples * self.worlds_per_runner * self.fragment_length
 
     def check_learners(self, objective: Objective) -> None:
         """Refuse groups and learners without a world, and a replay too small for a learner's share, before the start.

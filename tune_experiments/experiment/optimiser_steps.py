@@ -10,7 +10,7 @@ __all__ = ["optimiser_steps", "optimiser_steps_in_words"]
 
 def optimiser_steps(learner: AlgorithmConfig, workers: Workers, env_steps: int) -> int:
     """Number of optimiser steps in so many env steps of training, unless `target_kl` ends updates early."""
-    return -(-env_steps // workers.env_steps_of_update) * _of_update(learner, workers)
+    return -(-env_steps // _batch(learner, workers)) * _of_update(learner, workers)
 
 
 def optimiser_steps_in_words(
@@ -26,10 +26,15 @@ def optimiser_steps_in_words(
         who: makes these steps.
         how: ends the sentence.
     """
-    steps, batch = optimiser_steps(learner, workers, env_steps), workers.env_steps_of_update
+    steps, batch = optimiser_steps(learner, workers, env_steps), _batch(learner, workers)
     each = f"{_of_update(learner, workers):,} for each batch of {batch:,} env steps"
     return f"the optimiser steps {steps:,} times, {each}; {who} makes {reference:,} steps{how}"
 
 
 def _of_update(learner: AlgorithmConfig, workers: Workers) -> int:
-    return learner.num_epochs * min(learner.num_minibatches, workers.worlds)
+    fragments = _batch(learner, workers) // workers.fragment_length
+    return learner.num_epochs * min(learner.num_minibatches, fragments)
+
+
+def _batch(learner: AlgorithmConfig, workers: Workers) -> int:
+    return workers.env_steps_learned_at_once(takes_turns=learner.algorithm == "ppo")

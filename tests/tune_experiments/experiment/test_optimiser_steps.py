@@ -17,6 +17,16 @@ def test_they_are_those_of_all_epochs_and_minibatches_and_at_most_one_minibatch_
     assert optimiser_steps(dataclasses.replace(learner, num_minibatches=100), workers, 60) == 12
 
 
+@pytest.mark.parametrize(("runners", "learners", "aggregators", "samples"), [(2, 2, 0, 2), (0, 2, 0, 2), (3, 2, 1, 4)])
+def test_impalas_learners_wait_for_a_whole_runners_sample_each(runners, learners, aggregators, samples):
+    workers = Workers(
+        runners=runners, worlds_per_runner=3, fragment_length=10, learners=learners, aggregators=aggregators
+    )
+    assert workers.env_steps_learned_at_once(takes_turns=False) == samples * 30
+    learner = LearnerConfig(algorithm="impala", num_epochs=1, num_minibatches=1)
+    assert optimiser_steps(learner, workers, samples * 60) == 2
+
+
 @pytest.mark.parametrize(
     ("name", "ours", "papers"),
     [
