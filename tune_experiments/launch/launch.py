@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
@@ -32,7 +32,7 @@ from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import announcements, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
-from tune_experiments.run.continuation import trained_otherwise, with_parts
+from tune_experiments.run.continuation import finished_otherwise, trained_otherwise, with_parts
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.placement import least_gpus, trials_that_fit
@@ -243,6 +243,8 @@ class _Session(Generic[Config]):
                 env_steps = int(newest.name.rpartition("_")[2])
                 self.console.print(f"{name} continues from {env_steps:,} of {plan.budget_env_steps:,} env steps")
                 parts += trained_otherwise(self.experiment, request, plan, load_state(newest))
+        if not self.options.searches:
+            parts += self._finished_otherwise({request["name"] for request in requests})
         for part in dict.fromkeys(parts):
             self.console.print(f"  {part}")
         if parts:
@@ -267,6 +269,18 @@ class _Session(Generic[Config]):
         if left if scheduler is None else not scheduler.is_over:
             raise KeyboardInterrupt
         return failures
+
+    def _finished_otherwise(self, unfinished: Collection[str]) -> list[str]:
+        """In what the trials that are trained now differ from those that have finished, also with other seeds."""
+        parts: list[str] = []
+        for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
+            for seed, folder in by_seed.items():
+                if folder.name not in unfinished and (newest := newest_checkpoint(folder)) is not None:
+                    entry = self.experiment.entry_point
+                    request = request_for(entry, self.config, method, seed, self.folder, folder.name)
+                    plan = plan_of(self.experiment, request)
+                    parts += finished_otherwise(self.experiment, request, plan, load_state(newest))
+        return parts
 
     def _run_trials(
         self,

@@ -1,7 +1,8 @@
-"""In what a trial that is continued differs from one that had its present flags from the start, for people.
+"""In what trials of one run differ that were not all trained with its present flags from the start, for people.
 
-Runners, groups, learners and GPUs change nothing that is learned, up to rounding. Two things do: another budget, for
-schedules that last for the budget follow the new one from here on, and another number of environments at once.
+Runners, groups, learners and GPUs change nothing that is learned, up to rounding. Three things do: another budget, for
+schedules that last for the budget follow the new one from here on; another number of env steps in an update; and
+another number of parts of a minibatch, within each of which a contrastive loss compares texts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rl_models.losses.grounding import GroundingLoss
+from rl_models.losses.mention_contrast import MentionContrast
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Curriculum
@@ -18,7 +21,7 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.request import Request, plan_of
 from tune_experiments.run.run_folder import PARTS
 
-__all__ = ["trained_otherwise", "with_parts"]
+__all__ = ["finished_otherwise", "trained_otherwise", "with_parts"]
 
 
 def trained_otherwise(
@@ -32,9 +35,8 @@ def trained_otherwise(
         plan: of the request.
         state: what the checkpoint says of the trial.
     """
-    try:
-        old = plan_of(experiment, {**request, "config": state["config"]})
-    except (KeyError, UserError, ValueError):  # of another version; there is nothing to compare
+    old = _former_plan(experiment, request, state)
+    if old is None:
         return []
     found = []
     if old.budget_env_steps != plan.budget_env_steps:
@@ -46,10 +48,24 @@ def trained_otherwise(
     if old.workers.worlds != plan.workers.worlds:
         found.append(
             f"{plan.workers.worlds} environments are played at once instead of {old.workers.worlds}: their episodes "
-            f"begin anew, and an update learns from {plan.workers.env_steps_of_update:,} env steps instead of "
-            f"{old.workers.env_steps_of_update:,}"
+            f"begin anew"
         )
-    return found
+    return found + _updates(old, plan)
+
+
+def finished_otherwise(
+    experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
+) -> list[str]:
+    """Sentences on how trials are trained now otherwise than one that has finished and stands in the same table.
+
+    Args:
+        experiment: its experiment.
+        request: of the finished trial, with the flags of now.
+        plan: of the request.
+        state: what the trial's last checkpoint says of it.
+    """
+    old = _former_plan(experiment, request, state)
+    return [] if old is None else [f"{said} as in {request['name']}" for said in _updates(old, plan)]
 
 
 def with_parts(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
@@ -58,3 +74,34 @@ def with_parts(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any
     parts = dict.fromkeys(str(part) for one in stored if isinstance(one, list) for part in one)
     said = "".join(f" Continued: {part}." for part in parts)
     return [dataclasses.replace(table, caption=table.caption + said) for table in tables]
+
+
+def _former_plan(
+    experiment: BaseExperiment, request: Request, state: Mapping[str, Any]
+) -> TrialPlan | Curriculum | None:
+    """The plan by a checkpoint's configuration; None where another version wrote it: there is nothing to compare."""
+    try:
+        return plan_of(experiment, {**request, "config": state["config"]})
+    except (KeyError, UserError, ValueError):
+        return None
+
+
+def _updates(old: TrialPlan | Curriculum, new: TrialPlan | Curriculum) -> list[str]:
+    """In what the updates of two plans differ."""
+    found = []
+    if (before := _env_steps(old)) != (now := _env_steps(new)):
+        found.append(f"an update learns from {now:,} env steps instead of {before:,}")
+    if (before := _parts(old)) != (now := _parts(new)):
+        found.append(f"texts are compared within each of {now} parts of a minibatch instead of {before}")
+    return found
+
+
+def _env_steps(plan: TrialPlan | Curriculum) -> int:
+    return plan.workers.env_steps_learned_at_once(plan.stages[-1].plan.objective.takes_turns)
+
+
+def _parts(plan: TrialPlan | Curriculum) -> int:
+    """Parts of a minibatch within each of which a loss compares texts; 1 where none does."""
+    objectives = [stage.plan.objective for stage in plan.stages]
+    compares = any(isinstance(loss, GroundingLoss | MentionContrast) for one in objectives for loss in one.extra_losses)
+    return max(plan.workers.learners, 1) * objectives[-1].gradient_accumulation_steps if compares else 1

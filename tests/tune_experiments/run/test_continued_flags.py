@@ -9,7 +9,7 @@ import torch
 from rl_models.training.checkpoint import load_checkpoint, numbered_checkpoints
 from tests.tune_experiments.run.in_process import trials_in_process
 from tune_experiments.core.config_json import config_to_json, is_configuration
-from tune_experiments.core.config_path import flag_of
+from tune_experiments.core.config_path import flag_of, with_overrides
 from tune_experiments.core.continued import differences_of, rules_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -17,6 +17,8 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import run_folder
+from tune_experiments.run.continuation import finished_otherwise, trained_otherwise
+from tune_experiments.run.request import plan_of
 from tune_experiments.run.run_folder import RunFolder
 
 WHERE = (
@@ -94,13 +96,14 @@ def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------------------------ from start to end
 
 QUICK = ["--preset", "smoke", "--methods", "marginal", "--learner.final-learning-rate-share", "1"]
-QUICK += ["--workers.worlds-per-runner", "8", "--test-starts-per-room", "1", "--valid-starts-per-room", "1"]
+QUICK += ["--test-starts-per-room", "1", "--valid-starts-per-room", "1"]
 QUICK += ["--checkpoint-every-env-steps", "160", "--validate-every-env-steps", "320"]
 
 
-def furnmove(out, *flags, exit_code=0):
+def furnmove(out, *flags, worlds=8, exit_code=0):
+    flags = [*QUICK, "--workers.worlds-per-runner", worlds, "--out", out, *flags]
     with trials_in_process():
-        assert main(find_experiment("furnmove_sync"), [*QUICK, "--out", str(out), *map(str, flags)]) == exit_code
+        assert main(find_experiment("furnmove_sync"), [str(flag) for flag in flags]) == exit_code
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +162,38 @@ def test_seeds_and_methods_are_added_and_no_budgets_are_mixed(ray_session, tmp_p
     assert "sync-seed0 has another budget" in capsys.readouterr().out
     again = matrix_game(tmp_path, "--seeds", 0, 1, "--budget-env-steps", 1280)
     assert again == larger | {("sync", 0, 1280), ("marginal", 0, 1280)}
+
+
+@pytest.mark.long
+def test_the_table_says_where_seeds_learned_from_updates_of_other_sizes(ray_session, tmp_path):
+    """Also where a trial had finished before the flag changed."""
+    furnmove(tmp_path, "--budget-env-steps", 160, "--seeds", 0)
+    furnmove(tmp_path, "--budget-env-steps", 160, "--seeds", 1, worlds=16)
+    assert {row.seed for row in read(tmp_path / "results.jsonl")} >= {0, 1}
+    caption = (tmp_path / "table.md").read_text()
+    for told in ("160 env steps", "80", "marginal-seed0"):
+        assert told in caption, told
+
+
+def plans_of(name, method, **changed):
+    experiment = find_experiment(name)
+    config = with_overrides(experiment.presets["smoke"], changed)
+    request = {"name": f"{method}-seed0", "config": config_to_json(config), "method": method, "seed": 0}
+    return experiment, request, plan_of(experiment, request)
+
+
+def test_more_learners_than_runners_make_larger_updates_of_impala_and_they_are_named():
+    for algorithm, told in (("ppo", 0), ("impala", 1)):
+        flags = {"learner.algorithm": algorithm, "methods": ("marginal",)}
+        _, old, _ = plans_of("furnmove_sync", "marginal", **flags)
+        experiment, request, plan = plans_of("furnmove_sync", "marginal", **flags, **{"workers.learners": 2})
+        for said in (trained_otherwise, finished_otherwise):
+            assert len(said(experiment, request, plan, old)) == told
+
+
+def test_learners_and_parts_of_a_minibatch_that_split_a_contrast_of_texts_are_named():
+    for method, told in (("emma", 0), ("emma_grounding", 1)):
+        _, old, _ = plans_of("messenger_emma", method, methods=(method,))
+        for flag in ("workers.learners", "learner.gradient_accumulation_steps"):
+            experiment, request, plan = plans_of("messenger_emma", method, methods=(method,), **{flag: 2})
+            assert len(trained_otherwise(experiment, request, plan, old)) == told
