@@ -14,7 +14,7 @@ import numpy as np
 
 from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.core.errors import EnvRaisedError, ForeignEnvError, installing
-from rl_envs.wrappers.foreign_declaration import MakeEnv, described, layers
+from rl_envs.wrappers.foreign_declaration import MakeEnv, described, layers, peek
 from rl_envs.wrappers.foreign_games import opened
 from rl_envs.wrappers.foreign_values import Misfit, flag, in_words
 from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
@@ -44,7 +44,7 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
             declare; those that were built are closed.
     """
     first = opened(make_env)
-    draws = any(getattr(layer, "render_mode", None) == "rgb_array" for layer in layers(first.env))
+    draws = any(peek(layer, "render_mode") == "rgb_array" for layer in layers(first.env))
     kind = DrawnForeignWorld if draws else ForeignWorld
     try:
         return kind(make_env, num_worlds, first_world, first=first, **options)

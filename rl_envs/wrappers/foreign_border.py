@@ -20,10 +20,10 @@ import numpy as np
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array
 from rl_envs.wrappers.foreign_choices import Choices
-from rl_envs.wrappers.foreign_declaration import Declaration, agent_ids, env_name, raised
+from rl_envs.wrappers.foreign_declaration import Declaration, agent_ids, env_name, peek, raised
 from rl_envs.wrappers.foreign_frame import Frame
 from rl_envs.wrappers.foreign_spaces import LeafMisfit
-from rl_envs.wrappers.foreign_values import Misfit, flag, in_words, number, space_in_words, structure_misfit
+from rl_envs.wrappers.foreign_values import Misfit, array_of, flag, in_words, number, space_in_words, structure_misfit
 from rl_envs.wrappers.hangs import begins, ends
 
 logger = logging.getLogger(__name__)
@@ -201,12 +201,9 @@ class CheckedEnv:
             ForeignEnvError: it raised, or drew none.
         """
         picture = self._called("render")
-        try:
-            drawn = np.asarray(picture)
-        except ValueError:  # images of unequal sizes
-            drawn = np.empty(0, object)
-        is_image = drawn.ndim == 3 and drawn.shape[2] == 3 and drawn.size and drawn.dtype.kind in "iu"
-        if not is_image or drawn.min() < 0 or drawn.max() > 255:
+        drawn = array_of(picture)
+        is_image = drawn is not None and drawn.ndim == 3 and drawn.shape[2] == 3 and drawn.dtype.kind in "iu"
+        if drawn is None or not (is_image and drawn.size and drawn.min() >= 0 and drawn.max() <= 255):
             self._refuse(
                 f"render returned {in_words(picture)}",
                 "with render_mode rgb_array let it return one image, an array of shape (H, W, 3) and type uint8",
@@ -352,7 +349,8 @@ class CheckedEnv:
         try:
             value = number(reward)
         except Misfit as error:
-            is_vector = isinstance(reward, (np.ndarray, list, tuple)) and len(reward) > 1
+            given = array_of(reward)
+            is_vector = given is not None and given.ndim == 1 and given.size > 1
             more = ", such as a weighted sum of these" if is_vector else ""
             self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")
         if not -np.inf < value < np.inf:
@@ -391,10 +389,10 @@ class CheckedEnv:
 
 def close_quietly(env: Any) -> None:
     """Close an environment; an error is a warning."""
-    close = getattr(env, "close", None)
+    close = peek(env, "close")
     if not callable(close):
         return
     try:
         close()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         logger.warning("%s", raised(env, "close", error))

@@ -14,7 +14,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.wrappers.foreign_declaration import Declaration
 from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK
-from rl_envs.wrappers.foreign_values import Misfit, in_words, integer
+from rl_envs.wrappers.foreign_values import Misfit, array_of, in_words, integer
 
 
 class Refuse(Protocol):
@@ -94,11 +94,13 @@ class Choices:
 
     def _mask(self, agent: int, mask: Any) -> Array:
         count = self._declared.actions[agent]
-        try:
-            given = np.asarray(mask)
-        except ValueError:
-            given = np.empty(0, object)
-        if given.dtype.kind not in "biuf" or given.size != count or not ((given == 0) | (given == 1)).all():
+        given = array_of(mask)
+        if (
+            given is None
+            or given.dtype.kind not in "biuf"
+            or given.size != count
+            or not ((given == 0) | (given == 1)).all()
+        ):
             self._refuse(
                 f"the {MASK} of {self._declared.ids[agent]!r} is {in_words(mask)} for {count} actions",
                 f"let it be an array of {count} entries of 0 and 1",

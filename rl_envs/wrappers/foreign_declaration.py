@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -87,8 +87,8 @@ class Declaration:
                 other = _space(env, method, name)
                 if other is not one and other != one and repr(other) != repr(one):
                     raise ForeignEnvError(
-                        f"two copies of {env_name(env)} have different spaces, {method}({name!r}) is "
-                        f"{space_in_words(one)} and {space_in_words(other)}: let every copy have the same"
+                        f"{env_name(env)}.{method}({name!r}) is {space_in_words(other)} and was "
+                        f"{space_in_words(one)}: let it be the same in every copy of the environment and at every call"
                     )
 
     @property
@@ -122,7 +122,7 @@ class Declaration:
 
     def _action_texts(self, env: Any) -> tuple[tuple[str, ...], ...] | None:
         """The attribute `action_texts`: a list for all agents, or agent name -> list."""
-        given = getattr(_unwrapped(env), ACTION_TEXTS, None)
+        given = _extension(env, ACTION_TEXTS)
         if given is None:
             return None
         found = [given.get(name, ()) if isinstance(given, Mapping) else given for name in self.ids]
@@ -140,7 +140,7 @@ class Declaration:
 
     def _coordination(self, env: Any) -> Array | None:
         """The attribute `coordination_sets`."""
-        given = getattr(_unwrapped(env), "coordination_sets", None)
+        given = _extension(env, "coordination_sets")
         if given is None:
             return None
         wanted = (max(self.actions),) * len(self.agents)
@@ -167,7 +167,7 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     Raises:
         ForeignEnvError: it has none, they are something else, one occurs twice, or agents act in turn.
     """
-    if hasattr(env, "agent_iter"):
+    if callable(peek(env, "agent_iter")):
         raise ForeignEnvError(
             f"{env_name(env)} is an environment whose agents act in turn, and teams are trained where all act at once: "
             "name its parallel_env if it has one, or another environment"
@@ -177,7 +177,7 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     except Exception as error:
         raise raised(env, "possible_agents", error) from error
     try:
-        names = [] if given is None or isinstance(given, (str, Mapping)) else list(given)
+        names = [] if given is None or isinstance(given, (str, Mapping, Set)) else list(given)
     except TypeError:
         names = []
     if not names:
@@ -204,9 +204,9 @@ def time_limit(env: Any) -> tuple[str, int] | None:
     """Attribute and value of the largest number of env steps in an episode; the outermost wrapper is believed."""
     for layer in layers(env):
         for name in _LIMITS:
-            if (limit := _count(getattr(layer, name, None))) is not None:
+            if (limit := _count(peek(layer, name))) is not None:
                 return name, limit
-        if (limit := _count(getattr(getattr(layer, "spec", None), _LIMITS[0], None))) is not None:
+        if (limit := _count(peek(peek(layer, "spec"), _LIMITS[0]))) is not None:
             return f"spec.{_LIMITS[0]}", limit
     return None
 
@@ -219,15 +219,12 @@ def layers(env: Any) -> Iterator[Any]:
         one = waiting.pop(0)
         if any(one is other for other in seen) or isinstance(one, (type, ModuleType)):
             continue
-        if one is not env and not (callable(getattr(one, "reset", None)) and callable(getattr(one, "step", None))):
+        if one is not env and not (callable(peek(one, "reset")) and callable(peek(one, "step"))):
             continue
         seen.append(one)
         yield one
         for name in _INNER:
-            try:
-                inner = getattr(one, name, None)
-            except Exception:  # a property of the environment's own
-                inner = None
+            inner = peek(one, name)
             waiting += [] if inner is None else [inner]
 
 
@@ -252,11 +249,32 @@ def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
     return EnvRaisedError(f"the environment {env_name(env)} raised in {method}: {described(error)}; {cure}")
 
 
-def _unwrapped(env: Any) -> Any:
+def peek(env: Any, name: str) -> Any:
+    """An attribute that no environment must have; None without it, also where asking for it raises."""
     try:
-        return getattr(env, "unwrapped", env)
-    except Exception:  # a property of the environment's own
-        return env
+        return getattr(env, name, None)
+    except Exception:  # a property, or a __getattr__, of the environment's own
+        return None
+
+
+def _unwrapped(env: Any) -> Any:
+    inner = peek(env, "unwrapped")
+    return env if inner is None else inner
+
+
+def _extension(env: Any, name: str) -> Any:
+    """An attribute of this project's that an environment may have; None without it.
+
+    Raises:
+        ForeignEnvError: its property raised.
+    """
+    inner = _unwrapped(env)
+    try:
+        return getattr(inner, name, None)
+    except Exception as error:
+        if hasattr(type(inner), name):
+            raise raised(env, name, error) from error
+        return None  # a __getattr__ that knows no such name
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:

@@ -46,6 +46,8 @@ OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination")
 _TABLES = ("texts/", "encoded/")
 """Beginnings of keys under which tables of texts travel; a foreign key that begins so gets an underscore before it."""
 _WHOLE = "observation"
+_WIDEST = 2**20
+"""Largest number of entries of the one-hot vectors of one observation."""
 
 
 Shown: TypeAlias = str | tuple[str, ...]
@@ -301,12 +303,17 @@ def _mask_paths(space: spaces.Space, path: tuple[Any, ...]) -> Iterator[tuple[An
 
 def _refuse_collisions(found: Mapping[str, Sequence[Leaf]]) -> None:
     """Refuse two entries with one key, of one agent or of two."""
-    origins: dict[str, tuple[str, tuple[str, ...]]] = {}
+    origins: dict[str, tuple[str, tuple[Any, ...]]] = {}
     for agent, own in found.items():
+        mine: dict[str, tuple[Any, ...]] = {}
         for leaf in own:
-            path = tuple(map(str, leaf.path)) or (_WHOLE,)
+            path = leaf.path or (_WHOLE,)
             first, other = origins.setdefault(leaf.key, (agent, path))
-            if other != path:
+            if leaf.key in mine:  # such as 1 and "1"
+                first, other = agent, mine[leaf.key]
+            is_known = leaf.key in mine
+            mine[leaf.key] = path
+            if is_known or list(map(str, other)) != list(map(str, path)):
                 names = " and ".join(f"{'['.join(map(repr, one))}{']' * (len(one) - 1)}" for one in (other, path))
                 whose = repr(agent) if first == agent else f"{first!r} and {agent!r}"
                 raise ForeignEnvError(
@@ -326,6 +333,12 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
     if isinstance(space, spaces.MultiBinary):
         shape = (int(space.n),) if isinstance(space.n, (int, np.integer)) else tuple(map(int, space.n))
         return ArraySpec(shape, "uint8", 0, 1, meaning), of_bits(shape)
+    width = spaces.flatdim(space) if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else 0
+    if width > _WIDEST:
+        raise ForeignEnvError(
+            f"the observation {key!r} of {agent!r} is {space_in_words(space)}, and as one-hot vectors it would have "
+            f"{width} entries: let it be a Box of numbers, or a MultiDiscrete of smaller parts"
+        )
     if isinstance(space, spaces.Discrete):
         return ArraySpec((int(space.n),), "uint8", 0, 1, f"{meaning}, one-hot"), of_discrete(space)
     if isinstance(space, spaces.MultiDiscrete):

@@ -45,7 +45,10 @@ def space_in_words(space: Any) -> str:
 
 
 def _clipped(value: Any) -> str:
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # an object of the environment's own
+        text = f"{type(value).__name__} object"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
@@ -56,7 +59,7 @@ def number(value: Any) -> float:
         Misfit: it is something else.
     """
     single = value if isinstance(value, float) else _single(value)
-    if not isinstance(single, (bool, int, float)):
+    if not isinstance(single, (bool, int, float, np.floating)):
         raise Misfit(f"is {in_words(value)}")
     try:
         return float(single)
@@ -90,6 +93,8 @@ def integer(value: Any) -> int:
 
 def _single(value: Any) -> Any:
     """A number out of an array or tensor with one entry; anything else as it is."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return None
     if hasattr(value, "item") and math.prod(getattr(value, "shape", (0,))) == 1:
         return value.item()
     return value
@@ -99,12 +104,11 @@ def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
     """A value as an array of this shape.
 
     Raises:
-        Misfit: another shape, or numbers of another kind.
+        Misfit: another shape, numbers of another kind, or some that are masked.
     """
-    try:
-        given = value if isinstance(value, np.ndarray) else np.asarray(value)
-    except ValueError:  # rows of unequal length
-        raise Misfit(f"is {in_words(value)}, which is no array") from None
+    given = array_of(value)
+    if given is None:
+        raise Misfit(f"is {in_words(value)}, which is no array")
     if given.dtype.kind not in kinds:
         raise Misfit(f"is {in_words(value)}")
     if given.shape != shape:
@@ -112,6 +116,15 @@ def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
             return given.reshape(shape)
         raise Misfit(f"has shape {given.shape}")
     return given
+
+
+def array_of(value: Any) -> Array | None:
+    """A value as an array; None where it is none: rows of unequal length, tensors elsewhere, masked entries."""
+    try:
+        given = np.asanyarray(value)
+    except Exception:  # whatever an object of the environment's own raises
+        return None
+    return None if np.ma.is_masked(given) else np.asarray(given)
 
 
 def of_box(space: spaces.Box, dtype: np.dtype[Any]) -> Convert:
@@ -122,7 +135,7 @@ def of_box(space: spaces.Box, dtype: np.dtype[Any]) -> Convert:
         limits = (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
     def convert(value: Any) -> Array:
-        if isinstance(value, np.ndarray) and value.dtype == dtype and value.shape == shape:  # the quick way
+        if type(value) is np.ndarray and value.dtype == dtype and value.shape == shape:  # the quick way
             return value
         given = as_numbers(value, shape, kinds)
         if given.dtype == dtype:

@@ -66,6 +66,15 @@ def renamed(env, answer):
     return answer
 
 
+class Sealed:
+    """Neither an array nor to be shown."""
+
+    def __array__(self, *arguments, **options):
+        raise RuntimeError("sealed")
+
+    __repr__ = __array__
+
+
 def nobody(env, answer):
     env.agents = []
     return answer
@@ -108,6 +117,11 @@ WRONG = {
         game(OBSERVED, "right", np.array([0, 1e300, 0]), observation=spaces.Box(-np.inf, np.inf, (3,), np.float64)),
         ["right", "inf", "[1]"],
     ),
+    "masked numbers": (
+        game(OBSERVED, "right", np.ma.array(DOT, mask=[0, 1, 0])),
+        ["right", "env step 2", "None"],
+    ),
+    "what raises as an array": (game(OBSERVED, "right", Sealed()), ["right", "env step 2", "Sealed"]),
     "objects": (game(OBSERVED, "right", np.array([None, 1, 2])), ["right", "object"]),
     "ragged": (game(OBSERVED, "right", [[1], [1, 2], 3]), ["right", "env step 2", "[[1], [1, 2], 3]"]),
     "nothing seen": (game(OBSERVED, "right", None), ["right", "env step 2", "None"]),
@@ -157,6 +171,8 @@ WRONG = {
     "reward None": (game(REWARD, "right", None), ["right", "env step 2", "None"]),
     "reward text": (game(REWARD, "right", "1"), ["right", "'1'"]),
     "reward vector": (game(REWARD, "right", np.ones(2)), ["right", "(2,)", "weighted sum"]),
+    "reward masked": (game(REWARD, "right", np.ma.masked), ["right", "env step 2", "None"]),
+    "reward of no number": (game(REWARD, "right", np.array(1 + 2j)), ["right", "env step 2", "(1+2j)"]),
     "reward nan": (game(REWARD, "right", float("nan")), ["right", "env step 2", "nan"]),
     "reward infinite": (game(REWARD, "right", np.float32(-np.inf)), ["right", "-inf"]),
     "rewards in a list": (functools.partial(Signal, at(2, lambda a: [a[0], [1.0, 0.0], *a[2:]])), ["rewards", "list"]),
@@ -182,6 +198,10 @@ WRONG = {
     "paid after leaving": (leaving(lambda env, a: put(REWARD, "left", 1.0)(a)), ["left", "env step 3", "reward 1"]),
     "back again": (leaving(relisted), ["left", "env step 3"]),
     "mask too short": (game(INFOS, "left", {"action_mask": [1, 1]}, 0), ["left", "[1, 1]", "3 actions"]),
+    "mask that is masked": (
+        game(INFOS, "left", {"action_mask": np.ma.array([1, 1, 1], mask=[0, 1, 0])}, 0),
+        ["left", "[1, None, 1]"],
+    ),
     "mask of other numbers": (game(INFOS, "left", {"action_mask": [1, 2, 0]}, 0), ["left", "[1, 2, 0]"]),
     "mask now and then": (game(INFOS, "left", {"action_mask": [1, 1, 1]}, 3), ["left", "env step 3", "action_mask"]),
     "mask only at first": (game(INFOS, "left", {"action_mask": [1, 1, 0]}, 0), ["left", "env step 1", "action_mask"]),
@@ -270,6 +290,7 @@ def frozen(part, value):
 HARMLESS = {
     "another order": agents_backwards,
     "numpy numbers": converted(lambda part, one: np.float16(one) if part == REWARD else one),
+    "long numbers": converted(lambda part, one: np.longdouble(one) if part == REWARD else one),
     "arrays with one entry": converted(lambda part, one: np.array([one]) if part in (1, 2, 3) else one),
     "0 and 1 as flags": converted(lambda part, one: int(one) if part in (TERMINATED, TRUNCATED) else one),
     "truth as reward": converted(lambda part, one: one == 1.0 if part == REWARD else one),

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import sys
 
 import gymnasium
 import numpy as np
@@ -32,6 +33,15 @@ DECLARED_WRONG = {
     "mask of another size": (
         {"observation": spaces.Dict(x=spaces.Discrete(2), action_mask=spaces.MultiBinary(4))},
         ["left", "MultiBinary(4)", "3 actions"],
+    ),
+    "a number and its name as keys": (
+        {"observation": spaces.Dict({1: spaces.Discrete(2), "1": spaces.Discrete(3)})},
+        ["entries 1 and '1'", "left"],
+    ),
+    "agents without an order": ({"possible_agents": {"left", "right"}}, ["Signal", "possible_agents"]),
+    "too many places for one-hot vectors": (
+        {"observation": spaces.Discrete(2**40)},
+        ["left", "Discrete(1099511627776)", "Box"],
     ),
     "own names": (
         {"observation": spaces.Dict(alive=spaces.Discrete(2), alive_=spaces.Discrete(2))},
@@ -93,7 +103,7 @@ class Holder(Signal):
 
 def test_copies_with_other_spaces_or_agents_are_refused():
     sizes = iter((3, 3, 4))
-    with pytest.raises(ForeignEnvError, match=r"copies.*'left'.*\(3,\).*\(4,\)"):
+    with pytest.raises(ForeignEnvError, match=r"'left'.*\(4,\).*\(3,\).*copy"):
         from_pettingzoo(lambda: Signal(observation=spaces.Box(0, 1, (next(sizes),))), 3)
     names = iter((("a", "b"), ("a", "c")))
     with pytest.raises(ForeignEnvError, match=r"copies.*'c'"):
@@ -134,7 +144,30 @@ def test_environments_are_closed_once_however_often_and_whatever_their_close_doe
 
     with caplog.at_level(logging.WARNING):
         from_pettingzoo(Stuck).close()
+        from_pettingzoo(functools.partial(Signal, close=lambda: sys.exit("exits"))).close()
     assert "still in use" in caplog.text
+    assert "exits" in caplog.text
+
+
+def test_what_no_environment_must_have_may_raise_where_it_is_asked_for():
+    class Reserved(Signal):
+        @property
+        def max_steps(self):
+            raise RuntimeError("not before reset")
+
+        def __getattr__(self, name):
+            raise KeyError(name)
+
+    assert len(played(Reserved)) == 4
+
+
+def test_texts_of_actions_that_raise_are_one_sentence():
+    class Broken(Signal):
+        @property
+        def action_texts(self):
+            raise RuntimeError("no words")
+
+    assert all(word in refusal(Broken) for word in ("Broken", "action_texts", "no words"))
 
 
 @pytest.mark.processes
