@@ -3,15 +3,14 @@
 PettingZoo's parallel API says what is right. What does not fit is one sentence with agent, key, env step, what was
 given and what the space says. Nothing is padded, cut, renamed or overwritten. Allowed is what loses nothing: NumPy's
 scalars and arrays with one entry, infos without entries, no observation of an agent whose game is over, zeros for one
-that has left. Types, shapes, names, flags and numbers are checked at every step. Entries of nested observations, and
-whether the spaces are still the declared ones, in each environment's first `FULL_EPISODES` episodes.
+that has left. Types, shapes, names, flags, counts of entries and numbers are checked at every step; entries of entries,
+and whether the spaces are still the declared ones, in each environment's first `FULL_EPISODES` episodes.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -21,9 +20,18 @@ from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array
 from rl_envs.wrappers.foreign_choices import Choices
 from rl_envs.wrappers.foreign_declaration import Declaration, agent_ids, env_name, peek, raised
-from rl_envs.wrappers.foreign_frame import Frame
+from rl_envs.wrappers.foreign_frame import Answer, Frame
 from rl_envs.wrappers.foreign_spaces import LeafMisfit
-from rl_envs.wrappers.foreign_values import Misfit, array_of, flag, in_words, number, space_in_words, structure_misfit
+from rl_envs.wrappers.foreign_values import (
+    Misfit,
+    array_of,
+    flag,
+    has_other_length,
+    in_words,
+    number,
+    space_in_words,
+    structure_misfit,
+)
 from rl_envs.wrappers.hangs import begins, ends
 
 logger = logging.getLogger(__name__)
@@ -32,28 +40,6 @@ FULL_EPISODES = 2
 """Number of episodes of an environment in which everything is checked."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
-
-
-@dataclass(slots=True)
-class Answer:
-    """Result of a call of an environment, checked but for the values of observations.
-
-    Attributes:
-        observations: number of an agent -> its observation.
-        infos: number of an agent -> its infos.
-        alive: [N], agents that are in the game; at its end, those that were truncated.
-        goes_on: whether agents still act.
-        reward: [N].
-        terminated, truncated: whether the game is over, and how.
-    """
-
-    observations: dict[int, Any]
-    infos: dict[int, Mapping[str, Any]]
-    alive: list[bool]
-    goes_on: bool = True
-    reward: Sequence[float] = ()
-    terminated: bool = False
-    truncated: bool = False
 
 
 class CheckedEnv:
@@ -80,6 +66,7 @@ class CheckedEnv:
     def informs_of_masks(self) -> bool:
         """Whether infos have masks, which shows at a reset."""
         self.reset(0)
+        self._episodes = 0  # what is seen there is not checked
         return self._choices.are_in_infos
 
     def reset(self, seed: int) -> Answer:
@@ -107,9 +94,7 @@ class CheckedEnv:
         self._lingering.clear()
         if not self._live:
             self._refuse("agents is empty after reset", "let reset set agents to those that are in the game")
-        for name in observations:
-            if self._index[name] not in self._live:
-                self._refuse(f"there is an observation of {name!r}, who is not in agents", "let reset put it in agents")
+        self._refuse_strangers(observations, self._live)
         said = self._infos(infos, self._live)
         for index in self._live:
             self._choices.check_infos(index, said.get(index, _NOTHING), is_first=True)
@@ -144,7 +129,7 @@ class CheckedEnv:
         if ended or self._agents() != self._here:
             self._check_agents(ended, terminations, truncations)
         if len(observations) > len(live):
-            self._refuse_strangers(observations, live)
+            self._refuse_strangers(observations, self._left.union(live))
         seen = self._observations(observations, live)
         said = self._infos(infos, live)
         if self._live:
@@ -165,9 +150,10 @@ class CheckedEnv:
         frame.alive[place] = answer.alive
         layout = self.declared.layout
         sets: dict[int, int] = {}
+        spaces = self.declared.observation_spaces
         for agent, observation in answer.observations.items():
             try:
-                if self._episodes <= FULL_EPISODES:
+                if self._episodes <= FULL_EPISODES or has_other_length(spaces[agent], observation):
                     self._check_structure(agent, observation)
                 layout.write(frame.arrays, place, agent, observation)
                 for leaf in layout.text_leaves[agent]:
@@ -229,7 +215,7 @@ class CheckedEnv:
             return getattr(self.env, method)(*arguments, **named)
         except ForeignEnvError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise raised(self.env, method, error) from error
         finally:
             ends()
@@ -299,9 +285,9 @@ class CheckedEnv:
         self._left |= ended
         self._here = [names[index] for index in self._live]
 
-    def _refuse_strangers(self, observations: Mapping[str, Any], live: Sequence[int]) -> None:
+    def _refuse_strangers(self, observations: Mapping[str, Any], known: Iterable[int]) -> None:
         for name in observations:
-            if (index := self._index[name]) not in live and index not in self._left:
+            if self._index[name] not in known:
                 self._refuse(f"there is an observation of {name!r}, who is not in agents", "let reset put it in agents")
 
     def _observations(self, observations: Mapping[str, Any], live: Sequence[int]) -> dict[int, Any]:

@@ -1,8 +1,10 @@
-"""Observations of several foreign environments side by side, and the result of an env step of all of them."""
+"""What one foreign environment returned, observations of several side by side, and the result of an env step of all."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.wrappers.foreign_spaces import Shown
@@ -34,6 +36,28 @@ class Frame:
             for row, own in zip(rows.tolist(), texts, strict=True):
                 self.texts[key][row] = own
         self.alive[rows], self.legal[rows], self.coordination[rows] = other.alive, other.legal, other.coordination
+
+
+@dataclass(slots=True)
+class Answer:
+    """Result of a call of an environment, checked but for the values of observations.
+
+    Attributes:
+        observations: number of an agent -> its observation.
+        infos: number of an agent -> its infos.
+        alive: [N], agents that are in the game; at its end, those that were truncated.
+        goes_on: whether agents still act.
+        reward: [N].
+        terminated, truncated: whether the game is over, and how.
+    """
+
+    observations: dict[int, Any]
+    infos: dict[int, Mapping[str, Any]]
+    alive: list[bool]
+    goes_on: bool = True
+    reward: Sequence[float] = ()
+    terminated: bool = False
+    truncated: bool = False
 
 
 @dataclass

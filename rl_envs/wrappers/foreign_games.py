@@ -14,9 +14,9 @@ import numpy as np
 
 from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_border import Answer, CheckedEnv, close_quietly
+from rl_envs.wrappers.foreign_border import CheckedEnv, close_quietly
 from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv, described, env_name, layers
-from rl_envs.wrappers.foreign_frame import Frame, Turn
+from rl_envs.wrappers.foreign_frame import Answer, Frame, Turn
 
 
 class Games:
@@ -140,7 +140,7 @@ def built(make_env: MakeEnv, which: str = "") -> Any:
         return make_env()
     except ForeignEnvError as error:
         raise type(error)(f"{error}{which}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EnvRaisedError(
             f"the environment cannot be built{which} ({described(error)}): correct its arguments, or the environment"
         ) from error

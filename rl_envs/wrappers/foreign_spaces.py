@@ -47,7 +47,7 @@ _TABLES = ("texts/", "encoded/")
 """Beginnings of keys under which tables of texts travel; a foreign key that begins so gets an underscore before it."""
 _WHOLE = "observation"
 _WIDEST = 2**20
-"""Largest number of entries of the one-hot vectors of one observation."""
+"""Largest number of entries of the one-hot vectors of one observation, and of actions."""
 
 
 Shown: TypeAlias = str | tuple[str, ...]
@@ -232,9 +232,11 @@ def num_actions(space: spaces.Space, agent: str) -> int:
     Raises:
         ForeignEnvError: the actions are not discrete.
     """
-    if isinstance(space, spaces.Discrete):
+    if isinstance(space, spaces.Discrete) and int(space.n) <= _WIDEST:
         return int(space.n)
     advice = "let action_space be Discrete, with one number for each combination, and take it apart in step"
+    if isinstance(space, spaces.Discrete):
+        advice = f"let it have {_WIDEST:,} actions at most"
     if isinstance(space, spaces.Box):
         advice = (
             "ask the environment for discrete actions if it has them (mpe2: continuous_actions=False), or let "

@@ -232,6 +232,17 @@ def test_possible_agents_stay_the_same():
         world.reset(1)
 
 
+@pytest.mark.parametrize("later", [{"x": 0, "action_mask": [0, 0, 1]}, {"y": 0}, {}])
+def test_another_number_of_entries_is_refused_in_every_episode(later):
+    def change(env, answer):
+        env.episodes = getattr(env, "episodes", 0) + (len(answer) == 2)
+        answer[OBSERVED] = dict.fromkeys(answer[OBSERVED], {"x": 0} if env.episodes < 6 else later)
+        return answer
+
+    with pytest.raises(ForeignEnvError, match=r"at reset.*'left'"):
+        played(functools.partial(Signal, change, observation=spaces.Dict(x=spaces.Discrete(2))), 6 * LIMIT)
+
+
 def test_a_mask_in_the_observation_and_another_in_the_infos_is_refused():
     def change(env, answer):
         answer[OBSERVED] = {

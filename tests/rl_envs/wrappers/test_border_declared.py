@@ -43,6 +43,8 @@ DECLARED_WRONG = {
         {"observation": spaces.Discrete(2**40)},
         ["left", "Discrete(1099511627776)", "Box"],
     ),
+    "too many actions": ({"action": spaces.Discrete(2**40)}, ["left", "Discrete(1099511627776)"]),
+    "a limit beyond all memory": ({"max_steps": sys.maxsize}, ["max_steps", "1,000,000", "--max-episode-steps"]),
     "own names": (
         {"observation": spaces.Dict(alive=spaces.Discrete(2), alive_=spaces.Discrete(2))},
         ["'alive'", "'alive_'", "left"],
@@ -159,6 +161,20 @@ def test_what_no_environment_must_have_may_raise_where_it_is_asked_for():
             raise KeyError(name)
 
     assert len(played(Reserved)) == 4
+
+
+@pytest.mark.parametrize("method", ["reset", "step", "render"])
+def test_an_environment_that_exits_is_one_sentence(method):
+    with pytest.raises(ForeignEnvError, match=rf"Signal raised in {method}: SystemExit"):
+        world = from_pettingzoo(functools.partial(Signal, **{method: lambda *given, **named: sys.exit(0)}))
+        world.reset(0)
+        world.step(np.zeros((1, 2), int))
+        world.render()
+
+
+def test_a_function_that_exits_instead_of_building_is_one_sentence():
+    with pytest.raises(ForeignEnvError, match=r"cannot be built.*SystemExit"):
+        from_pettingzoo(lambda: sys.exit(0))
 
 
 def test_texts_of_actions_that_raise_are_one_sentence():
