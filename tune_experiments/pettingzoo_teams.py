@@ -26,6 +26,7 @@ from typing import Any
 
 from rl_envs import World
 from rl_envs.core.errors import ForeignEnvError
+from rl_envs.wrappers import hangs
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.parts import PartsConfig
 from rl_models.networks.tbone import TboneConfig
@@ -115,7 +116,11 @@ class PettingzooTeams(Experiment[Config]):
         return notes
 
     def check(self, config: Config) -> None:
-        """Refuse a game that a row cannot read, or whose environment breaks its own declarations in random play."""
+        """Refuse a game that a row cannot read, or whose environment breaks its own declarations in random play.
+
+        An environment that hangs there ends this process with a sentence that says where.
+        """
+        hangs.watch(lambda said: None)
         for method in config.methods:
             check_row(config, method)
         try_out(config)  # random play, which is tested beside the first row, reads the game as words

@@ -162,7 +162,7 @@ def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
         return build(**arguments)
     except ForeignEnvError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise EnvRaisedError(
             f"the environment '{module}:{function}' cannot be built with the arguments {arguments} "
             f"({described(error)}): correct them, or the environment"
@@ -175,7 +175,7 @@ def _found(module: str, function: str) -> Any:
         found = getattr(imported, function, None)
     except ModuleNotFoundError as error:
         raise ForeignEnvError(_missing(module, error.name or module)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that reads its own flags exits
         raise ForeignEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
     if not callable(found):
         if function == PARALLEL and callable(getattr(imported, "env", None)):
