@@ -45,7 +45,7 @@ class GameProcesses:
         sizes = np.diff(self._bounds).tolist()
         self._workers: list[_Worker] = []
         try:
-            self._workers += [_Worker(make_env, size) for size in sizes]
+            self._workers += [_Worker(make_env, size, declaration) for size in sizes]
             for worker in self._workers:  # all of them build side by side
                 _raise(worker.receive())
         except BaseException:
@@ -101,14 +101,14 @@ def _raise(answer: Any) -> Any:
 
 
 class _Worker:
-    def __init__(self, make_env: MakeEnv, count: int) -> None:
+    def __init__(self, make_env: MakeEnv, count: int, declared: Declaration) -> None:
         self._pipe, theirs = Pipe()
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         # -P: modules are looked for in the order of this process, and not first in the current folder.
         command = [sys.executable, "-P", "-c", f"from {__name__} import play; play({theirs.fileno()})"]
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
         theirs.close()
-        self._pipe.send((cloudpickle.dumps(make_env), count))
+        self._pipe.send((cloudpickle.dumps((make_env, declared)), count))
 
     def send(self, *request: Any) -> None:
         try:
@@ -159,6 +159,17 @@ def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:
         return RuntimeError(f"a foreign environment raised in {what}:\n{traceback.format_exc()}")
 
 
+def _games(make_env: MakeEnv, declared: Declaration, count: int) -> Games:
+    """The games of a worker, whose environments declare the same as those of the other processes."""
+    games = Games(make_env, count)
+    try:
+        declared.check_same(games.envs[0].env)
+    except BaseException:
+        games.close()
+        raise
+    return games
+
+
 def play(descriptor: int) -> None:
     """Answer requests from the pipe with this file descriptor until the other side closes."""
     pipe = Connection(descriptor)
@@ -166,7 +177,7 @@ def play(descriptor: int) -> None:
     games = None
     try:
         pickled, count = pipe.recv()
-        games = _answer("being built", lambda: Games(cloudpickle.loads(pickled), count))
+        games = _answer("being built", lambda: _games(*cloudpickle.loads(pickled), count))
         if isinstance(games, BaseException):
             pipe.send(games)
             return

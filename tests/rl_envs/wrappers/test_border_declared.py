@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import os
 import sys
 
 import gymnasium
@@ -192,6 +193,13 @@ def test_worker_processes_close_their_environments(tmp_path):
     world.reset(0)
     world.close()
     assert len(list(tmp_path.iterdir())) == 3  # the first is asked for its spaces
+
+
+@pytest.mark.processes
+def test_copies_in_other_processes_must_have_the_same_agents_in_the_same_order():
+    here = os.getpid()
+    with pytest.raises(ForeignEnvError, match=r"copies.*'left', 'right'.*'right', 'left'"):
+        from_pettingzoo(lambda: Signal(names=sorted(("left", "right"), reverse=os.getpid() != here)), num_processes=1)
 
 
 class Leaver(Signal):
