@@ -159,8 +159,9 @@ def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:
         return RuntimeError(f"a foreign environment raised in {what}:\n{traceback.format_exc()}")
 
 
-def _games(make_env: MakeEnv, declared: Declaration, count: int) -> Games:
+def _games(sent: tuple[MakeEnv, Declaration], count: int) -> Games:
     """The games of a worker, whose environments declare the same as those of the other processes."""
+    make_env, declared = sent
     games = Games(make_env, count)
     try:
         declared.check_same(games.envs[0].env)
@@ -177,7 +178,7 @@ def play(descriptor: int) -> None:
     games = None
     try:
         pickled, count = pipe.recv()
-        games = _answer("being built", lambda: _games(*cloudpickle.loads(pickled), count))
+        games = _answer("being built", lambda: _games(cloudpickle.loads(pickled), count))
         if isinstance(games, BaseException):
             pipe.send(games)
             return
