@@ -15,7 +15,7 @@ from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_L
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, SKIPPED_UPDATES, Tensors
-from rl_models.training.dealing import dealt, dealt_replays, group_sizes
+from rl_models.training.dealing import dealt, dealt_replays, group_sizes, in_order
 
 
 class TeamAlgorithm:
@@ -89,7 +89,7 @@ class TeamAlgorithm:
         are more or fewer worlds than before, or `dealt` cannot deal them out.
         """
         workers = self._plan.workers
-        replays = [tensors[name] for name in sorted(tensors, key=_number) if name.partition("_")[0] == REPLAY]
+        replays = in_order(tensors, REPLAY)
         learners = max(1, workers.learners)
         if (empty := self._plan.objective.new_replay()) is not None and len(replays) != learners:
             replays = dealt_replays(replays, learners, empty.capacity)
@@ -98,9 +98,8 @@ class TeamAlgorithm:
         self._each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self._algorithm.env_runner_group
         group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
-        names = sorted((name for name in tensors if name.startswith("runner_")), key=_number)
         sizes = [group_sizes(workers.worlds_per_runner, workers.world_groups)] * max(1, workers.runners)
-        snapshots = dealt([tensors[name] for name in names], sizes)
+        snapshots = dealt(in_order(tensors, "runner"), sizes)
         restarted = group.foreach_env_runner(
             lambda runner: runner.restore_snapshot(
                 {} if snapshots is None else snapshots[_place(runner)], seed_offset=progress.updates
@@ -120,12 +119,6 @@ class TeamAlgorithm:
     def _each_learner(self, function: Any) -> list[Any]:
         results = self._algorithm.learner_group.foreach_learner(function)
         return [getattr(result, "get", lambda result=result: result)() for result in results]
-
-
-def _number(name: str) -> int:
-    """Number at the end of a group's name, 0 where there is none."""
-    number = name.rpartition("_")[2]
-    return int(number) if number.isdigit() else 0
 
 
 def _progress(learner: Any) -> Progress:

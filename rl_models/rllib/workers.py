@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
@@ -91,6 +91,11 @@ class Workers:
                 f"a replay of {replay.capacity} fragments cannot hold the {share} that a learner gets at once: "
                 f"raise buffer-size, or lower --workers.worlds-per-runner"
             )
+
+    def in_one_process(self) -> Workers:
+        """As many worlds, all in the trial's own process, which also learns; it takes whatever GPU it is given."""
+        alone = replace(self, runners=0, learners=0, aggregators=0, gpus_per_learner=0.0, gpus_per_runner=0.0)
+        return replace(alone, worlds_per_runner=self.worlds)
 
     @property
     def cpus(self) -> int:

@@ -83,6 +83,11 @@ class Collector:
         self._begin_reading()
         self._speech = speech_of(policy.network)
 
+    @property
+    def worlds(self) -> list[TeamWorld]:
+        """The worlds, as the one group that they are."""
+        return [self.world]
+
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
         self._begin_reading()

@@ -16,7 +16,7 @@ import torch
 from rl_models.algorithms.replay import NEXT
 from rl_models.fragment import Array
 
-__all__ = ["dealt", "dealt_replays", "group_sizes"]
+__all__ = ["dealt", "dealt_replays", "group_sizes", "in_order"]
 
 Snapshot = Mapping[str, Any]
 _OF_ALL = "version"
@@ -26,6 +26,22 @@ _TABLES = "world/texts/"
 def group_sizes(num_worlds: int, groups: int) -> list[int]:
     """Sizes of the groups of a runner's worlds, which differ by one at most."""
     return [len(part) for part in np.array_split(np.arange(num_worlds), groups)]
+
+
+def in_order(tensors: Mapping[str, dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    """Groups of a checkpoint of one kind (`runner_0`, `runner_1`; `replay`, `replay_1`) in the order of their numbers.
+
+    Args:
+        tensors: group -> name -> array.
+        kind: what they are called before their number; one without a number comes first.
+    """
+    numbered = {int(name.rpartition("_")[2]) if "_" in name else 0: name for name in tensors if _kind(name) == kind}
+    return [tensors[numbered[number]] for number in sorted(numbered)]
+
+
+def _kind(name: str) -> str:
+    kind, _, number = name.rpartition("_")
+    return kind if number.isdigit() else name
 
 
 def dealt(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[int]]) -> list[dict[str, Array]] | None:

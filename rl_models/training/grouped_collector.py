@@ -34,6 +34,11 @@ class GroupedCollector:
         self.policy = policy
 
     @property
+    def worlds(self) -> list[TeamWorld]:
+        """The worlds of each group."""
+        return [group.world for group in self.groups]
+
+    @property
     def version(self) -> int:
         """Number of updates of the policy that acts."""
         return self.groups[0].version

@@ -18,9 +18,10 @@ from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.team_world import TeamWorld
-from rl_models.training.algorithm import SKIPPED_UPDATES, Tensors
+from rl_models.training.algorithm import RESTARTED, SKIPPED_UPDATES, Tensors
 from rl_models.training.collector import Collector
-from rl_models.training.dealing import dealt
+from rl_models.training.dealing import dealt, dealt_replays, in_order
+from rl_models.training.grouped_collector import GroupedCollector
 from rl_models.training.loop import Learner
 
 BeforeCollect: TypeAlias = Callable[[TeamWorld, TeamPolicy, Progress], None]
@@ -32,7 +33,7 @@ class LocalAlgorithm:
 
     def __init__(
         self,
-        collector: Collector,
+        collector: Collector | GroupedCollector,
         learner: Learner,
         seed: int,
         before_collect: BeforeCollect | None = None,
@@ -44,12 +45,13 @@ class LocalAlgorithm:
             collector: collector that plays; its policy is the learner's.
             learner: learner that learns from each fragment.
             seed: of the worlds and of the shuffles of minibatches.
-            before_collect: called before each fragment.
+            before_collect: called before each fragment, with each group of worlds.
             updates_per_train: fragments that one call of `train` plays and learns from.
         """
         self._collector, self._learner = collector, learner
         self._before_collect = before_collect
         self._updates_per_train = updates_per_train
+        self._restarted = 0
         learner.seed = seed
         collector.reset(seed)
 
@@ -58,11 +60,14 @@ class LocalAlgorithm:
         statistics: Statistics = {}
         for _ in range(self._updates_per_train):
             if self._before_collect is not None:
-                self._before_collect(self._collector.world, self._learner.policy, self._learner.progress)
+                for world in self._collector.worlds:
+                    self._before_collect(world, self._learner.policy, self._learner.progress)
             statistics = self._learner.update([self._collector.collect()])
             self._collector.version = self._learner.progress.updates
         episodes = self._collector.pop_episodes()
         means = {f"episode/{name}": float(_of_team(values).mean()) for name, values in episodes.items()}
+        if self._restarted:
+            means[RESTARTED], self._restarted = float(self._restarted), 0
         return means | {name: float(value) for name, value in statistics.items()}
 
     def progress(self) -> Progress:
@@ -94,20 +99,33 @@ class LocalAlgorithm:
         return tensors, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Continue where `checkpoint` was taken; without a snapshot of so many worlds they begin new episodes."""
+        """Continue from a checkpoint, also one of several runners, groups or learners.
+
+        Worlds begin episodes that they have not played where there are more or fewer of them than before, or `dealt`
+        cannot deal them out.
+        """
         weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
         self._learner.policy.load_state_dict(weights)
         load_optimiser(self._learner.optimiser, tensors["optimizer"])
         self._learner.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
         if self._learner.replay is not None:
-            self._learner.replay.load(tensors.get("replay", {}))
-        snapshots = dealt([tensors["runner_0"]] if "runner_0" in tensors else [], [[self._collector.world.num_worlds]])
-        if snapshots is not None:
-            self._collector.restore(snapshots[0])
+            replays = in_order(tensors, "replay")
+            if len(replays) > 1:
+                replays = dealt_replays(replays, 1, self._learner.replay.capacity)
+            self._learner.replay.load(replays[0] if replays else {})
+        worlds = self._collector.worlds
+        snapshots = dealt(in_order(tensors, "runner"), [[world.num_worlds for world in worlds]])
+        if snapshots is None:
+            if progress.updates:
+                self._collector.reset(self._learner.seed + progress.updates)
+            return
+        self._collector.restore(snapshots[0])
+        self._restarted = sum(int(world.restarted.sum()) for world in worlds if world.restarted is not None)
 
     def close(self) -> None:
         """Close the worlds."""
-        self._collector.world.close()
+        for world in self._collector.worlds:
+            world.close()
 
 
 def _of_team(values: Array) -> Array:

@@ -13,6 +13,7 @@ import contextlib
 import dataclasses
 import difflib
 import io
+import math
 import re
 import shlex
 import typing
@@ -74,6 +75,12 @@ class RunOptions:
     max_concurrent_trials: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Largest number of trials that train at the same time, at least 1 (None: as many as the CPUs and GPUs of the
     cluster can hold)."""
+    slice_seconds: Annotated[float | None, tyro.conf.arg(metavar="S")] = None
+    """Number of seconds, above 0, after which the run stops at checkpoints with exit code 0; the same command continues
+    it, and what is trained in slices is equal to what is trained at once. The update, validation or test that is
+    running then is finished first (None: no limit)."""
+    local: bool = False
+    """Train one trial after another in this process, without Ray; it plays the environments of all runners itself."""
     search: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Number N of settings of the search space, at least 1, that are tried with each method and ranked by validation
     (None: no search)."""
@@ -185,12 +192,30 @@ def check_options(options: RunOptions) -> None:
         raise UserError(f"--search must be at least 1, not {options.search}")
     if options.search_seed < 0:
         raise UserError(f"--search-seed must be at least 0, not {options.search_seed}")
+    _check_form(options)
     if options.searches:
         return
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
         if getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"{flag} belongs to a search; say with --search how many settings to try")
+
+
+def _check_form(options: RunOptions) -> None:
+    """Refuse a slice or a form without Ray that cannot be.
+
+    Raises:
+        UserError: which flag, and what to write instead.
+    """
+    if options.slice_seconds is not None and not 0 < options.slice_seconds < math.inf:
+        raise UserError(f"--slice-seconds must be a number of seconds above 0, not {options.slice_seconds}")
+    if options.local and (options.max_concurrent_trials or 1) > 1:
+        raise UserError(
+            f"--local trains one trial at a time: leave out --max-concurrent-trials {options.max_concurrent_trials}"
+        )
+    if options.searches and (options.local or options.slice_seconds is not None):
+        flag = "--local" if options.local else "--slice-seconds"
+        raise UserError(f"{flag} is for runs without --search: Ray Tune decides what a search trains next")
 
 
 @dataclass(frozen=True)

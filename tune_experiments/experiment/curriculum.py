@@ -69,6 +69,11 @@ class Curriculum:
         stages = (dataclasses.replace(each, plan=each.plan.with_gpus(per_learner, per_runner)) for each in self.stages)
         return Curriculum(tuple(stages))
 
+    def in_one_process(self) -> Curriculum:
+        """The same stages without Ray."""
+        stages = (dataclasses.replace(each, plan=each.plan.in_one_process()) for each in self.stages)
+        return Curriculum(tuple(stages))
+
     @property
     def budget_env_steps(self) -> int:
         """Sum of the stages' budgets in env steps; promotions may save some."""

@@ -13,6 +13,9 @@ import numpy as np
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.training.algorithm import Algorithm
+from rl_models.training.grouped_collector import collector_of, make_groups
+from rl_models.training.local_algorithm import LocalAlgorithm
+from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import FrozenBuild
 
 Episodes = dict[str, np.ndarray]
@@ -49,11 +52,20 @@ SEEDS_BETWEEN_STAGES = 1_000_003
 """Added to a stage's seed for each stage before it: two stages in the same world must not replay their episodes."""
 
 
-def make_rllib_algorithm(plan: TrainingPlan) -> Algorithm:
-    """RLlib's loop for a plan."""
+def make_team_algorithm(plan: TrialPlan) -> Algorithm:
+    """RLlib's loop for a plan, or the loop of this process for one that is local."""
+    if plan.is_local:
+        return _local_algorithm(plan)
     from rl_models.rllib.team_algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
 
     return TeamAlgorithm(plan)
+
+
+def _local_algorithm(plan: TrialPlan) -> LocalAlgorithm:
+    workers, objective, policy = plan.workers, plan.objective, plan.new_policy()
+    worlds = make_groups(plan.make_world, workers.worlds, first_world=0, groups=workers.world_groups)
+    collector = collector_of(worlds, policy, workers.fragment_length, objective.needs_values)
+    return LocalAlgorithm(collector, Learner(policy, objective, plan.optimiser), plan.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +81,7 @@ class TrialPlan(TrainingPlan):
         make_algorithm: who trains, from the finished plan.
         learns: False for a team that plays as it is.
         given_env_steps: env steps for which a team that plays as it is was trained elsewhere; None: not trained.
+        is_local: whether the trial's own process does all the work, without Ray.
     """
 
     is_staged: ClassVar[bool] = False
@@ -79,9 +92,10 @@ class TrialPlan(TrainingPlan):
     validate: Callable[[TeamPolicy], Episodes]
     chosen_by: str | None = None
     kept_checkpoints: int = 3
-    make_algorithm: Callable[[TrialPlan], Algorithm] = make_rllib_algorithm
+    make_algorithm: Callable[[TrialPlan], Algorithm] = make_team_algorithm
     learns: bool = True
     given_env_steps: int | None = None
+    is_local: bool = False
 
     def __post_init__(self) -> None:
         """Refuse processes that the algorithm would not use, and learners without a world or with a small replay."""
@@ -102,6 +116,10 @@ class TrialPlan(TrainingPlan):
         """The same plan whose processes have so many GPUs."""
         workers = dataclasses.replace(self.workers, gpus_per_learner=per_learner, gpus_per_runner=per_runner)
         return dataclasses.replace(self, workers=workers)
+
+    def in_one_process(self) -> TrialPlan:
+        """The same plan without Ray: this process plays the environments of all runners, and learns."""
+        return dataclasses.replace(self, workers=self.workers.in_one_process(), is_local=True)
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -62,6 +62,8 @@ class Experiment(BaseExperiment[Config]):
         config: Config | None = None,
         device: DeviceChoice = "auto",
         max_concurrent_trials: int | None = None,
+        slice_seconds: float | None = None,
+        local: bool = False,
         callbacks: Sequence[Callback] = (),
         **overrides: Any,
     ) -> Run[Config]:
@@ -76,6 +78,8 @@ class Experiment(BaseExperiment[Config]):
             config: the whole configuration, in place of a preset's.
             device: where networks act, learn and are tested: `auto` on a GPU if there is one; `cpu`; or `cuda`.
             max_concurrent_trials: largest number of trials at the same time; None: as many as the cluster can hold.
+            slice_seconds: stop at checkpoints after so many seconds; then `is_complete` of what is returned is False.
+            local: train one trial after another in this process, without Ray.
             callbacks: called at validations, checkpoints and the end, in this process; they are never stored.
             overrides: fields of the configuration, nested ones by dotted path (`**{"learner.gamma": 0.9}`), and the
                 options of a search, named as on the command line (`search=12, search_by="asha"`).
@@ -102,6 +106,8 @@ class Experiment(BaseExperiment[Config]):
             seeds=self.seeds if seeds is None else tuple(seeds) if isinstance(seeds, Iterable) else (seeds,),
             device=device,
             max_concurrent_trials=max_concurrent_trials,
+            slice_seconds=slice_seconds,
+            local=local,
             **searching,
         )
         check_options(options)

@@ -40,6 +40,7 @@ class Run(Generic[Config]):
         results: the rows of results.jsonl; of a search the scores of its settings.
         tables: the experiment's, made of these rows; `table.markdown()` is text. None of a search.
         failures: trial name -> what went wrong, for trials that failed for good.
+        is_complete: False where a slice ended before all trials were trained and tested; there are no tables then.
     """
 
     experiment: BaseExperiment[Config]
@@ -48,6 +49,7 @@ class Run(Generic[Config]):
     results: Sequence[Result]
     tables: Sequence[PaperTable]
     failures: dict[str, str]
+    is_complete: bool = True
 
     @property
     def folder(self) -> Path:
@@ -101,4 +103,4 @@ class Callback(TrialListener):
     """Override what is of interest, `on_validation`, `on_checkpoint` or `on_end`; nothing happens by default."""
 
     def on_end(self, run: Run[Any]) -> None:
-        """The run is over, whether or not trials have failed; it is not called where the user stopped it."""
+        """The run is over, whether or not trials have failed; it is not called where the user or a slice stopped it."""

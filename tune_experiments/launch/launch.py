@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic
 
@@ -25,8 +25,9 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, config_to_json
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import trial_folders, trial_name, trusting
-from tune_experiments.experiment.plan import Stage, TrialPlan
+from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.launch.finished_run import Callback, Run
+from tune_experiments.launch.run_checks import check_run
 from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import announcements, with_verdicts
@@ -35,16 +36,17 @@ from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
 from tune_experiments.run.continuation import finished_otherwise, trained_otherwise, with_parts
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
+from tune_experiments.run.local_trials import run_local_trials, what_is_ignored
 from tune_experiments.run.placement import least_gpus, trials_that_fit
-from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, gpus_of_cluster, ray_cluster
+from tune_experiments.run.ray_cluster import check_capacity, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
 from tune_experiments.run.run_folder import RunFolder, read_sessions, with_announcement_times
+from tune_experiments.run.slices import Slice, SliceScheduler, env_steps_of, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import run_trials
-from tune_experiments.run.weight_transfer import check_transfers
 from tune_experiments.search.folder import refuse_search_folder
 from tune_experiments.search.run_search import (
     Search,
@@ -75,7 +77,8 @@ def launch(
         KeyboardInterrupt: it was stopped; the same call continues it.
     """
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
-    _check(experiment, config, options)
+    one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
+    check_run(experiment, config, options)
     search = draw_search(experiment, config, options) if options.searches else None
     if search is not None:
         check_processes(experiment, search, options)
@@ -87,7 +90,7 @@ def launch(
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
     ):
         console = Terminal()
-        session = _Session(experiment, config, options, folder, sync, console, callbacks)
+        session = _Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
         try:
             run = session.train_and_evaluate() if search is None else session.search(search)
         except (ForeignEnvError, InputError) as error:
@@ -95,52 +98,9 @@ def launch(
         except KeyboardInterrupt:
             console.print(STOPPED)
             raise KeyboardInterrupt(STOPPED) from None
-    for callback in callbacks:
+    for callback in callbacks if run.is_complete else ():
         callback.on_end(run)
     return run
-
-
-def _check(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> None:
-    """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
-
-    Raises:
-        UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
-    """
-    if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
-        raise UserError(f"--seeds {taken[0]}: validation or tests play the games of this seed; train with another one")
-    try:
-        experiment.check(config)
-        for method in experiment.methods(config):
-            plan = experiment.plan(config, method, options.seeds[0], None)
-            check_this_machine(plan.workers.cpus, options.device)
-            for stage in plan.stages:
-                with contextlib.closing(stage.plan.make_world(num_worlds=1, first_world=0)) as world:
-                    world.reset(options.seeds[0])
-            if plan.is_staged:
-                _check_curriculum(method, plan.stages, options)
-        if (valid_world := experiment.valid_world(config, 1)) is not None:
-            with contextlib.closing(valid_world):
-                valid_world.reset(0)
-        if not options.searches:
-            with contextlib.closing(experiment.test_world(config, 1)) as test_world:
-                test_world.reset(0)
-    except ValueError as error:
-        raise UserError(with_flags(one_line(error), config)) from error
-
-
-def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Refuse what would come to light days later.
-
-    Raises:
-        UserError: a search.
-        ValueError: a weight transfer that is impossible.
-    """
-    if options.searches:
-        raise UserError(
-            f"--search cannot rank {method}, which trains in stages: "
-            f"a setting that is stuck in an easy stage would win; vary its flags yourself"
-        )
-    check_transfers(stages)
 
 
 @dataclass(frozen=True)
@@ -154,6 +114,7 @@ class _Session(Generic[Config]):
     sync: RemoteSync | None
     console: Console
     callbacks: Sequence[Callback]
+    slice: Slice | None = None
 
     @property
     def out(self) -> str:
@@ -165,11 +126,15 @@ class _Session(Generic[Config]):
         refuse_search_folder(self.folder.path)
         self._remove_outdated_rows()
         requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
+        requests = [request | self._how_it_is_trained() for request in requests]
         failures = self._train_unfinished(requests)
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
             if rows is not None and not self._is_unfinished(request):
                 result_file.replace_rows(self.folder.results, rows)
+        if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
+            self.console.print(self._progress_of(requests))
+            return replace(self._ended(_read_results(self.folder.path), [], failures), is_complete=False)
         uri = self.sync.uri if self.sync else None
         results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
         return self._ended(results, tables, failures)
@@ -186,6 +151,21 @@ class _Session(Generic[Config]):
                             f"{trial_name(method, seed)} has another budget and leaves the table until "
                             f"--seeds names {seed}, too"
                         )
+
+    def _how_it_is_trained(self) -> Request:
+        """What a request says of this session's form."""
+        form: Request = {"is_local": True} if self.options.local else {}
+        return form if self.slice is None else form | {"ends_at": self.slice.ends_at}
+
+    def _progress_of(self, requests: Sequence[Request]) -> str:
+        """How far a run is whose slice is over."""
+        done = budget = 0
+        for request in requests:
+            whole = plan_of(self.experiment, request).budget_env_steps
+            trained = trained_env_steps(request)
+            budget += whole
+            done += min(trained, whole) if self._is_unfinished(request) else whole
+        return f"slice ended: {done:,} of {budget:,} env steps; the same command continues"
 
     def _is_unfinished(self, request: Request) -> bool:
         """Whether there is training or a test left; trials of a search cannot get another budget."""
@@ -236,24 +216,18 @@ class _Session(Generic[Config]):
     def _train(self, requests: list[Request], scheduler: SearchSchedulers | None) -> dict[str, str]:
         plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
-        parts: list[str] = []
-        for request in requests:
-            name, plan = request["name"], plans[request["name"]]
-            if (newest := newest_checkpoint(folders[name])) is not None:
-                env_steps = int(newest.name.rpartition("_")[2])
-                self.console.print(f"{name} continues from {env_steps:,} of {plan.budget_env_steps:,} env steps")
-                parts += trained_otherwise(self.experiment, request, plan, load_state(newest))
-        if not self.options.searches:
-            parts += self._finished_otherwise({request["name"] for request in requests})
-        for part in dict.fromkeys(parts):
-            self.console.print(f"  {part}")
-        if parts:
-            self.folder.note_parts(list(dict.fromkeys(parts)))
+        begun = self._continued(requests, plans)
+        requests = sorted(requests, key=lambda request: request["name"] not in begun)  # what has begun goes on first
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
-        self.console.print("connecting to Ray")
-        with ray_cluster() as ray, graceful_stop(self.console.print), self.experiment.shared(self.config):
+        with contextlib.ExitStack() as stack:
+            ray = None if self.options.local else self._joined(stack)
+            stack.enter_context(graceful_stop(self.console.print))
+            stack.enter_context(self.experiment.shared(self.config))
             try:
-                failures = self._run_trials(ray, requests, plans, scheduler, watch)
+                if ray is None:
+                    failures = self._run_local_trials(requests, plans, watch)
+                else:
+                    failures = self._run_trials(ray, requests, plans, scheduler, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # what Tune says of a session that it had to end is not the cause
@@ -265,7 +239,10 @@ class _Session(Generic[Config]):
             if watch.failure is not None:
                 raise watch.failure
         # After Control-C Tune comes back with whatever there is.
-        left = any(self._is_unfinished(request) and request["name"] not in failures for request in requests)
+        left = [request for request in requests if self._is_unfinished(request) and request["name"] not in failures]
+        if self.slice is not None and self.slice.is_over:
+            self.slice.check_progress(left, begun, len(requests))
+            return failures
         if left if scheduler is None else not scheduler.is_over:
             raise KeyboardInterrupt
         return failures
@@ -281,6 +258,53 @@ class _Session(Generic[Config]):
                     plan = plan_of(self.experiment, request)
                     parts += finished_otherwise(self.experiment, request, plan, load_state(newest))
         return parts
+
+    def _continued(self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, int]:
+        """Say which trials continue, and what of their training is other than before; env steps of each by name."""
+        parts: list[str] = []
+        begun: dict[str, int] = {}
+        for request in requests:
+            name, plan = request["name"], plans[request["name"]]
+            if (newest := newest_checkpoint(Path(request["folder"]))) is not None:
+                begun[name] = env_steps_of(newest)
+                self.console.print(f"{name} continues from {begun[name]:,} of {plan.budget_env_steps:,} env steps")
+                parts += trained_otherwise(self.experiment, request, plan, load_state(newest))
+        if not self.options.searches:
+            parts += self._finished_otherwise({request["name"] for request in requests})
+        for part in dict.fromkeys(parts):
+            self.console.print(f"  {part}")
+        if parts:
+            self.folder.note_parts(list(dict.fromkeys(parts)))
+        return begun
+
+    def _joined(self, stack: contextlib.ExitStack) -> Any:
+        """Ray, to the end of the stack."""
+        self.console.print("connecting to Ray")
+        return stack.enter_context(ray_cluster())
+
+    def _run_local_trials(
+        self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum], watch: TrialWatch | None
+    ) -> dict[str, str]:
+        """Run trials in this process."""
+        asked = (self.experiment.plan(self.config, one["method"], one["seed"], None).workers for one in requests)
+        for sentence in dict.fromkeys(filter(None, map(what_is_ignored, asked))):
+            self.console.print(sentence)
+        self._say_cost(plans, 1)
+        return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
+
+    def _say_cost(self, plans: Mapping[str, TrialPlan | Curriculum], concurrent: int) -> None:
+        """Say what is to be trained; slices spend their time on training."""
+        if self.slice is None:
+            self.console.print(cost(list(plans.values()), concurrent, self.console.print))
+        self.console.print("starting trials")
+
+    def _display(self, plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, Any]:
+        """Budgets and columns of the live lines."""
+        stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
+        return {
+            "budgets": {name: plan.budget_env_steps for name, plan in plans.items()},
+            "columns": stage | dict(self.experiment.columns),
+        }
 
     def _run_trials(
         self,
@@ -299,18 +323,15 @@ class _Session(Generic[Config]):
         if not at_once:
             raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
         concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
-        self.console.print(cost(list(plans.values()), concurrent, self.console.print))
-        self.console.print("starting trials")
-        stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
+        self._say_cost(plans, concurrent)
         return run_trials(
             requests,
-            {name: plan.budget_env_steps for name, plan in plans.items()},
             concurrent=concurrent,
             out=self.folder.path,
-            columns=stage | dict(self.experiment.columns),
+            **self._display(plans),
             uri=self.sync.uri if self.sync else None,
             has_gpus=has_gpus,
-            scheduler=scheduler,
+            scheduler=scheduler if self.slice is None else SliceScheduler(requests, self.slice),
             watch=watch,
         )
 

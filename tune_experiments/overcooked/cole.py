@@ -25,7 +25,7 @@ from rl_models.configuration import UnitInterval
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
-from tune_experiments.experiment.plan import TrialPlan, make_rllib_algorithm
+from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.cole_solver import is_accepted, partner_weights, shapley_values, unpopularity
 
 STATE, HISTORY = "cole", "history"
@@ -84,7 +84,7 @@ class Cole:
         plan: TrialPlan,
         make_worlds: MakeWorlds,
         payoff: Callable[[TeamPolicy, TeamPolicy], float],
-        make_algorithm: Callable[[TrialPlan], Algorithm] = make_rllib_algorithm,
+        make_algorithm: Callable[[TrialPlan], Algorithm] = make_team_algorithm,
     ) -> None:
         """Begin with self-play.
 

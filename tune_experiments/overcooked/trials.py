@@ -23,7 +23,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import Algorithm
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.plan import TrialPlan, make_rllib_algorithm
+from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.cole import Cole
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world
 from tune_experiments.overcooked.crossplay import play_pair
@@ -85,7 +85,7 @@ def _partners_of(config: OvercookedConfig) -> list[TeamPolicy]:
 def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Algorithm:
     """Read the population once, in the process that leads the trial; env runners get it with their worlds."""
     make_world = functools.partial(trial.make_world, partners=_partners_of(config))
-    return make_rllib_algorithm(dataclasses.replace(trial, make_world=make_world))
+    return make_team_algorithm(dataclasses.replace(trial, make_world=make_world))
 
 
 def _cole(config: OvercookedConfig, trial: TrialPlan) -> Cole:
@@ -144,5 +144,5 @@ def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
         validate=functools.partial(validate, config),
         # All: partners of three levels are chosen among them.
         kept_checkpoints=math.ceil(config.budget_env_steps / config.checkpoint_every_env_steps) + 1,
-        make_algorithm=functools.partial(row.make_algorithm, config) if row.make_algorithm else make_rllib_algorithm,
+        make_algorithm=functools.partial(row.make_algorithm, config) if row.make_algorithm else make_team_algorithm,
     )

@@ -20,7 +20,8 @@ __all__ = ["Request", "SearchScheduler", "as_searcher", "plan_of", "request_for"
 
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
-`is_tested`, the `run_id` of its run, and the `uri` of its copy."""
+`is_tested`, the `run_id` of its run, the `uri` of its copy, `is_local` where it is trained without Ray, and `ends_at`,
+the time of a clock (seconds of `time.time`) at which its slice ends."""
 
 
 def request_for(
@@ -48,7 +49,8 @@ def request_for(
 def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
     """The plan by a trial's own configuration, for its cost and processes; nothing is trained, so it has no folder."""
     config = read_configuration(experiment, request["config"])
-    return experiment.plan(config, request["method"], request["seed"], None)
+    plan = experiment.plan(config, request["method"], request["seed"], None)
+    return plan.in_one_process() if request.get("is_local") else plan
 
 
 class SearchScheduler(Protocol):

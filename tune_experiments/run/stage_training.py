@@ -19,6 +19,12 @@ from tune_experiments.run.curriculum_state import Choice, CurriculumState
 _PATIENCE_SECONDS = 1800.0
 Row = dict[str, float]
 Report = Callable[[dict[str, Any]], None]
+IsTimeUp = Callable[[], bool]
+
+
+def never() -> bool:
+    """There is no limit of time."""
+    return False
 
 
 class StageTraining:
@@ -30,18 +36,28 @@ class StageTraining:
         identity: what every checkpoint says of the trial.
         log: gets every row.
         report: gets every row, and what the live line shows beside it.
+        is_time_up: asked after each row; then it stops at a checkpoint, without a validation that is not due.
     """
 
     def __init__(
-        self, curriculum: CurriculumState, folder: Path, identity: dict[str, Any], log: TrialLog, report: Report
+        self,
+        curriculum: CurriculumState,
+        folder: Path,
+        identity: dict[str, Any],
+        log: TrialLog,
+        report: Report,
+        is_time_up: IsTimeUp = never,
     ) -> None:
         self._curriculum, self._plan = curriculum, curriculum.plan
         self._folder, self._identity = folder, identity
-        self._log, self._report = log, report
+        self._log, self._report, self._is_time_up = log, report, is_time_up
+        self._is_cut = False
         self._saved_at = curriculum.progress.env_steps
 
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
-        """Train to the end of the stage, or to so many env steps; the last checkpoint is whole when this returns.
+        """Train to the end of the stage, to so many env steps or until time is up, at least until the next row.
+
+        The last checkpoint is whole when this returns.
 
         Raises:
             UserError: it learns nothing any more, because updates are skipped.
@@ -49,7 +65,7 @@ class StageTraining:
         curriculum, self._until = self._curriculum, until_env_steps
         clock, self._cpu = _Clock(curriculum.total().env_steps), _CpuClock(self._log.last)
         statistics: Row = {}
-        while not curriculum.stage_is_over and not self._pauses:
+        while not curriculum.stage_is_over and not self._pauses and not self._is_cut:
             statistics |= algorithm.train()
             self._cpu.add(statistics.pop(OTHERS_CPU_SECONDS, 0.0))
             before, curriculum.progress = curriculum.progress, algorithm.progress()
@@ -57,6 +73,7 @@ class StageTraining:
                 clock.check_progress()
                 continue
             curriculum.take(statistics)
+            self._is_cut = self._is_time_up()
             held = self._held(algorithm)
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
@@ -135,7 +152,7 @@ class StageTraining:
 
     @property
     def _checkpoint_is_due(self) -> bool:
-        return self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps)
+        return self._is_cut or self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps)
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
         """Whether what was done at `last_env_steps` is to be done again; at an end it always is."""

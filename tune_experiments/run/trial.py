@@ -41,7 +41,7 @@ from tune_experiments.run.final_evaluation import (
 )
 from tune_experiments.run.placement import Gpus
 from tune_experiments.run.run_folder import WRITTEN_BY
-from tune_experiments.run.stage_training import Report, StageTraining
+from tune_experiments.run.stage_training import IsTimeUp, Report, StageTraining, never
 from tune_experiments.run.trial_errors import ERROR_FILE
 from tune_experiments.run.weight_transfer import transfer_stage
 
@@ -56,6 +56,7 @@ class Trial(Generic[Config]):
         folder: where it continues from and writes to.
         is_tested: whether it ends with the final evaluation; a search must not choose by it and does without.
         gpus: of its processes; None takes what its configuration says.
+        is_local: whether this process does all the work, without Ray.
     """
 
     def __init__(
@@ -67,18 +68,22 @@ class Trial(Generic[Config]):
         folder: Path,
         is_tested: bool = True,
         gpus: Gpus | None = None,
+        is_local: bool = False,
     ) -> None:
         self.experiment, self.config, self.method, self.seed = experiment, config, method, seed
         self.folder, self.is_tested = folder, is_tested
         declared = experiment.plan(config, method, seed, folder)
+        declared = declared.in_one_process() if is_local else declared
         self.curriculum = CurriculumState(declared if gpus is None else declared.with_gpus(gpus.learner, gpus.runner))
 
-    def run(self, report: Report, until_env_steps: int | None = None) -> None:
+    def run(self, report: Report, until_env_steps: int | None = None, is_time_up: IsTimeUp = never) -> None:
         """Train to the end of the last stage, then evaluate where that is asked for.
 
         Args:
             report: gets every row of the log, and what the live line shows and says beside it.
             until_env_steps: stop there, at a checkpoint from which a later call goes on.
+            is_time_up: stop at such a checkpoint after the first row at which it is true. A stage or an evaluation that
+                has not begun by then is left to the later call.
         """
         torch.set_num_threads(1)
         keep_freed_memory()
@@ -94,17 +99,22 @@ class Trial(Generic[Config]):
             while not self.curriculum.is_over:
                 if until_env_steps is not None and self.curriculum.total().env_steps >= until_env_steps:
                     return
-                self._train_stage(log, report, until_env_steps)
+                if is_time_up():
+                    return
+                self._train_stage(log, report, until_env_steps, is_time_up)
+        if is_time_up():
+            return
         results = self._evaluate(report) if self.is_tested else []
         write_test_results(self.folder, results, grown_values(self.config))
 
-    def _train_stage(self, log: TrialLog, report: Report, until_env_steps: int | None) -> None:
+    def _train_stage(self, log: TrialLog, report: Report, until_env_steps: int | None, is_time_up: IsTimeUp) -> None:
         if self.curriculum.stage_is_over:
             self.curriculum.next_stage()
         plan = self.curriculum.plan
         with contextlib.closing(plan.make_algorithm(plan)) as algorithm:
             self._restore_or_transfer(algorithm, log, report)
-            training = StageTraining(self.curriculum, self.folder / CHECKPOINTS, self._identity(), log, report)
+            folder, identity = self.folder / CHECKPOINTS, self._identity()
+            training = StageTraining(self.curriculum, folder, identity, log, report, is_time_up)
             training.run(algorithm, until_env_steps)
 
     def _restore_or_transfer(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:

@@ -46,9 +46,12 @@ class _Display(Callback):  # type: ignore[misc]
         self._progress.update(trial.config["request"]["name"], result)
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is done, or has failed; why is told at the end. A search may have asked for a part alone."""
+        """Say that it is done, or has failed; why is told at the end.
+
+        A search or a slice may have asked for a part alone.
+        """
         request, refused = trial.config["request"], (trial.last_result or {}).get(REFUSED)
-        is_paused = request.get("until") is not None and read_test_results(Path(request["folder"])) is None
+        is_paused = not {"until", "ends_at"}.isdisjoint(request) and read_test_results(Path(request["folder"])) is None
         how = PAUSED if is_paused else "done"
         self._progress.finish(request["name"], "failed" if refused else how)
 

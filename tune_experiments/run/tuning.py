@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import time
@@ -21,6 +22,7 @@ from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import synced_folder
 from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes
 from tune_experiments.run.request import Request, SearchScheduler, as_searcher, plan_of
+from tune_experiments.run.slices import is_past
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_errors import Refusal, refusal_of
@@ -76,9 +78,9 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
         stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence, WAITS: True})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
-        Trial(experiment, config, request["method"], request["seed"], folder, request["is_tested"], gpus).run(
-            report, request.get("until")
-        )
+        seed, is_tested, is_local = request["seed"], request["is_tested"], bool(request.get("is_local"))
+        trial = Trial(experiment, config, request["method"], seed, folder, is_tested, gpus, is_local)
+        trial.run(report, request.get("until"), functools.partial(is_past, request.get("ends_at")))
 
 
 def run_trials(
@@ -127,7 +129,8 @@ def run_trials(
             ),
             run_config=_run_config(out, progress, watch),
         ).fit()
-        if searcher is not None and searcher.is_over and searcher.failure is None:
+        is_slice = any("ends_at" in request for request in requests)
+        if searcher is not None and searcher.is_over and searcher.failure is None and not is_slice:
             progress.end_search()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure

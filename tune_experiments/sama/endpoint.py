@@ -29,15 +29,15 @@ def folder_of(model: ModelSettings) -> Path:
 
 @contextlib.contextmanager
 def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
-    """Within it the trials of a run have one endpoint together; Ray must run.
+    """Within it the trials of a run, which Ray trains, have one endpoint together.
 
     Raises:
         UserError: it cannot be opened in a process of the cluster.
     """
-    if config.planner != "openai":
+    if config.planner != "openai" or not _ray_runs():  # a run without Ray is one process, with its own endpoint
         yield
         return
-    import ray  # only where a run trains
+    import ray
 
     from rl_models.rllib.chat_service import start_chat_service
 
@@ -67,11 +67,15 @@ def endpoint_of(model: ModelSettings) -> Transport:
 
 
 def _shared(model: ModelSettings) -> Transport | None:
-    if "ray" not in sys.modules:
+    if not _ray_runs():
         return None
     from rl_models.rllib.chat_service import find_chat_service
 
     return find_chat_service(_name(model))
+
+
+def _ray_runs() -> bool:
+    return "ray" in sys.modules and bool(sys.modules["ray"].is_initialized())
 
 
 @functools.cache

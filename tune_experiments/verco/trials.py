@@ -14,7 +14,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Stage, TrialPlan, make_rllib_algorithm
+from tune_experiments.experiment.plan import Stage, TrialPlan, make_team_algorithm
 from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.evaluation import evaluate_stage, validate
@@ -128,7 +128,7 @@ def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None
         seed=seed,
         **config.plan_arguments(budget),
         validate=functools.partial(validate, config, row.is_taught),
-        make_algorithm=make_rllib_algorithm if row.learns else NoTraining,
+        make_algorithm=make_team_algorithm if row.learns else NoTraining,
         learns=row.learns,
     )
 

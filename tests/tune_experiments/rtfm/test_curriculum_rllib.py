@@ -26,7 +26,7 @@ from tests.tune_experiments.rtfm.curriculum_runs import (
 )
 from tests.tune_experiments.run.stages import BATCH, three_stages
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import make_rllib_algorithm
+from tune_experiments.experiment.plan import make_team_algorithm
 from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.weight_transfer import transfer_stage
@@ -70,7 +70,7 @@ def rllib_stages(objective, runners=0):
         "objective": objective,
         "optimiser": OptimiserSettings(learning_rate=Schedule.constant(0.02), amsgrad=True),
         "workers": Workers(runners=runners, worlds_per_runner=4, fragment_length=5),
-        "make_algorithm": make_rllib_algorithm,
+        "make_algorithm": make_team_algorithm,
     }
     first, second, _ = three_stages().stages
     return Curriculum(

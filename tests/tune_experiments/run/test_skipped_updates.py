@@ -12,7 +12,7 @@ from rl_models.rllib.workers import Workers
 from tests.rl_models.training.not_finite import NotFinite
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.plan import make_rllib_algorithm
+from tune_experiments.experiment.plan import make_team_algorithm
 from tune_experiments.results import rows as result_rows
 from tune_experiments.results.rows import Result
 from tune_experiments.results.skipped_updates import SKIPPED_COUNT, skipped_words, why_it_fails
@@ -137,7 +137,7 @@ def test_a_supervised_stage_whose_loss_is_not_finite_fails():
 
 
 def test_so_it_is_with_rllibs_learners(ray_session, tmp_path):
-    one = declared(begins=6, make_algorithm=make_rllib_algorithm)
+    one = declared(begins=6, make_algorithm=make_team_algorithm)
     workers = Workers(worlds_per_runner=4, fragment_length=5, learners=2)
     with pytest.raises(UserError, match="12 of the last 20 "):
         trained(tmp_path, dataclasses.replace(one, workers=workers))

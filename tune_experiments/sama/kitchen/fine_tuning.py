@@ -25,7 +25,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_rllib_algorithm
+from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_team_algorithm
 from tune_experiments.sama.kitchen import trials
 from tune_experiments.sama.kitchen.config import SamaConfig
 from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
@@ -133,7 +133,7 @@ class FineTuning:
         planner = planner_of(config, layout, self._seed, self._trial_folder)
         made = prepare_training_data(planner, layout, config.states, config.reward_source, self._seed)
         pairs = mixed(made.pairs, self._met)
-        self._algorithm = make_rllib_algorithm(
+        self._algorithm = make_team_algorithm(
             trials.with_training_data(self._plan, planner.manual, pairs, made.rewards)
         )
         self._algorithm.restore(tensors, progress)

@@ -25,7 +25,7 @@ from rl_models.text.choice import text_encoder
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.plan import Episodes, TrialPlan, make_rllib_algorithm
+from tune_experiments.experiment.plan import Episodes, TrialPlan, make_team_algorithm
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
@@ -121,7 +121,7 @@ def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | No
     """Ask for states, sub-goals and rewards, then train on them."""
     planner = planner_of(config, layout, trial.seed, trial_folder)
     data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
-    return make_rllib_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
+    return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
 
 
 def with_training_data(

@@ -1,0 +1,193 @@
+"""Training in slices of time, with Ray and without: nothing of what is learned depends on where a run was cut."""
+
+import dataclasses
+import itertools
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rl_models.algorithms.impala import Impala
+from rl_models.rllib.workers import Workers
+from tests.patience import PATIENCE_SECONDS
+from tests.tune_experiments.rtfm.curriculum_runs import checkpoint, log_of, points_of, run
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan, three_stages
+from tune_experiments import matrix_game
+from tune_experiments.core.errors import EXIT_CODE
+from tune_experiments.experiment.plan import make_team_algorithm
+from tune_experiments.launch.experiment import main
+from tune_experiments.results.rows import read
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run import slices
+from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.trial import Trial
+
+ROWS = 8
+GROUPED = Workers(runners=2, worlds_per_runner=4, world_groups=2, fragment_length=5, learners=2)
+
+
+def train(folder, declared, rows=None, game="calm", is_local=False):
+    """Train until time is up after so many rows, by a clock that goes on with every row; the rows that were made."""
+    made = []
+    one = Trial(experiment(declared, game), Config(), "walkers", 0, folder, is_local=is_local)
+    one.run(made.append, is_time_up=lambda: rows is not None and len(made) >= rows)
+    return [row for row in made if "loss/total" in row]
+
+
+def in_slices(folder, declared, rows, game="calm", is_local=False):
+    """Train in slices of so many rows, to the end."""
+    number = itertools.count(1)
+    while read_test_results(folder) is None:
+        train(folder, declared, rows, game, is_local)
+        assert next(number) <= ROWS + 1
+    return next(number) - 1
+
+
+def assert_equal(one, other, env_steps):
+    """Weights, optimiser, worlds, counters, rows and curves are equal to the bit."""
+    assert log_of(one) == log_of(other)
+    assert points_of(one) == points_of(other)
+    first, second = checkpoint(one, env_steps), checkpoint(other, env_steps)
+    assert first.state == second.state
+    assert set(first.tensors) == set(second.tensors) >= {"weights", "optimizer", "runner_0"}
+    for group, tensors in first.tensors.items():
+        assert set(tensors) == set(second.tensors[group])
+        for name, value in tensors.items():
+            np.testing.assert_array_equal(value, second.tensors[group][name], err_msg=f"{group} {name}")
+
+
+def test_three_slices_are_equal_to_the_bit_to_one_run(tmp_path):
+    """The second and the third begin where neither a validation nor a checkpoint was due."""
+    declared = plan(budget_env_steps=8 * BATCH, validate_every_env_steps=4 * BATCH, chosen_by="sum")
+    train(tmp_path / "whole", declared)
+    assert in_slices(tmp_path / "cut", declared, rows=3) == 3
+    assert_equal(tmp_path / "whole", tmp_path / "cut", 8 * BATCH)
+    assert read_test_results(tmp_path / "whole") == read_test_results(tmp_path / "cut")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_slices_of_a_curriculum_are_equal_to_one_run(tmp_path, rows):
+    run(tmp_path / "whole")
+    in_slices(tmp_path / "cut", three_stages(), rows, game="crowd")
+    assert_equal(tmp_path / "whole", tmp_path / "cut", 8 * BATCH)
+
+
+@pytest.mark.parametrize(
+    "objective", [plan().objective, Impala(num_epochs=1, num_minibatches=2)], ids=["ppo", "impala"]
+)
+def test_slices_without_ray_are_equal_to_one_run_of_all_worlds_in_groups(tmp_path, objective):
+    batch = GROUPED.env_steps_of_update
+    declared = plan(
+        make_algorithm=make_team_algorithm, workers=GROUPED, objective=objective, budget_env_steps=5 * batch
+    )
+    rows = train(tmp_path / "whole", declared, is_local=True)
+    assert [row["env_steps"] for row in rows] == [batch * number for number in range(1, 6)]
+    in_slices(tmp_path / "cut", declared, 2, is_local=True)
+    assert_equal(tmp_path / "whole", tmp_path / "cut", 5 * batch)
+
+
+def test_without_ray_a_trial_goes_on_with_other_groups_and_runners(tmp_path):
+    declared = plan(make_algorithm=make_team_algorithm, workers=GROUPED, budget_env_steps=160)
+    train(tmp_path / "whole", declared, is_local=True)
+    train(tmp_path / "cut", declared, rows=2, is_local=True)
+    other = dataclasses.replace(declared, workers=dataclasses.replace(GROUPED, runners=1, worlds_per_runner=8))
+    in_slices(tmp_path / "cut", dataclasses.replace(other, budget_env_steps=160), 1, is_local=True)
+    assert log_of(tmp_path / "whole")[-1].keys() == log_of(tmp_path / "cut")[-1].keys()
+    assert_equal(tmp_path / "whole", tmp_path / "cut", 160)
+
+
+def test_what_has_not_begun_when_time_is_up_is_left_to_the_next_slice(tmp_path):
+    assert train(tmp_path, plan(), rows=0) == []
+    assert not (tmp_path / "checkpoints").exists()
+    train(tmp_path, plan(), rows=3)  # the whole budget: the evaluation is left
+    assert read_test_results(tmp_path) is None
+    assert train(tmp_path, plan()) == []
+    assert read_test_results(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------ the command
+
+
+@pytest.fixture
+def seconds(monkeypatch):
+    """A clock on which a second passes whenever it is read."""
+    clock = itertools.count(1)
+    monkeypatch.setattr(slices, "time", SimpleNamespace(time=lambda: float(next(clock))))
+
+
+def command(folder, *arguments):
+    return main(matrix_game.EXPERIMENT, ["--preset", "smoke", "--seeds", "0", "--out", str(folder), *arguments])
+
+
+def steps_in(folder):
+    logs = {path.parent.name: read_metrics(path) for path in folder.glob("trials/*/metrics.jsonl")}
+    return {name: rows[-1]["env_steps"] for name, rows in logs.items() if rows}
+
+
+@pytest.mark.usefixtures("seconds")
+def test_the_same_command_goes_on_with_the_trial_that_was_cut_and_ends_as_one_run(tmp_path, capsys):
+    budget = matrix_game.EXPERIMENT.presets["smoke"].budget_env_steps
+    seen, folder = [], tmp_path / "cut"
+    while not (folder / "table.md").exists():
+        assert command(folder, "--local", "--slice-seconds", "3") == 0
+        steps, said = steps_in(folder), capsys.readouterr().out
+        assert (f" of {2 * budget:,} env steps" in said) != (folder / "table.md").exists()
+        assert sum(count < budget for count in steps.values()) <= 1  # none begins beside one that was cut
+        seen.append(sum(steps.values()))
+        assert len(seen) < 20
+    assert seen[0] < budget
+    assert seen == sorted(seen)
+    assert command(tmp_path / "whole", "--local") == 0
+    whole, cut = (
+        [dataclasses.replace(row, cpu_seconds=None) for row in read(tmp_path / name / "results.jsonl")]
+        for name in ("whole", "cut")
+    )
+    assert whole == cut
+
+
+@pytest.mark.usefixtures("seconds")
+def test_a_slice_in_which_nothing_is_learned_is_refused(tmp_path, capsys):
+    assert command(tmp_path, "--local", "--slice-seconds", "0.5") == EXIT_CODE
+    assert "--slice-seconds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--slice-seconds", "0"), ("--slice-seconds", "inf"), ("--slice-seconds", "9", "--search", "2")],
+)
+def test_a_slice_that_cannot_be_is_refused(tmp_path, capsys, arguments):
+    assert command(tmp_path, *arguments) == EXIT_CODE
+    assert "--slice-seconds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", [("--search", "2"), ("--max-concurrent-trials", "2")])
+def test_what_needs_ray_is_refused_without_it(tmp_path, capsys, other):
+    assert command(tmp_path, "--local", *other) == EXIT_CODE
+    said = capsys.readouterr().err
+    assert "--local" in said
+    assert other[0] in said
+
+
+def test_the_script_in_python_says_that_a_slice_is_not_all(tmp_path, seconds):
+    result = matrix_game.EXPERIMENT.run(
+        "smoke", out=tmp_path, seeds=[0], methods=("marginal",), local=True, slice_seconds=4
+    )
+    assert not result.is_complete
+    assert not result.tables
+
+
+@pytest.mark.processes
+@pytest.mark.long
+def test_a_run_without_ray_needs_none_installed(tmp_path):
+    """From the command to the table, with runners and a learner that it does without."""
+    flags = "--preset smoke --local --methods marginal --budget-env-steps 320 --workers.runners 2 --workers.learners 1"
+    command = ("-m", "tests.tune_experiments.run.no_ray", "tune_experiments.furnmove_sync", "--out", str(tmp_path))
+    done = subprocess.run(
+        (sys.executable, *command, *flags.split()), capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--workers.runners 2" in done.stdout
+    assert {row.metric for row in read(tmp_path / "results.jsonl")} >= {"success", "md_spl"}
+    assert (tmp_path / "table.md").exists()

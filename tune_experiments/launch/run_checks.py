@@ -1,0 +1,63 @@
+"""Checks of a run before its folder is claimed and anything is started."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from tune_experiments.core.config_path import with_flags
+from tune_experiments.core.errors import UserError, one_line
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
+from tune_experiments.experiment.command_line import RunOptions
+from tune_experiments.experiment.plan import Stage
+from tune_experiments.run.placement import device_or_refusal
+from tune_experiments.run.ray_cluster import check_this_machine
+from tune_experiments.run.weight_transfer import check_transfers
+
+__all__ = ["check_run"]
+
+
+def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> None:
+    """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
+
+    Raises:
+        UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
+    """
+    if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
+        raise UserError(f"--seeds {taken[0]}: validation or tests play the games of this seed; train with another one")
+    try:
+        experiment.check(config)
+        for method in experiment.methods(config):
+            plan = experiment.plan(config, method, options.seeds[0], None)
+            if options.local:
+                device_or_refusal(options.device)
+            else:
+                check_this_machine(plan.workers.cpus, options.device)
+            for stage in plan.stages:
+                with contextlib.closing(stage.plan.make_world(num_worlds=1, first_world=0)) as world:
+                    world.reset(options.seeds[0])
+            if plan.is_staged:
+                _check_curriculum(method, plan.stages, options)
+        if (valid_world := experiment.valid_world(config, 1)) is not None:
+            with contextlib.closing(valid_world):
+                valid_world.reset(0)
+        if not options.searches:
+            with contextlib.closing(experiment.test_world(config, 1)) as test_world:
+                test_world.reset(0)
+    except ValueError as error:
+        raise UserError(with_flags(one_line(error), config)) from error
+
+
+def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
+    """Refuse what would come to light days later.
+
+    Raises:
+        UserError: a search.
+        ValueError: a weight transfer that is impossible.
+    """
+    if options.searches:
+        raise UserError(
+            f"--search cannot rank {method}, which trains in stages: "
+            f"a setting that is stuck in an easy stage would win; vary its flags yourself"
+        )
+    check_transfers(stages)

@@ -1,0 +1,89 @@
+"""Slices: a run that trains for so many seconds, stops at checkpoints, and is continued by the same command.
+
+What is trained in slices is equal to what is trained at once: a slice ends between two rows of a trial's log, at a
+checkpoint of that moment, and makes no validation that was not due.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tune_experiments.core.errors import UserError
+from tune_experiments.play.loading import newest_checkpoint
+from tune_experiments.run.request import Request
+
+__all__ = ["Slice", "SliceScheduler", "env_steps_of", "is_past", "trained_env_steps"]
+
+
+def is_past(ends_at: float | None) -> bool:
+    """Whether a slice that ends at this time of the clock is over; without an end it never is."""
+    return ends_at is not None and time.time() >= ends_at
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One stretch of a run.
+
+    Attributes:
+        seconds: from its beginning to the moment when trials are to stop.
+        ends_at: that moment on the clock of all processes, which on a cluster agree to a second or so.
+    """
+
+    seconds: float
+    ends_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """It begins now."""
+        object.__setattr__(self, "ends_at", time.time() + self.seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether trials are to stop."""
+        return is_past(self.ends_at)
+
+    def check_progress(self, left: Sequence[Request], begun: Mapping[str, int], trials: int) -> None:
+        """Refuse a slice so short that the same command would never come to an end.
+
+        Args:
+            left: trials that are not finished.
+            begun: env steps that trials had before the slice, by name.
+            trials: number of trials that were not finished before it.
+
+        Raises:
+            UserError: no trial has learned anything or has finished.
+        """
+        if len(left) == trials and all(trained_env_steps(one) <= begun.get(one["name"], 0) for one in left):
+            raise UserError(f"no trial learned anything in --slice-seconds {self.seconds:g}; give it more seconds")
+
+
+class SliceScheduler:
+    """Hands out trials in their order until time is up: a `SearchScheduler`."""
+
+    def __init__(self, requests: Sequence[Request], one: Slice) -> None:
+        """Begin with the first of the requests."""
+        self._left, self._slice = list(requests), one
+
+    def next_request(self) -> Request | None:
+        """The next trial."""
+        return self._left.pop(0) if self._left and not self._slice.is_over else None
+
+    def ended(self, request: Request, failed: bool) -> None:
+        """Nothing follows from it."""
+
+    def remarks(self) -> list[str]:
+        """It decides nothing."""
+        return []
+
+
+def trained_env_steps(request: Request) -> int:
+    """Env steps to the newest whole checkpoint of a trial, 0 without one."""
+    newest = newest_checkpoint(Path(request["folder"]))
+    return 0 if newest is None else env_steps_of(newest)
+
+
+def env_steps_of(checkpoint: Path) -> int:
+    """Env steps at which a checkpoint was written, by its name."""
+    return int(checkpoint.name.rpartition("_")[2])
