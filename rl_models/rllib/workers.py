@@ -93,7 +93,7 @@ class Workers:
             )
 
     def in_one_process(self) -> Workers:
-        """As many worlds, all in the trial's own process, which also learns; it takes whatever GPU it is given."""
+        """The same number of worlds in the trial's own process, which also learns, on whatever GPU it is given."""
         alone = replace(self, runners=0, learners=0, aggregators=0, gpus_per_learner=0.0, gpus_per_runner=0.0)
         return replace(alone, worlds_per_runner=self.worlds)
 

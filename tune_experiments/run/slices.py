@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rl_models.training.checkpoint import newest_whole_checkpoint
 from tune_experiments.core.errors import UserError
-from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.run.request import Request
+from tune_experiments.run.trial import CHECKPOINTS
 
 __all__ = ["Slice", "SliceScheduler", "env_steps_of", "is_past", "trained_env_steps"]
 
@@ -80,7 +81,7 @@ class SliceScheduler:
 
 def trained_env_steps(request: Request) -> int:
     """Env steps to the newest whole checkpoint of a trial, 0 without one."""
-    newest = newest_checkpoint(Path(request["folder"]))
+    newest = newest_whole_checkpoint(Path(request["folder"]) / CHECKPOINTS)
     return 0 if newest is None else env_steps_of(newest)
 
 

@@ -51,7 +51,8 @@ class _Display(Callback):  # type: ignore[misc]
         A search or a slice may have asked for a part alone.
         """
         request, refused = trial.config["request"], (trial.last_result or {}).get(REFUSED)
-        is_paused = not {"until", "ends_at"}.isdisjoint(request) and read_test_results(Path(request["folder"])) is None
+        is_part = request.get("until") is not None or "ends_at" in request
+        is_paused = is_part and read_test_results(Path(request["folder"])) is None
         how = PAUSED if is_paused else "done"
         self._progress.finish(request["name"], "failed" if refused else how)
 
