@@ -17,7 +17,7 @@ import logging
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,11 @@ from rl_models.training.checkpoint_files import CheckpointError
 __all__ = [
     "Checkpoint",
     "CheckpointError",
+    "check_whole",
     "delete_checkpoint",
     "load_checkpoint",
     "load_state",
+    "new_checkpoint",
     "newest_whole_checkpoint",
     "numbered_checkpoints",
     "path_of",
@@ -81,6 +83,19 @@ def save_checkpoint(
     Raises:
         CheckpointError: something that cannot be saved, or a disk that refuses; earlier checkpoints are untouched.
     """
+    with new_checkpoint(folder, step) as hidden:
+        entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())
+        files.write_state(hidden, step, state, entries)
+    return path_of(Path(folder), step)
+
+
+@contextlib.contextmanager
+def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
+    """A hidden directory that becomes `folder/checkpoint_<step>` if what is written into it raises nothing.
+
+    Raises:
+        CheckpointError: a negative step, or a disk that refuses; earlier checkpoints are untouched.
+    """
     folder = Path(folder)
     if step < 0:
         raise CheckpointError(f"a checkpoint's step must be at least 0, not {step}")
@@ -88,8 +103,7 @@ def save_checkpoint(
     hidden = folder / f"{_HIDDEN_PREFIX}{step:06d}_{uuid.uuid4().hex[:8]}"
     try:
         hidden.mkdir(parents=True)
-        entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())
-        files.write_state(hidden, step, state, entries)
+        yield hidden
         files.sync_directory(hidden)
         _move_into_place(hidden, final)
     except OSError as error:
@@ -99,7 +113,6 @@ def save_checkpoint(
         ) from error
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
-    return final
 
 
 def path_of(folder: Path, step: int) -> Path:
@@ -144,7 +157,7 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
     faults: list[str] = []
     for step, path in sorted(numbered_checkpoints(folder), reverse=True):
         try:
-            _check_whole(path, step)
+            check_whole(path, step)
         except CheckpointError as error:
             faults.append(str(error))
         else:
@@ -155,7 +168,7 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
     return found
 
 
-def _check_whole(path: Path, step: int) -> None:
+def check_whole(path: Path, step: int) -> None:
     """Compare all files of a checkpoint with what its state says of them.
 
     Raises:
@@ -186,7 +199,7 @@ def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
     whole = newest_whole_checkpoint(folder)
     for step, aside in _replaced_checkpoints(folder):
         with contextlib.suppress(CheckpointError, OSError):
-            _check_whole(path_of(folder, step), step)
+            check_whole(path_of(folder, step), step)
             _delete_replaced(aside, path_of(folder, step))
     for step, path in sorted(numbered_checkpoints(folder), reverse=True)[keep:]:
         if path != whole and step not in always:

@@ -1,0 +1,125 @@
+"""A checkpoint in pieces: small enough to travel, the same when it is put together, refused when it is not whole."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from rl_models.training.checkpoint_pieces import pack, unpack
+
+LARGEST = 8_192
+STEP = 1_234_567
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    tensors = {
+        "weights": {"a": torch.randn(40, 60, generator=generator), "b": torch.zeros(3, dtype=torch.bool)},
+        "optimizer": {"a/exp_avg": 1e-3 * torch.randn(40, 60, generator=generator)},
+        "runner_0": {"world/grid": np.arange(77, dtype=np.uint8), "version": np.array(3)},
+    }
+    return save_checkpoint(tmp_path / "checkpoints", STEP, tensors, {"seed": 2**70, "note": "ü"})
+
+
+@pytest.fixture
+def pieces(tmp_path, checkpoint):
+    return pack(checkpoint, tmp_path / "pieces", LARGEST)
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_is_unpacked_is_what_was_packed_to_the_byte(tmp_path, checkpoint, pieces):
+    back = unpack(reversed(pieces), tmp_path / "elsewhere")
+    assert back.name == checkpoint.name
+    assert files_of(back) == files_of(checkpoint)
+    assert load_checkpoint(back).state == {"seed": 2**70, "note": "ü"}
+
+
+def test_no_piece_is_larger_than_was_asked_and_they_are_numbered(pieces):
+    sizes = [piece.stat().st_size for piece in pieces]
+    assert len(sizes) > 1
+    assert max(sizes) <= LARGEST
+    assert len({piece.name for piece in pieces}) == len(pieces)
+
+
+def test_the_same_checkpoint_gives_the_same_pieces(tmp_path, checkpoint, pieces):
+    assert files_of(pieces[0].parent) == {
+        path.name: path.read_bytes() for path in pack(checkpoint, tmp_path / "again", LARGEST)
+    }
+
+
+def test_unpacking_replaces_a_damaged_checkpoint_of_the_same_step(checkpoint, pieces):
+    before = files_of(checkpoint)
+    (checkpoint / "weights.safetensors").write_bytes(b"torn")
+    assert files_of(unpack(pieces, checkpoint.parent)) == before
+
+
+def refused(pieces, tmp_path):
+    """The sentence of a refusal, which leaves nothing behind."""
+    with pytest.raises(CheckpointError) as error:
+        unpack(pieces, tmp_path / "new")
+    assert not list((tmp_path / "new").glob("*"))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_missing_piece_is_named(tmp_path, pieces):
+    assert f"piece 2 of {len(pieces)}" in refused([pieces[0], *pieces[2:]], tmp_path)
+    assert refused([], tmp_path)
+    pieces[1].unlink()
+    assert str(pieces[1]) in refused(pieces, tmp_path)
+
+
+@pytest.mark.parametrize("place", [3, 60, -1], ids=["its first line", "its fields", "its bytes"])
+def test_a_damaged_piece_is_named(tmp_path, pieces, place):
+    content = bytearray(pieces[1].read_bytes())
+    content[place] ^= 1
+    pieces[1].write_bytes(bytes(content))
+    assert str(pieces[1]) in refused(pieces, tmp_path) or str(pieces[0]) in refused(pieces, tmp_path)
+
+
+def test_a_cut_piece_is_named(tmp_path, pieces):
+    pieces[-1].write_bytes(pieces[-1].read_bytes()[:-1])
+    assert str(pieces[-1]) in refused(pieces, tmp_path)
+
+
+def test_pieces_of_two_checkpoints_are_refused_together(tmp_path, checkpoint, pieces):
+    loaded = load_checkpoint(checkpoint)
+    other = save_checkpoint(tmp_path / "other", STEP, loaded.tensors, {"seed": 1})
+    theirs = pack(other, tmp_path / "theirs", LARGEST)
+    assert str(theirs[1]) in refused([pieces[0], theirs[1], *pieces[2:]], tmp_path)
+
+
+def test_a_file_of_others_is_no_piece(tmp_path, pieces):
+    stranger = tmp_path / "notes.txt"
+    stranger.write_text("a line\nand another")
+    assert str(stranger) in refused([stranger, *pieces], tmp_path)
+
+
+def test_pieces_name_no_file_outside_the_checkpoint(tmp_path, checkpoint):
+    """A stranger's piece whose stream says so is refused before anything is written."""
+    import zlib
+
+    from rl_models.training import checkpoint_pieces as own
+
+    plain = json.dumps({"../state.json": 2}).encode() + b"\n{}"
+    stream = zlib.compress(plain)
+    header = {"format": own._FORMAT, "step": STEP, "of": 1, "bytes": len(plain), "number": 1}
+    header |= {"whole": own._digest(stream), "sha256": own._digest(stream)}
+    piece = tmp_path / "piece"
+    piece.write_bytes(json.dumps(header).encode() + b"\n" + stream)
+    assert str(piece) in refused([piece], tmp_path)
+    piece.write_bytes(json.dumps(header | {"bytes": 3}).encode() + b"\n" + stream)
+    assert str(piece) in refused([piece], tmp_path)
+
+
+def test_a_checkpoint_that_is_not_whole_is_not_packed(tmp_path, checkpoint):
+    (checkpoint / "optimizer.safetensors").write_bytes(b"torn")
+    with pytest.raises(CheckpointError, match="optimizer"):
+        pack(checkpoint, tmp_path / "pieces")
+    assert not (tmp_path / "pieces").exists()
