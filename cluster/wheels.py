@@ -1,0 +1,88 @@
+"""A folder of wheels for a machine without network that has torch but not all that Concord imports without Ray.
+
+    python -m cluster.wheels build/wheels
+
+There pip installs the files with --no-index --no-deps, and `python tune_experiments/NAME.py --local` trains. The
+versions are those of constraints.txt. `PRESENT` lists what such a machine has.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from tune_experiments.core.errors import UserError, exits_with_one_sentence
+
+__all__ = ["PRESENT", "WANTED", "main", "wheels_of"]
+
+WANTED = ("pydantic", "tyro", "gymnasium", "pettingzoo")
+PRESENT = frozenset(
+    {"torch", "transformers", "peft", "numpy", "numba", "pyarrow", "safetensors", "scipy", "rich", "matplotlib"}
+    | {"tensorboard", "pytest"}
+)
+"""Packages that the machine has, with all that they need but `typing_extensions`, which may be too old there."""
+CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
+PYTHON, PLATFORMS = "3.12", ("manylinux_2_28_x86_64", "manylinux2014_x86_64")
+
+
+def wheels_of(wanted: Iterable[str] = WANTED, present: Iterable[str] = PRESENT) -> list[str]:
+    """Wheels to fetch, `name==version` each, in alphabetical order.
+
+    Args:
+        wanted: packages that are imported.
+        present: packages whose wheels are left out.
+
+    Raises:
+        UserError: constraints.txt does not pin one of them.
+    """
+    lines = CONSTRAINTS.read_text().splitlines()
+    pinned = {_plain(line.partition("==")[0]): line.split(";")[0].strip() for line in lines if "==" in line}
+    found, left = set[str](), [_plain(name) for name in wanted]
+    while left:
+        name = left.pop()
+        if name in found or name in present:
+            continue
+        if name not in pinned:
+            raise UserError(f"{CONSTRAINTS.name} has no version of {name}: run the command that writes it anew")
+        found.add(name)
+        left += _needs(name)
+    return sorted(pinned[name] for name in found)
+
+
+def _needs(package: str) -> list[str]:
+    """Packages that one needs there, of those that are always installed with it."""
+    there = {"python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "sys_platform": "linux", "extra": ""}
+    needs = map(Requirement, importlib.metadata.requires(package) or [])
+    return [_plain(need.name) for need in needs if need.marker is None or need.marker.evaluate(there)]
+
+
+def _plain(name: str) -> str:
+    """A package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+@exits_with_one_sentence
+def main(arguments: list[str] | None = None) -> int:
+    """Fetch the wheels with pip, and print their size."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if len(words) != 1 or words[0].startswith("-"):
+        raise UserError("write python -m cluster.wheels FOLDER: it takes the folder for the wheels alone")
+    folder = Path(words[0])
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--no-deps"]
+    command += ["--python-version", PYTHON, "--implementation", "cp", "--dest", str(folder)]
+    command += [word for platform in PLATFORMS for word in ("--platform", platform)]
+    if subprocess.run([*command, *wheels_of()], check=False).returncode:
+        raise UserError("pip could not fetch the wheels: see what it says above, and run the command again")
+    wheels = sorted(folder.glob("*.whl"))
+    print(f"{len(wheels)} wheels in {folder}: {sum(path.stat().st_size for path in wheels) / 2**20:.1f} MiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
