@@ -89,9 +89,7 @@ def unpack(pieces: Iterable[Path], folder: Path) -> Path:
     whole, parts, place = _read_pieces([Path(piece) for piece in pieces])
     stream = b"".join(parts)
     if _digest(stream) != whole["whole"]:
-        raise CheckpointError(
-            f"{place} and its fellows make no whole checkpoint: copy all pieces anew"
-        )
+        raise CheckpointError(f"{place} and its fellows make no whole checkpoint: copy all pieces anew")
     plain = _decompressed(stream, whole["bytes"], place)
     with new_checkpoint(folder, whole["step"]) as hidden:
         for name, content in _single_files(plain, place):

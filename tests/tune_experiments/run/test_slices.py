@@ -107,6 +107,15 @@ def test_what_has_not_begun_when_time_is_up_is_left_to_the_next_slice(tmp_path):
     assert read_test_results(tmp_path)
 
 
+def test_ray_is_given_no_trial_after_the_end_of_a_slice(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(slices, "time", SimpleNamespace(time=lambda: now[0]))
+    scheduler = slices.SliceScheduler([{"name": "a"}, {"name": "b"}], slices.Slice(10.0))
+    assert scheduler.next_request() == {"name": "a"}
+    now[0] = 10.0
+    assert scheduler.next_request() is None
+
+
 # ------------------------------------------------------------------------------------------ the command
 
 
@@ -126,8 +135,11 @@ def steps_in(folder):
     return {name: rows[-1]["env_steps"] for name, rows in logs.items() if rows}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("seconds")
-def test_the_same_command_goes_on_with_the_trial_that_was_cut_and_ends_as_one_run(tmp_path, capsys):
+def test_the_same_command_goes_on_with_the_trial_that_was_cut_and_ends_as_one_run(tmp_path, capsys, monkeypatch):
+    for pictures in ("figures", "page"):
+        monkeypatch.setattr(matrix_game.MatrixGameExperiment, pictures, lambda *arguments: ())
     budget = matrix_game.EXPERIMENT.presets["smoke"].budget_env_steps
     seen, folder = [], tmp_path / "cut"
     while not (folder / "table.md").exists():
