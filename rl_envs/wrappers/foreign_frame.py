@@ -1,4 +1,4 @@
-"""What one foreign environment returned, observations of several side by side, and the result of an env step of all."""
+"""Answer of one foreign environment, observations of several side by side, and the result of an env step of all."""
 
 from __future__ import annotations
 

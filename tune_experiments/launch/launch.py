@@ -153,12 +153,12 @@ class _Session(Generic[Config]):
                         )
 
     def _how_it_is_trained(self) -> Request:
-        """What a request says of this session's form."""
+        """Keys of a request on the form of this session."""
         form: Request = {"is_local": True} if self.options.local else {}
         return form if self.slice is None else form | {"ends_at": self.slice.ends_at}
 
     def _progress_of(self, requests: Sequence[Request]) -> str:
-        """How far a run is whose slice is over."""
+        """Progress of a run whose slice is over."""
         done = budget = 0
         for request in requests:
             whole = plan_of(self.experiment, request).budget_env_steps
