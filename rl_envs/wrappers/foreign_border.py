@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
+from gymnasium.spaces import Space
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.spec import Array
@@ -225,9 +226,11 @@ class CheckedEnv:
         raise ForeignEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
 
     def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
-        name, leaf = self.declared.ids[agent], misfit.leaf
+        self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space)
+
+    def _refuse_observation(self, agent: int, where: str, said: str, space: Space) -> NoReturn:
         self._refuse(
-            f"the observation {leaf.key!r} of {name!r} {misfit}, and its space is {space_in_words(leaf.space)}",
+            f"the observation{where} of {self.declared.ids[agent]!r} {said}, and its space is {space_in_words(space)}",
             "let observation_space and what reset and step return agree",
         )
 
@@ -365,12 +368,7 @@ class CheckedEnv:
         space = self.declared.observation_spaces[agent]
         if (misfit := structure_misfit(space, observation)) is not None:
             path, said = misfit
-            where = f" {'/'.join(map(str, path))!r}" if path else ""
-            self._refuse(
-                f"the observation{where} of {self.declared.ids[agent]!r} {said}, and its space is "
-                f"{space_in_words(space)}",
-                "let observation_space and what reset and step return agree",
-            )
+            self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", said, space)
 
 
 def close_quietly(env: Any) -> None:
