@@ -1,6 +1,7 @@
 """A user's modules are found in the current folder, and no file there hides an installed module."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from tune_experiments.core.import_path import current_folder_last
 ROOT = Path(__file__).resolve().parents[3]
 HIDING = ("random", "statistics", "torch", "tyro", "pettingzoo")
 ENVIRONMENT = """
-from examples.errands import Errands
+from {errands} import Errands
 import {beside}
 def parallel_env(**arguments):
     import random, statistics
@@ -28,7 +29,9 @@ def own_folder(tmp_path, monkeypatch):
     """The current folder, with an environment and files that are called like installed modules and fail."""
     for name in HIDING:
         (tmp_path / f"{name}.py").write_text(f"raise ImportError('the user\\'s {name}.py hides a module')")
-    (tmp_path / "play.py").write_text(ENVIRONMENT.format(beside="beside_play"))  # as a folder of ours is called
+    shutil.copy(ROOT / "examples" / "errands.py", tmp_path / "own_errands.py")
+    text = ENVIRONMENT.format(errands="own_errands", beside="beside_play")
+    (tmp_path / "play.py").write_text(text)  # as a folder of ours is called
     (tmp_path / "beside_play.py").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
