@@ -97,7 +97,12 @@ class TeamAlgorithm:
         training |= {f"{REPLAY}_{rank}" if rank else REPLAY: replay for rank, replay in enumerate(replays)}
         self._each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self._algorithm.env_runner_group
-        group.sync_weights(from_worker_or_learner_group=self._algorithm.learner_group, inference_only=True)
+        # Without patience RLlib drops weights for a runner that still takes those before them, as one that starts does.
+        group.sync_weights(
+            from_worker_or_learner_group=self._algorithm.learner_group,
+            inference_only=True,
+            timeout_seconds=self._algorithm.config.sample_timeout_s,
+        )
         sizes = [group_sizes(workers.worlds_per_runner, workers.world_groups)] * max(1, workers.runners)
         snapshots = dealt(in_order(tensors, "runner"), sizes)
         restarted = group.foreach_env_runner(
