@@ -142,9 +142,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     def _play(self, force_reset: bool) -> Fragment:
         self.collector.version = self.weights_number
         if self.needs_reset or force_reset:
-            # Only an actor is restarted, and Ray refuses to answer a driver that asks.
-            restarts = _restarts_offset() if self.worker_index else 0
-            self.collector.reset(int(self.config.seed or 0) + self._seed_offset + restarts)
+            self.collector.reset(int(self.config.seed or 0) + self._seed_offset + _restarts_offset())
             self.needs_reset = False
         begins = time.perf_counter()
         fragment = self._collect()
@@ -238,7 +236,9 @@ def _restarts_offset() -> int:
 
 def _was_restarted() -> bool:
     """Whether this is an actor that has failed before."""
-    return ray.is_initialized() and bool(ray.get_runtime_context().was_current_actor_reconstructed)
+    if not ray.is_initialized() or (context := ray.get_runtime_context()).get_actor_id() is None:
+        return False  # Ray refuses to answer a driver that asks
+    return bool(context.was_current_actor_reconstructed)
 
 
 def _patience_seconds() -> float:

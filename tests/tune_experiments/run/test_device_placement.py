@@ -13,7 +13,6 @@ import torch
 from rl_models import device
 from rl_models.algorithms.ppo import Ppo
 from rl_models.policy import TeamPolicy
-from rl_models.rllib import env_runner
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
@@ -105,7 +104,6 @@ def test_rllibs_local_runner_and_learner_and_validation_run_on_an_emulated_devic
 def test_a_remote_runner_acts_on_an_emulated_device_if_it_was_given_a_gpu(gpu, places, monkeypatch, gpus, place):
     import ray.rllib.env.single_agent_env_runner as stock
 
-    monkeypatch.setattr(env_runner, "_restarts_offset", lambda: 0)  # this is no actor
     monkeypatch.setattr(stock, "get_device", lambda config, number: torch.device("cpu"))  # RLlib looks for a real one
     one = plan(Ppo, runners=1, worlds=2, length=3)
     config = config_of(dataclasses.replace(one, workers=dataclasses.replace(one.workers, gpus_per_runner=gpus)))

@@ -14,6 +14,7 @@ from rl_models.schedule import Progress
 from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import config_to_json
+from tune_experiments.experiment.plan import Tested
 from tune_experiments.launch.launch import trial_requests
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import read_test_results
@@ -65,7 +66,7 @@ def test_a_memory_suffices_where_the_corpus_holds_the_kitchen_itself(task, said,
 
 @pytest.mark.long
 def test_the_lookup_row_tells_how_far_tested_prompts_are_from_the_corpus():
-    found = evaluate(SMOKE, lookup_team(SMOKE, 0))[SMOKE.task]
+    found = evaluate(SMOKE, lookup_team(SMOKE, 0))[Tested(SMOKE.task)]
     assert 0 < found["median_prompt_distance"][0] < 1 and found["prompts_in_corpus"][0] == 0
     assert found["prompts_met"][0] > 30
 
