@@ -39,6 +39,7 @@ def test_nobody_is_told_to_install_what_somebody_else_may_have_registered():
         assert {name for names in re.findall(r"\.\[([\w,]+)\]", line) for name in names.split(",")} <= set(extras), line
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]

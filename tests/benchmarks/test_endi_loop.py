@@ -28,7 +28,7 @@ def narrow(monkeypatch):
     monkeypatch.setattr(messenger_loop, "TOKEN_FEATURES", 4)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_loops_are_measured_with_private_networks_with_a_shared_one_and_in_rtfm(narrow):
     measurements = {measurement.name: measurement.value for measurement in endi.measure()}
     for part in ("messenger_loop", "messenger_loop_shared", "rtfm_loop"):

@@ -9,7 +9,7 @@ from benchmarks import gpu
 from benchmarks.harness.measurements import Measurement, load_parts
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_on_the_cpu_acting_learning_and_the_loop_are_measured(capsys, monkeypatch):
     monkeypatch.setattr(gpu, "TURNS", 1)
     monkeypatch.setattr(gpu, "_worlds", lambda: iter([]))

@@ -8,7 +8,7 @@ from benchmarks.minirts import time_red
 from tune_experiments.red.config import RedConfig
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_reds_loop_is_timed_with_its_acting_and_learning():
     config = RedConfig()
     few = dataclasses.replace(config, workers=dataclasses.replace(config.workers, worlds_per_runner=4))

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.rtfm import MATCHING_GAMES, MATCHING_LENGTH, time_ppo
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MATCHING_GAMES)
 def test_a_loop_of_a_reader_is_timed(name):
     times = time_ppo(*MATCHING_GAMES[name], turns=1, worlds=8)

@@ -138,9 +138,11 @@ def test_the_experiment_trains_by_sync_in_rays_workers_and_is_opened_by_who_name
     assert after_training(["evaluate", str(out), "--allow", MODULE]) == 0
     evaluated = capsys.readouterr().out
     assert "corridor: sync, seed 0" in evaluated
-    for command in ("evaluate", "play", "render", "export", "doctor", "table"):
+    for command in ("evaluate", "play", "render", "export", "table"):
         assert after_training([command, str(out)]) == 2
         assert f"--allow {MODULE}" in capsys.readouterr().err
+    assert after_training(["doctor", str(out)]) == 0
+    assert f"--allow {MODULE}" in capsys.readouterr().out, "it reads the log, and leaves the environment out"
 
     again = EXPERIMENT.run("smoke", out=out, callbacks=[other := Notes()])
     assert "cost:" not in capsys.readouterr().out, "nothing is trained twice"

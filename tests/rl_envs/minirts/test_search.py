@@ -73,7 +73,7 @@ def crowd(seed):
     return meadow
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_random_crowds_plan_as_a_slow_planner_does():
     paths = [path for seed in range(8) for path in compare(crowd(seed), 12)]
     kinds, pops = [path[5] for path in paths], [path[7] for path in paths]

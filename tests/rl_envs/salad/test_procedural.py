@@ -39,7 +39,7 @@ def test_one_food_is_ordered_with_one_board_and_several_with_two(kitchens):
         assert "tomato" not in kitchen["recipes"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_scripted_cooks_that_err_serve_in_most_generated_kitchens(kitchens):
     """Without errors two cooks in one room can wait for each other for ever."""
     served = 0

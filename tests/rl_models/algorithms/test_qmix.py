@@ -298,7 +298,7 @@ def test_qmix_solves_the_two_step_game_and_learns_the_papers_table():
         torch.testing.assert_close(joint_values(policy, *rooms_so_far), torch.tensor(table), atol=0.1, rtol=0)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_without_a_mixer_it_settles_for_the_safe_reward():
     """VDN: what it can believe of the risky half is the additive fit, whose best entry of 6.5 is less than 7."""
     policy = trained_on_the_two_step_game(mixing_hidden_size=0)

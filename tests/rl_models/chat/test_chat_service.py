@@ -1,5 +1,7 @@
 """One actor answers for all processes, with one cache and one budget."""
 
+import pytest
+
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.client import ChatClient, Question
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
@@ -12,6 +14,7 @@ def question(text):
     return Question(request, check=str, fallback=lambda: "nothing")
 
 
+@pytest.mark.slow
 def test_the_actor_holds_cache_and_budget(ray_session, tmp_path, monkeypatch):
     from rl_models.rllib.chat_service import start_chat_service
 

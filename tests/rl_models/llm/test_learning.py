@@ -45,7 +45,7 @@ def right_things(heard):
     return sum(scores[-5:]) / 5
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_who_is_told_learns_and_who_is_not_cannot():
     """One thing in four is wanted and one of three is known to be wrong, so guessing gets a third of them right."""
     assert right_things("messages") > 1.4 * right_things("silence")

@@ -85,6 +85,7 @@ print(model_cache.small_model(lambda: [("a", "b")], SmallModelSettings(), Path(s
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_of_processes_that_want_one_model_one_makes_it_and_the_next_takes_over_if_that_is_killed(tmp_path):
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]

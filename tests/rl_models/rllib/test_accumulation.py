@@ -54,6 +54,7 @@ def test_rllib_steps_and_stops_as_the_ray_free_loop_does(trained, limit):
     assert told.get("learner/stopped", 0.0) == (1.0 if limit else 0.0)
 
 
+@pytest.mark.slow
 def test_two_learners_stop_at_the_same_minibatch_by_the_mean_of_what_they_see(trained):
     one, told = trained(**PARTS, target_kl=1e-3, learners=2, worlds=8)
     (first, progress), (second, others) = one._each_learner(lambda learner: learner.training_state())

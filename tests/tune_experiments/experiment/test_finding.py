@@ -94,7 +94,7 @@ def test_an_experiment_that_nobody_could_import_is_told():
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("words", [["{file}"], ["-m", "{name}"], ["-m", "tune_experiments", "{name}:EXPERIMENT"]])
+@pytest.mark.parametrize("words", [["{file}"], ["-m", "tune_experiments", "{name}:EXPERIMENT"]])
 def test_it_has_the_same_name_however_it_is_started(outside, tmp_path, words):
     """A mistake in the flags ends it before Ray starts; --out is then claimed by nobody, so the name is asked for."""
     name, _ = outside

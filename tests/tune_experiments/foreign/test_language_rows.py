@@ -55,7 +55,7 @@ def test_a_prompt_longer_than_the_models_context_is_refused_before_the_run_start
         find_experiment("pettingzoo_teams").check(short)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_team_that_reads_by_reward_beats_what_is_possible_without_the_text():
     config = config_of()
     trial = plan(config, "lora", 0)

@@ -79,7 +79,7 @@ def test_a_run_says_which_entries_are_not_divided():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("arguments", ['{"bound": 3.4e38}', '{"size": 1e6}'])
+@pytest.mark.parametrize("arguments", ['{"bound": 3.4e38}', pytest.param('{"size": 1e6}', marks=pytest.mark.slow)])
 def test_an_entry_with_a_huge_bound_hides_nothing(arguments):
     config = dataclasses.replace(WIDE, env_arguments=arguments, budget_env_steps=6_000)
     trial = plan(config, "ippo", 0)

@@ -79,6 +79,7 @@ def test_flags_of_which_one_would_do_nothing_are_refused(words, said, capsys):
     assert capsys.readouterr().err.startswith(f"error: {said}")
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_reader_that_wants_no_more_ends_a_command_as_a_shell_expects():
     words = [sys.executable, "-m", "tune_experiments", "play", "pretrained/rtfm_letters"]

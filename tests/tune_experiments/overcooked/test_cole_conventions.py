@@ -131,6 +131,7 @@ def teams_of_self_play():
     return teams, np.array([[payoff(first, second) for second in teams] for first in teams])
 
 
+@pytest.mark.slow
 def test_self_play_settles_on_a_convention_and_cannot_play_with_those_who_settled_on_another():
     _, payoffs = teams_of_self_play()
     assert payoffs.diagonal().min() > 0.95
@@ -148,6 +149,7 @@ def test_the_last_learner_plays_with_every_member_of_its_population_as_well_as_a
     assert min(strangers) < 0.1 < 0.9 < max(strangers)  # a population grown from one learner has one convention
 
 
+@pytest.mark.slow
 def test_a_learner_beside_members_of_both_conventions_plays_each_where_self_play_knows_its_own_alone():
     teams, payoffs = teams_of_self_play()
     pair = [teams[0], teams[int(payoffs[0].argmin())]]

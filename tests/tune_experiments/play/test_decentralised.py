@@ -105,6 +105,7 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     assert last == f"{said:,} messages passed between the agents, {said * message_bytes:,} bytes"
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_play_tells_the_same_chosen_episode_with_and_without_the_flag(sync, capsys):
     assert after_training(["play", str(sync)]) == 0

@@ -174,7 +174,7 @@ def assert_equal_trials(one, other):
         assert (one / report).read_text() == (other / report).read_text()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_trial_that_dies_at_any_moment_ends_as_if_it_had_not(whole, tmp_path):
     fuse = Fuse(0)
     run_with(fuse, tmp_path / "counted")

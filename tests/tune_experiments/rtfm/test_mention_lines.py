@@ -65,7 +65,7 @@ def test_what_is_held_stands_where_the_agent_is(policy):
     assert held.thing == world.lexicon.names[world.state["item_names"][3, 1]]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_frames_show_colours_of_the_things_that_are_there_and_have_one_size(moments):
     frames = frames_of(moments)
     assert len({frame.shape for frame in frames}) == 1

@@ -220,7 +220,7 @@ def test_the_folder_of_another_experiment_is_refused(here, tmp_path):
 
 def test_a_folder_with_another_configuration_is_refused_with_the_difference(here, tmp_path):
     RunFolder.open(tmp_path / "out", config_to_json(SMOKE), EXPERIMENT.name).close()
-    (tmp_path / "out/trials/marginal-seed0/checkpoints/checkpoint_000160").mkdir(parents=True)
+    save(tmp_path / "out/trials/marginal-seed0/checkpoints")
     sentence = here("--learner.gamma", 0.5, "--budget-env-steps", 1000)
     for told in (
         "--learner.gamma 0.95 -> 0.5",
@@ -230,12 +230,14 @@ def test_a_folder_with_another_configuration_is_refused_with_the_difference(here
         assert told in sentence
 
 
-def test_a_run_of_a_larger_machine_is_continued_on_a_smaller_one(here, tmp_path):
+@pytest.mark.processes
+def test_a_run_of_a_larger_machine_is_continued_on_a_smaller_one(script, tmp_path):
     """The machine once asked for fewer runners, and the folder for the old number."""
     config = with_overrides(SMOKE, {"workers.runners": 999, "workers.worlds_per_runner": 1})
     RunFolder.open(tmp_path / "out", config_to_json(config), EXPERIMENT.name).close()
-    (tmp_path / "out/trials/marginal-seed0/checkpoints/checkpoint_000160").mkdir(parents=True)
-    assert DEAD in here("--workers.runners", 0, "--workers.worlds-per-runner", 999), "only the cluster is not there"
+    save(tmp_path / "out/trials/marginal-seed0/checkpoints")
+    sentence = script("--workers.runners", 0, "--workers.worlds-per-runner", 999, address=DEAD)
+    assert DEAD in sentence, "only the cluster is not there"
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere/runs", "/proc/self/attr", "/dev/null/runs"])
@@ -261,7 +263,7 @@ def test_more_runners_than_cpus_are_refused_before_ray_starts(script, tmp_path):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("address", [DEAD, "garbage"])
+@pytest.mark.parametrize("address", [DEAD, pytest.param("garbage", marks=pytest.mark.slow)])
 def test_a_cluster_that_does_not_answer_is_told(script, address):
     sentence = script(address=address)
     assert f"RAY_ADDRESS={address}" in sentence

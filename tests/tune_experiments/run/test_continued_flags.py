@@ -164,7 +164,7 @@ def test_seeds_and_methods_are_added_and_no_budgets_are_mixed(ray_session, tmp_p
     assert again == larger | {("sync", 0, 1280), ("marginal", 0, 1280)}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_table_says_where_seeds_learned_from_updates_of_other_sizes(ray_session, tmp_path):
     """Also where a trial had finished before the flag changed."""
     furnmove(tmp_path, "--budget-env-steps", 160, "--seeds", 0)

@@ -136,6 +136,7 @@ def test_a_supervised_stage_whose_loss_is_not_finite_fails():
     assert why_it_fails([row], stage_updates=1, is_last=False) is None, "nothing was held out"
 
 
+@pytest.mark.slow
 def test_so_it_is_with_rllibs_learners(ray_session, tmp_path):
     one = declared(begins=6, make_algorithm=make_team_algorithm)
     workers = Workers(worlds_per_runner=4, fragment_length=5, learners=2)

@@ -39,12 +39,18 @@ VARIANTS = {
 """Script -> the one whose code it runs with other rows or sizes; it runs in `make slow`."""
 SLOW = (
     "endi_messenger",
+    "furnlift",
     "furnmove_communication",
     "furnmove_visual",
+    "messenger_emma",
     "overcooked_roles",
+    "red_minirts",
     "rtfm_curriculum",
+    "rtfm_rock_paper_scissors",
     "rtfm_txt2pi",
     "sama_ablations",
+    "sama_frozen_lake",
+    "sama_minirts",
 )
 """Scripts whose worlds and way of training another smoke has, and whose own parts have fast tests."""
 THROUGH_TUNE = ("furnmove_sync", "matrix_game")

@@ -59,7 +59,7 @@ def test_where_tune_does_not_run_yet_the_first_signal_ends_all(number):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("gets_it", ["the run alone", "all its processes"])
+@pytest.mark.parametrize("gets_it", [pytest.param("the run alone", marks=pytest.mark.slow), "all its processes"])
 def test_a_run_that_gets_sigterm_ends_as_by_control_c(gets_it, tmp_path):
     log, run = tmp_path / "log", tmp_path / "run"
     flags = ["--preset", "smoke", "--methods", "sync", "--budget-env-steps", "1000000000", "--out", str(run)]

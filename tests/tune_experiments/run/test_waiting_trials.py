@@ -3,6 +3,8 @@
 import re
 import threading
 
+import pytest
+
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
@@ -65,6 +67,7 @@ def test_who_has_a_place_and_starts_slowly_says_nothing():
     assert watch.asked == 1
 
 
+@pytest.mark.slow
 def test_a_trial_of_a_full_cluster_says_so_and_begins_when_there_is_room(ray_session, tmp_path, monkeypatch, capsys):
     import ray
     from ray.util import placement_group, remove_placement_group

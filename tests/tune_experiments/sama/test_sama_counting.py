@@ -220,7 +220,7 @@ def test_a_run_from_before_retries_continues_with_reflection():
     assert config_from_json(SamaConfig, data).after_failure == "reflect"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_budget_of_the_paper_presets_lasts_for_all_questions_of_a_seed():
     planner, tokens_of_a_call = offline_planner("cramped_room"), 840
     prepare_training_data(planner, "cramped_room", PAPER.states, "builtin", 0)

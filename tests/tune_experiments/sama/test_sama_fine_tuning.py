@@ -112,6 +112,7 @@ def test_a_table_tells_a_team_before_fine_tuning_from_the_same_after_it():
     assert [(label, cells[0].value) for label, cells in table.rows] == [("sama after made_up", 3.0), ("sama", 4.0)]
 
 
+@pytest.mark.slow
 def test_training_goes_on_in_met_states_and_a_broken_trial_with_the_same_ones(ray_session, tmp_path):
     settings = FineTuningSettings(rounds=1, episodes=2, share=0.4)
     config = dataclasses.replace(SMOKE, methods=("sama",), fine_tuning=settings, budget_env_steps=800)

@@ -30,6 +30,7 @@ FLAGS = """
 """
 
 
+@pytest.mark.slow
 def test_a_whole_run_against_a_hostile_endpoint_ends_with_results(ray_session, tmp_path, monkeypatch):
     """The key is in the leading process and in the actor; trials do without. The actor goes by its own clock."""
     from rl_models.rllib import chat_service
@@ -55,6 +56,7 @@ def test_a_whole_run_against_a_hostile_endpoint_ends_with_results(ray_session, t
     assert not Path("/tmp/written-by-a-model").exists()
 
 
+@pytest.mark.slow
 def test_processes_of_a_run_have_one_budget_and_one_cache(ray_session, tmp_path, monkeypatch):
     from rl_models.rllib import chat_service
 

@@ -47,6 +47,7 @@ def test_the_table_of_a_finished_trial_is_made_again_and_an_unfinished_one_waits
     assert kept.seeds == (0,)
 
 
+@pytest.mark.slow
 def test_conditions_and_other_planners_are_tested_with_the_same_team(run, tmp_path, capsys):
     main([str(run), "--ablations", "--episodes", "2", "--planner", "noisy", "--out", str(tmp_path / "noisy")])
     rows = read(tmp_path / "noisy/results.jsonl")

@@ -60,7 +60,7 @@ def test_a_memory_suffices_where_the_corpus_holds_the_kitchen_itself(task, said,
     world = make_world(config, 8)
     told = collect_corpus(world, 300, seed=3, expert_share=1.0, follow_share=1.0)
     leaking, honest = (LookupNetwork(Narrator(world), 2, read) for read in (told, corpus_of(config)))
-    leaked, kept = (dict(_looked_up(config, network))[f"{task} {said}"]["success"] for network in (leaking, honest))
+    leaked, kept = (dict(_looked_up(config, network))[Tested(task, said)]["success"] for network in (leaking, honest))
     assert leaked.mean() >= solved > kept.mean()
 
 
