@@ -74,9 +74,12 @@ test: lint type ## style, types and every test but the slow ones
 slow: $(STAMP) ## the slow tests
 	$(PYTEST) logical -m slow --timeout 1800 $(ARGS)
 
-lint: $(STAMP) ## style and formatting, without changing a file
+SPELLED := rl_envs rl_models tune_experiments cluster benchmarks examples tests docs README.md CONTRIBUTING.md CHANGELOG.md
+lint: $(STAMP) ## style, formatting, spelling and the direction of imports, without changing a file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell $(SPELLED)
+	$(BIN)/lint-imports --no-logo
 
 # What mypy infers may hang on the hash seed of its process.
 type: export PYTHONHASHSEED = 0
@@ -100,5 +103,5 @@ docs: $(STAMP) ## build the documentation into build/site; a broken link is an e
 	$(BIN)/python -m mkdocs build --strict
 
 clean: ## remove caches and generated pages; .venv and runs stay
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist ./*.egg-info bench.jsonl
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist ./*.egg-info bench.jsonl
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
