@@ -85,7 +85,7 @@ class Declaration:
         for method, known in (("observation_space", self.observation_spaces), ("action_space", self.action_spaces)):
             for name, one in zip(self.ids, known, strict=True):
                 other = _space(env, method, name)
-                if other is not one and other != one and repr(other) != repr(one):
+                if not same_space(one, other):
                     raise ForeignEnvError(
                         f"{env_name(env)}.{method}({name!r}) is {space_in_words(other)} and was "
                         f"{space_in_words(one)}: let it be the same in every copy of the environment and at every call"
@@ -300,3 +300,19 @@ def _count(value: Any) -> int | None:
     except TypeError:
         return None
     return count if count > 0 else None
+
+
+def same_space(one: spaces.Space, other: spaces.Space) -> bool:
+    """Whether two spaces are equal; spaces that cannot be compared are by what they print."""
+    if one is other or one == other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, spaces.Dict | spaces.Tuple):
+        parts, others = _parts(one), _parts(other)
+        return parts.keys() == others.keys() and all(same_space(part, others[key]) for key, part in parts.items())
+    return type(one).__eq__ is object.__eq__ and repr(one) == repr(other)
+
+
+def _parts(space: spaces.Dict | spaces.Tuple) -> dict[Any, spaces.Space]:
+    return dict(space.spaces) if isinstance(space, spaces.Dict) else dict(enumerate(space.spaces))

@@ -11,8 +11,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rl_models.losses.grounding import GroundingLoss
-from rl_models.losses.mention_contrast import MentionContrast
+from rl_models.losses.extra_loss import is_contrastive
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Curriculum
@@ -103,5 +102,5 @@ def _env_steps(plan: TrialPlan | Curriculum) -> int:
 def _parts(plan: TrialPlan | Curriculum) -> int:
     """Parts of a minibatch within each of which a loss compares texts; 1 where none does."""
     objectives = [stage.plan.objective for stage in plan.stages]
-    compares = any(isinstance(loss, GroundingLoss | MentionContrast) for one in objectives for loss in one.extra_losses)
+    compares = any(is_contrastive(loss) for one in objectives for loss in one.extra_losses)
     return max(plan.workers.learners, 1) * objectives[-1].gradient_accumulation_steps if compares else 1

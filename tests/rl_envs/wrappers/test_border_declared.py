@@ -13,6 +13,7 @@ from gymnasium import spaces
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.wrappers import from_gymnasium, from_pettingzoo
 from rl_envs.wrappers.foreign import named_env
+from rl_envs.wrappers.foreign_declaration import same_space
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal, played, refusal
 
 MASK = spaces.MultiBinary(3)
@@ -108,9 +109,31 @@ def test_copies_with_other_spaces_or_agents_are_refused():
     sizes = iter((3, 3, 4))
     with pytest.raises(ForeignEnvError, match=r"'left'.*\(4,\).*\(3,\).*copy"):
         from_pettingzoo(lambda: Signal(observation=spaces.Box(0, 1, (next(sizes),))), 3)
+    highs = np.ones((2, 2_000), np.float32)  # NumPy prints the ends of so long an array
+    highs[1, 1_000] = 2.0
+    boxes = iter(spaces.Box(np.zeros(2_000, np.float32), high) for high in highs)
+    with pytest.raises(ForeignEnvError, match=r"'left'.*copy"):
+        from_pettingzoo(lambda: Signal(observation=next(boxes)), 2)
     names = iter((("a", "b"), ("a", "c")))
     with pytest.raises(ForeignEnvError, match=r"copies.*'c'"):
         from_pettingzoo(lambda: Signal(names=next(names)), 2)
+
+
+class Bits(spaces.Space):
+    """A space without a comparison of its own."""
+
+    def __init__(self, length):
+        super().__init__((length,), np.int8)
+
+    def __repr__(self):
+        return f"Bits({self.shape[0]})"
+
+
+@pytest.mark.parametrize("wrap", [lambda space: space, lambda space: spaces.Dict(x=space, y=spaces.Tuple((space,)))])
+def test_spaces_that_cannot_be_compared_are_the_same_if_they_print_the_same(wrap):
+    for lengths, is_same in (((2, 2), True), ((2, 3), False)):
+        one, other = (wrap(Bits(length)) for length in lengths)
+        assert same_space(one, other) is is_same
 
 
 class Limited(Signal):
