@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.gpu_queue.items import Item, check_item, definition_of, read_queue
-from benchmarks.gpu_queue.running import checkpoints_of, line_of, run_slice
+from benchmarks.gpu_queue.running import checkpoints_of, line_of, run_slice, update_record
 from benchmarks.gpu_queue.store import Record, Store, open_store
 from rl_models.device import DeviceChoice
 from tune_experiments.core.errors import EXIT_CODE, UserError, exits_with_one_sentence
@@ -48,7 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not 0 <= options.minutes < math.inf:
         raise UserError(f"--minutes must be a number of minutes, 0 or larger, not {options.minutes}")
     queue = read_queue(options.queue)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with open_store(options.out.resolve()) as store:
         for item in queue:
             _take_up(item, store, options.retry)
@@ -58,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             store.save_records()
             store.pack()
+            print(store.said)
             for item in queue:
                 print(line_of(item, store), flush=True)
         failed = [item.name for item in queue if store.records[item.name].failure != before[item.name]]
@@ -81,6 +81,8 @@ def _take_up(item: Item, store: Store, retries: bool) -> None:
         store.records[item.name] = record = Record(definition, env_steps=record.env_steps)
     if record.status == "waiting":
         check_item(item)
+        update_record(item, store.folder(item.name), record)  # a kill may have come before that
+        _keep(item, store)
 
 
 def _work(queue: Sequence[Item], store: Store, seconds: float, device: DeviceChoice) -> None:
@@ -92,8 +94,7 @@ def _work(queue: Sequence[Item], store: Store, seconds: float, device: DeviceCho
             try:
                 run_slice(item, store, left, seconds, device)
             finally:
-                record = store.records[item.name]
-                store.keep(item.name, checkpoints_of(item, store.folder(item.name), record.status == "done"))
+                _keep(item, store)
                 store.save_records()
             left = ends_at - time.monotonic()
             if left < SHORTEST_SECONDS:
@@ -101,5 +102,12 @@ def _work(queue: Sequence[Item], store: Store, seconds: float, device: DeviceCho
             store.pack()
 
 
+def _keep(item: Item, store: Store) -> None:
+    """Make the pieces that travel."""
+    is_done = store.records[item.name].status == "done"
+    store.keep(item.name, checkpoints_of(item, store.folder(item.name), is_done))
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it packs first
     sys.exit(main())

@@ -125,10 +125,9 @@ class CommandItem:
     """A command has one step."""
 
     def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
-        """The command with this interpreter in place of `python`."""
+        """The command, which may begin with variables, with this interpreter in place of `python`."""
         words = [word.replace("{folder}", str(folder)) for word in shlex.split(self.command)]
-        words = [sys.executable if word == "python" else word for word in words]
-        return ["env", *words] if "=" in words[0] else words
+        return ["env", *(sys.executable if word == "python" else word for word in words)]
 
 
 Item: TypeAlias = ScriptItem | CommandItem

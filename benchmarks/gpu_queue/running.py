@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import signal
 import subprocess
@@ -26,104 +27,81 @@ from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.slices import env_steps_of
 
-__all__ = ["line_of", "run_slice"]
+__all__ = ["checkpoints_of", "line_of", "run_slice", "update_record"]
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = "output.txt"
 PACKS_AFTER_SECONDS = 60.0
 """Shortest time between two archives while an item runs."""
 _LOOKS_AFTER_SECONDS = 0.5
-_STOP_SECONDS = 30.0
 _KILLED_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
-def run_slice(item: Item, store: Store, seconds: float, whole_seconds: float, device: DeviceChoice) -> None:
+def run_slice(item: Item, store: Store, seconds: float, call_seconds: float, device: DeviceChoice) -> None:
     """Run an item until it ends, its gate stops it or time is up, and record what has become of it.
 
     Args:
         item: a checked one whose record is `waiting`.
         store: where it goes on.
         seconds: what is left for it.
-        whole_seconds: of the call; an item that gets nowhere in as many is to blame, and not what was left.
+        call_seconds: of the whole call; what needs more than that is wrong, and what needs more than is left is not.
         device: where networks run.
 
     Raises:
-        UserError: there is too little time, or too much to pack.
+        UserError: the call is too short for the item, or there is too much to pack.
     """
     folder, record = store.folder(item.name), store.records[item.name]
-    with (folder.parent / OUTPUT).open("ab") as output:
-        begin = output.tell()
+    output = folder.parent / OUTPUT
+    with output.open("ab") as file:
+        begin = file.tell()
+        words = item.words(folder, seconds, device)
         child = subprocess.Popen(
-            item.words(folder, seconds, device),
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            preexec_fn=_die_with_parent,
+            words, cwd=ROOT, preexec_fn=_die_with_parent, stdin=subprocess.DEVNULL, stdout=file, stderr=file
         )
         try:
             is_cut = _watch(child, item, store, seconds)
         finally:
-            _stop(child)
-            _update(item, folder, record)
-    said = (folder.parent / OUTPUT).read_bytes()[begin:].decode(errors="replace")
-    has_all = seconds >= whole_seconds
-    if record.status == "waiting" and not is_cut:
-        _judge(item, folder, record, child.returncode, said, has_all)
-    elif is_cut and has_all:
-        record.status, record.failure = "failed", f"did not end in --minutes {whole_seconds / 60:g}: split it"
-
-
-def _watch(child: subprocess.Popen[bytes], item: Item, store: Store, seconds: float) -> bool:
-    """Wait for the process, pack what it has saved, and stop it at its gate; whether a command had to be cut."""
-    folder, record = store.folder(item.name), store.records[item.name]
-    ends_at = time.monotonic() + seconds
-    packed_at, packed = time.monotonic(), _newest_step(item, folder)
-    while child.poll() is None:
-        time.sleep(_LOOKS_AFTER_SECONDS)
-        if isinstance(item, CommandItem):
-            if time.monotonic() >= ends_at:
-                return True
-            continue
-        _judge_gate(item, folder, record)
-        if record.status == "stopped":
-            return False
-        if time.monotonic() >= packed_at + PACKS_AFTER_SECONDS and (newest := _newest_step(item, folder)) != packed:
-            _pack_meanwhile(item, store)
-            packed_at, packed = time.monotonic(), newest
-    return False
-
-
-def _pack_meanwhile(item: ScriptItem, store: Store) -> None:
-    """Pack while the trial goes on, unless it has just saved or deleted a checkpoint: then the next time."""
-    folder = store.folder(item.name)
-    newest = _newest_step(item, folder)
-    try:
-        store.keep(item.name, checkpoints_of(item, folder, is_done=False))
-    except (CheckpointError, FileNotFoundError):
+            child.kill()  # what it has saved is whole
+            child.wait()
+            update_record(item, folder, record)
+    sentence, has_all = _last_sentence(output.read_bytes()[begin:].decode(errors="replace")), seconds >= call_seconds
+    if record.status == "stopped":
         return
-    if _newest_step(item, folder) == newest and read_test_results(_trial(item, folder)) is None:
-        store.pack()
-
-
-def _judge(item: Item, folder: Path, record: Record, code: int, said: str, has_all: bool) -> None:
-    """Whether an item whose process has ended is done, failed or goes on.
-
-    Raises:
-        UserError: the slice was too short, although it had the whole call.
-    """
-    sentence = _last_sentence(said)
-    if code == EXIT_CODE and "--slice-seconds" in sentence:
+    if is_cut:
+        record.failure = f"it did not end in --minutes {call_seconds / 60:g}: split it" if has_all else ""
+    elif child.returncode == EXIT_CODE and "--slice-seconds" in sentence:
         if has_all:
             raise UserError(f"item {item.name} learned nothing in this call: give it more --minutes")
-    elif code:
-        record.status, record.failure = "failed", f"exit code {code}: {sentence}"
+    elif child.returncode:
+        record.failure = f"exit code {child.returncode}: {sentence}"
     elif isinstance(item, CommandItem):
         record.status, record.env_steps = "done", 1
     elif read_test_results(_trial(item, folder)) is not None:
         record.status = "done"
-        if item.gate is not None and not record.gate:
-            record.status, record.failure = "failed", f"no row of its log has {item.gate.metric} at its gate"
+        record.failure = "" if record.gate or not item.gate else f"no row of its log has {item.gate.metric} at its gate"
+    record.status = "failed" if record.failure else record.status
+
+
+def _watch(child: subprocess.Popen[bytes], item: Item, store: Store, seconds: float) -> bool:
+    """Wait for the process, pack what it has saved, and return at its gate; True where a command takes too long."""
+    folder, record = store.folder(item.name), store.records[item.name]
+    begun = packed_at = time.monotonic()
+    packed = _newest_step(item, folder)
+    while child.poll() is None and record.status == "waiting":
+        time.sleep(_LOOKS_AFTER_SECONDS)
+        if isinstance(item, CommandItem):
+            if time.monotonic() >= begun + seconds:
+                return True
+            continue
+        _judge_gate(item, folder, record)
+        newest = _newest_step(item, folder)
+        if newest > packed and time.monotonic() >= packed_at + PACKS_AFTER_SECONDS:
+            with contextlib.suppress(CheckpointError, FileNotFoundError):  # its trial deletes one: the next time
+                store.keep(item.name, checkpoints_of(item, folder, is_done=False))
+                if read_test_results(_trial(item, folder)) is None:  # else there may be a newer checkpoint
+                    store.pack()
+                packed_at, packed = time.monotonic(), newest
+    return False
 
 
 def _last_sentence(said: str) -> str:
@@ -133,7 +111,7 @@ def _last_sentence(said: str) -> str:
     return [*lines[-1:], *errors][-1].removeprefix("error: ") if lines else "it said nothing"
 
 
-def _update(item: Item, folder: Path, record: Record) -> None:
+def update_record(item: Item, folder: Path, record: Record) -> None:
     """Record the gate's result, where it can be judged, and the env steps."""
     if isinstance(item, ScriptItem):
         _judge_gate(item, folder, record)
@@ -192,17 +170,6 @@ def _newest_step(item: Item, folder: Path) -> int:
     if not isinstance(item, ScriptItem):
         return -1
     return max((step for step, _ in numbered_checkpoints(_trial(item, folder) / "checkpoints")), default=-1)
-
-
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """End a process as Control-C would, or at once when it does not listen."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if child.poll() is None:
-            child.send_signal(number)
-            try:
-                child.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
 
 
 def _die_with_parent() -> None:

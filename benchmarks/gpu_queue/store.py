@@ -35,7 +35,7 @@ __all__ = ["MAX_FILES", "Record", "Store", "open_store"]
 MAX_FILES = 8
 """Largest number of files in DIR."""
 _PART = re.compile(r"queue_(\d{6})\.part_(\d+)_of_(\d+)")
-_STATE, _PACKED, _LOCK = "state.json", "packed", ".lock"
+_STATE, _PACKED, _LOCK, _HIDDEN = "state.json", "packed", ".lock", ".unfinished_"
 _WEIGHTS = ".weights"
 """End of the name of a folder of pieces with the weights of a checkpoint alone."""
 _NOT_PACKED = ("checkpoints", "videos")
@@ -69,6 +69,7 @@ class Store:
     def __init__(self, out: Path) -> None:
         self.out, self.work = out, out.with_name(f"{out.name}.work")
         self.records: dict[str, Record] = {}
+        self.said = ""
 
     def folder(self, name: str) -> Path:
         """Run folder of an item, which is made."""
@@ -101,7 +102,7 @@ class Store:
         place = place if is_whole else place.with_name(place.name + _WEIGHTS)
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".", dir=self.work) as hidden:
+            with tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=self.work) as hidden:
                 if not is_whole:
                     loaded = load_checkpoint(checkpoint)
                     weights = {"weights": loaded.tensors["weights"]}
@@ -131,6 +132,7 @@ class Store:
         write_atomically(self.work / _PACKED, _digest(content))
         for path in [*old.values(), *self.out.glob(".queue_*")]:
             path.unlink(missing_ok=True)
+        self.said = f"packed {len(content) / 2**20:.1f} MiB in {len(parts)} of at most {MAX_FILES} files in {self.out}"
 
     def _archive(self) -> bytes:
         buffer = io.BytesIO()
@@ -149,8 +151,9 @@ class Store:
         Raises:
             UserError: a part is missing or damaged.
         """
-        content = _joined(self.out)
-        packed = self.work / _PACKED
+        for left in self.work.glob(f"{_HIDDEN}*"):
+            shutil.rmtree(left)
+        content, packed = _joined(self.out), self.work / _PACKED
         if content is not None and not (packed.exists() and packed.read_text() == _digest(content)):
             packed.unlink(missing_ok=True)
             for name in ("items", "pieces"):

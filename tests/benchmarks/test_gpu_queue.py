@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ name = "game"
 script = "matrix_game"
 preset = "smoke"
 method = "marginal"
-budget_env_steps = 320
+budget_env_steps = 2560
 """
 OF_TIME = {"wall_time", CPU_SECONDS, SPEED}
 
@@ -74,13 +73,13 @@ def test_every_item_of_the_queues_is_one_that_its_script_takes(path):
         ('method = "marginal"', 'method = "margin"', "margin"),
         ('preset = "smoke"', 'presets = "smoke"', "presets"),
         ('preset = "smoke"', "", "preset"),
-        ("budget_env_steps = 320", "budget_env_steps = 0", "budget_env_steps"),
-        ("budget_env_steps = 320", "budget_env_steps = 320\nflags = '--gamez 3'", "--gamez"),
-        ("budget_env_steps = 320", "budget_env_steps = 320\nflags = '--budget-env-steps 9'", "320"),
-        ("budget_env_steps = 320", "budget_env_steps = 320\nflags = '\"'", "flags"),
+        ("budget_env_steps = 2560", "budget_env_steps = 0", "budget_env_steps"),
+        ("budget_env_steps", "flags = '--gamez 3'\nbudget_env_steps", "--gamez"),
+        ("budget_env_steps", "flags = '--budget-env-steps 9'\nbudget_env_steps", "2560"),
+        ("budget_env_steps", "flags = '\"'\nbudget_env_steps", "flags"),
         ('name = "game"', 'name = "a game"', "name"),
-        ("budget_env_steps = 320", "budget_env_steps = 320\ngate = {metric = 'v', at_least = 1, env_steps = 9}", "'v'"),
-        ("budget_env_steps = 320", "budget_env_steps = 320\ngate = {metric = 'v/x'}", "gate.at_least"),
+        ("budget_env_steps", "gate = {metric = 'v', at_least = 1, env_steps = 9}\nbudget_env_steps", "'v'"),
+        ("budget_env_steps", "gate = {metric = 'v/x'}\nbudget_env_steps", "gate.at_least"),
         ("[[items]]", "[[item]]", "item"),
         ("[[items]]", "[[items]", "TOML"),
         ("[[items]]", "[[items]]\ncommand = 'true'", "script"),
@@ -196,7 +195,7 @@ def test_an_archive_that_is_not_whole_is_refused_with_the_folder(tmp_path, name,
     path.rename(out / f"queue_000001.{name}")
     if content is not None:
         (out / f"queue_000001.{name}").write_bytes(content)
-    with pytest.raises(store.UserError, match="part_2_of_2" if content is None else str(out)):
+    with pytest.raises(store.UserError, match="part_2_of_2" if content is None else "elsewhere"):
         open_store(returned(out, tmp_path / "elsewhere")).__enter__()
 
 
@@ -268,48 +267,63 @@ def test_a_training_is_packed_and_its_rows_can_be_read_elsewhere(call, tmp_path)
     text = TRAINING + 'gate = { metric = "episode/outcome", at_least = 1e9, env_steps = 320 }\n'
     code, said, _ = call(text)
     assert code == 0
-    assert said[-1].startswith("game 320/320")
+    assert said[-1].startswith("game 2560/2560")
     assert "gate not passed: episode/outcome" in said[-1]
     returned(tmp_path / "out", tmp_path / "elsewhere")
     assert call(text, "--minutes", "0", out="elsewhere")[1][-1] == said[-1]
     assert read_metrics(tmp_path / "elsewhere.work/items/game/run/trials/marginal-seed0/metrics.jsonl")
 
 
-def test_what_a_running_trial_has_saved_is_packed_unless_it_has_just_ended(tmp_path, monkeypatch):
-    """The slice is a process that only takes time; the clock shows a minute more at every look."""
-    polls = iter([None, None, 0])
-    child = SimpleNamespace(poll=lambda: next(polls))
-    clock = itertools.count(step=60.0)
-    monkeypatch.setattr(running, "time", SimpleNamespace(sleep=lambda _: None, monotonic=lambda: next(clock)))
+def test_what_a_running_trial_has_saved_is_packed_meanwhile(tmp_path, monkeypatch):
+    """A stand-in for its process saves a checkpoint, and later looks into the folder of what travels."""
     (tmp_path / "queue.toml").write_text(TRAINING)
     (item,) = read_queue(tmp_path / "queue.toml")
-    steps = iter([-1, 1, 1, 2, 2])
-    monkeypatch.setattr(running, "_newest_step", lambda *_: next(steps))
     seen = []
-    monkeypatch.setattr(running, "checkpoints_of", lambda *_, **__: seen.append("asked") or [])
+
+    class Process:
+        returncode, moments = 0, itertools.count()
+
+        def __init__(self, *_, **__):
+            pass
+
+        def kill(self):
+            pass
+
+        wait = kill
+
+        def poll(self):
+            moment = next(self.moments)
+            if moment == 1:
+                save_checkpoint(one.folder("game") / "trials/marginal-seed0/checkpoints", 9, {"weights": {}}, {})
+            seen.append([path.name for path in one.out.iterdir()])
+            return None if moment < 2 else 0
+
+    monkeypatch.setattr(running.subprocess, "Popen", Process)
+    monkeypatch.setattr(running, "PACKS_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(running, "checkpoints_of", lambda _, folder, **__: [(*folder.glob("**/checkpoint_*"), True)])
     with open_store(tmp_path / "out") as one:
         one.records["game"] = Record({})
-        running._watch(child, item, one, 600.0)
-        assert seen == ["asked"]
-        assert [path.name for path in one.out.iterdir()] == ["queue_000001.part_1_of_1"]
+        running.run_slice(item, one, 600.0, 600.0, "cpu")
+        assert seen[:3] == [[], [], ["queue_000001.part_1_of_1"]]
+        assert (one.records["game"].status, one.records["game"].env_steps) == ("waiting", 9)
 
 
 # ------------------------------------------------------------------------------------------ the small queue
 
 
-def work(out, *arguments, kill_after=None):
-    """A call of the command on the small queue; its last lines, none if it is killed when it has saved so often."""
+def work(out, *arguments, until=None):
+    """A call of the command on the small queue; its last lines. With `until` it is killed when there is such a file."""
     words = [sys.executable, "-m", "benchmarks.gpu_queue", "--queue", SMALL, "--out", out, "--device", "cpu"]
-    child = subprocess.Popen([*words, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    if kill_after is not None:
+    child = subprocess.Popen([*words, "--minutes", "60", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if until is not None:
         ends_at = time.monotonic() + PATIENCE_SECONDS
-        while not list(out.with_name(f"{out.name}.work").glob(kill_after)):
+        while not list(out.with_name(f"{out.name}.work").glob(until)):
             assert child.poll() is None
             assert time.monotonic() < ends_at
             time.sleep(0.05)
         child.send_signal(signal.SIGKILL)
     said, _ = child.communicate(timeout=PATIENCE_SECONDS)
-    assert kill_after is not None or child.returncode == 0
+    assert child.returncode == (0 if until is None else -signal.SIGKILL)
     return said.splitlines()[-2:]
 
 
@@ -322,15 +336,14 @@ def rows_in(work_folder, trial):
 @pytest.mark.timeout(PATIENCE_SECONDS)
 def test_a_queue_that_is_cut_killed_and_moved_comes_to_what_an_uncut_one_comes_to(tmp_path):
     expected = work(tmp_path / "whole")
-    work(tmp_path / "first", "--minutes", "0.2")
-    shutil.copytree(tmp_path / "first", tmp_path / "second")
-    saved = "items/furnmove_sync/run/trials/*/checkpoints/checkpoint_010*"
-    work(tmp_path / "second", kill_after=saved)
-    work(tmp_path / "second", "--minutes", "0.2")
-    shutil.copytree(tmp_path / "second", tmp_path / "third")
-    files = list((tmp_path / "third").iterdir())
-    assert len(files) <= MAX_FILES
-    assert max(path.stat().st_size for path in files) <= 16 * 2**20
+    checkpoints = "items/furnmove_sync/run/trials/*/checkpoints"
+    for here, env_steps, there in (("first", 2, "second"), ("second", 5, "third")):
+        work(tmp_path / here, until=f"{checkpoints}/checkpoint_00{env_steps}*")
+        work(tmp_path / here, "--minutes", "0")
+        files = list((tmp_path / here).iterdir())
+        assert len(files) <= MAX_FILES
+        assert max(path.stat().st_size for path in files) <= 16 * 2**20
+        shutil.copytree(tmp_path / here, tmp_path / there)
     said = work(tmp_path / "third")
     furnmove, film = "furnmove_sync/run/trials/sync_13_cordial-seed0", "film/run/trials/film-seed0"
     one, other = tmp_path / "whole.work", tmp_path / "third.work"
