@@ -105,7 +105,7 @@ def _watch(child: subprocess.Popen[bytes], item: Item, store: Store, seconds: fl
 
 
 def _last_sentence(said: str) -> str:
-    """What an error says, or else the last line of the output."""
+    """Sentence of an error, or else the last line of the output."""
     lines = [one_line(line) for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ") or " failed: " in line]
     return [*lines[-1:], *errors][-1].removeprefix("error: ") if lines else "it said nothing"

@@ -1,4 +1,4 @@
-"""What a queue keeps: run folders in a work folder, and all that must travel in a few files of limited size.
+"""Files of a queue: run folders in a work folder, and all that must travel in a few files of limited size.
 
     DIR/queue_000007.part_1_of_3     parts of a ZIP archive, at most 14 MiB each; the seventh that was packed
     DIR.work/items/NAME/run/         the run folder of an item, beside output.txt, what its process has said
@@ -46,7 +46,7 @@ _CURVES = "events.out.tfevents"
 
 @dataclass
 class Record:
-    """What has become of an item.
+    """State of an item.
 
     Attributes:
         definition: the item as it was begun.

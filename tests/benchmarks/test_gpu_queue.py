@@ -233,9 +233,10 @@ def test_an_item_that_fails_is_marked_and_the_next_one_runs(call):
     assert "ZeroDivisionError" in error
     assert [line.split(",")[0] for line in said[-2:]] == ["broken 0/1", "fine 1/1"]
     assert "ZeroDivisionError" in said[-2]
-    code, said, error = call(broken + fine)
+    code, again, error = call(broken + fine)
     assert (code, error) == (0, "")
-    assert len(said) == 2  # neither ran again
+    assert again[-2:] == said[-2:]
+    assert len(again) < len(said)  # neither ran again
     code, said, _ = call(command("broken", "print(1)") + fine)  # mended
     assert code == 0
     assert said[-2:] == ["broken 1/1", "fine 1/1"]
@@ -263,15 +264,17 @@ def test_a_command_that_a_whole_call_cannot_finish_fails(call):
 
 @pytest.mark.processes
 @pytest.mark.long
-def test_a_training_is_packed_and_its_rows_can_be_read_elsewhere(call, tmp_path):
-    text = TRAINING + 'gate = { metric = "episode/outcome", at_least = 1e9, env_steps = 320 }\n'
-    code, said, _ = call(text)
+def test_a_training_stops_at_its_gate_and_goes_on_elsewhere_with_another(call, tmp_path):
+    gate = 'gate = {{ metric = "episode/outcome", at_least = {}, env_steps = 320 }}\n'
+    code, said, _ = call(TRAINING + gate.format("1e9"))
     assert code == 0
     assert said[-1].startswith("game 2560/2560")
     assert "gate not passed: episode/outcome" in said[-1]
+    assert call(TRAINING + gate.format("1e9"))[1][-1:] == said[-1:]  # nothing more is trained
     returned(tmp_path / "out", tmp_path / "elsewhere")
-    assert call(text, "--minutes", "0", out="elsewhere")[1][-1] == said[-1]
+    assert call(TRAINING + gate.format("1e9"), "--minutes", "0", out="elsewhere")[1][-1] == said[-1]
     assert read_metrics(tmp_path / "elsewhere.work/items/game/run/trials/marginal-seed0/metrics.jsonl")
+    assert "gate passed: episode/outcome" in call(TRAINING + gate.format("-1e9"), out="elsewhere")[1][-1]
 
 
 def test_what_a_running_trial_has_saved_is_packed_meanwhile(tmp_path, monkeypatch):
