@@ -13,9 +13,10 @@ import sys
 import time
 import typing
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.gpu_queue.items import Item, check_item, definition_of, read_queue
+from benchmarks.gpu_queue.items import Item, check_item, read_queue
 from benchmarks.gpu_queue.running import checkpoints_of, line_of, run_slice, update_record
 from benchmarks.gpu_queue.store import Record, Store, open_store
 from rl_models.device import DeviceChoice
@@ -72,7 +73,7 @@ def _take_up(item: Item, store: Store, retries: bool) -> None:
     Raises:
         UserError: its script refuses it, or it is done and has changed since.
     """
-    definition = definition_of(item)
+    definition = asdict(item)
     record = store.records.setdefault(item.name, Record(definition))
     has_changed = record.definition != definition
     if has_changed and record.status == "done":

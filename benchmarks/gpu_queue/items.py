@@ -23,11 +23,10 @@ import functools
 import shlex
 import sys
 import tomllib
-import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import ConfigDict, PositiveInt, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -41,7 +40,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 
-__all__ = ["CommandItem", "Gate", "Item", "ScriptItem", "definition_of", "gate_verdict", "read_queue"]
+__all__ = ["CommandItem", "Gate", "Item", "ScriptItem", "check_item", "gate_verdict", "read_queue"]
 
 _STRICT = ConfigDict(extra="forbid")
 _Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]
@@ -120,8 +119,8 @@ class CommandItem:
 
     name: _Name
     command: _Text
-    gate: typing.ClassVar[None] = None
-    budget_env_steps: typing.ClassVar[int] = 1
+    gate: ClassVar[None] = None
+    budget_env_steps: ClassVar[int] = 1
     """A command has one step."""
 
     def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
@@ -131,11 +130,6 @@ class CommandItem:
 
 
 Item: TypeAlias = ScriptItem | CommandItem
-
-
-def definition_of(item: Item) -> dict[str, Any]:
-    """The item as JSON."""
-    return asdict(item)
 
 
 def read_queue(path: Path) -> list[Item]:
