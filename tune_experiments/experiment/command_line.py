@@ -84,9 +84,10 @@ class RunOptions:
     search: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Number N of settings of the search space, at least 1, that are tried with each method and ranked by validation
     (None: no search)."""
-    search_by: Literal["random", "grid", "asha", "pbt"] = "random"
-    """How settings are chosen: random, N drawn settings, each trained to its end; grid, all combinations; asha, only
-    the best third of N continues at each rung; pbt, bad trials copy good ones."""
+    search_by: Literal["random", "grid", "optuna", "asha", "pbt"] = "random"
+    """How settings are chosen: random, N drawn settings, each trained to its end; grid, all combinations; optuna, N
+    settings that follow from the scores of earlier ones (TPE); asha, trials below the best third of those before them
+    stop at a ninth and a third of the budget; pbt, bad trials continue from the weights of good ones."""
     search_over: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PATH=KIND:VALUES")] = ()
     """Fields that vary, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or
     PATH=grid:a,b,c."""

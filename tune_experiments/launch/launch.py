@@ -48,15 +48,7 @@ from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import run_trials
 from tune_experiments.search.folder import refuse_search_folder
-from tune_experiments.search.run_search import (
-    Search,
-    check_processes,
-    draw_search,
-    scheduler_of,
-    search_requests,
-    show_ranking,
-)
-from tune_experiments.search.scheduler import SearchSchedulers
+from tune_experiments.search.run_search import Part, Search
 
 DEFAULT_OUT = "runs"
 
@@ -79,12 +71,10 @@ def launch(
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
     check_run(experiment, config, options)
-    search = draw_search(experiment, config, options) if options.searches else None
-    if search is not None:
-        check_processes(experiment, search, options)
+    search = Search(experiment, config, options) if options.searches else None
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
-    # Settings of a search are compared, so all must have the same budget.
-    rules = rules_of(config) if search is None else rules_of(config, may=("changes",))
+    # Settings of a search are compared, so all must be trained alike: other workers may learn from other batches.
+    rules = rules_of(config) if search is None else rules_of(config, may=())
     with (
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
@@ -127,7 +117,7 @@ class _Session(Generic[Config]):
         self._remove_outdated_rows()
         requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
         requests = [request | self._how_it_is_trained() for request in requests]
-        failures = self._train_unfinished(requests)
+        failures = self._train_unfinished([Part(requests)])
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
             if rows is not None and not self._is_unfinished(request):
@@ -176,14 +166,13 @@ class _Session(Generic[Config]):
 
     def search(self, search: Search) -> Run[Config]:
         """Settings of every method, without the final evaluation."""
-        if self.sync is not None and search.by in ("asha", "pbt"):
+        if self.sync is not None and search.by not in ("random", "grid"):
             raise UserError(
                 f"--search-by {search.by} compares trials on their way: give --out a folder, not {self.sync.uri}"
             )
-        requests = search_requests(self.experiment, search, self.options, self.folder)
-        scheduler = scheduler_of(self.experiment, search, self.options, self.folder)
-        failures = self._train_unfinished(requests, scheduler)
-        show_ranking(self.experiment, search, self.options, self.folder, self.console, scheduler)
+        search.claim(self.folder.path)
+        failures = self._train_unfinished(search.parts(self.folder))
+        search.show(self.folder, self.console)
         return self._ended(_read_results(self.folder.path), [], failures)
 
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
@@ -192,7 +181,7 @@ class _Session(Generic[Config]):
             self.console.print(said, markup=True)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
-    def _train_unfinished(self, requests: list[Request], scheduler: SearchSchedulers | None = None) -> dict[str, str]:
+    def _train_unfinished(self, parts: Sequence[Part]) -> dict[str, str]:
         """Say what is done, and do what is left of it; trial name -> what went wrong."""
         self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
@@ -207,17 +196,25 @@ class _Session(Generic[Config]):
         self.folder.announce(said)
         for change in self.folder.changed:
             self.console.print(f"continues with {change}")
-        unfinished = [request for request in requests if self._is_unfinished(request)]
-        if not unfinished or (scheduler is not None and scheduler.is_over):
+        if not self._left(parts, ()):
             self.console.print("all trials are trained; making the report again")
             return {}
-        return self._train(unfinished, scheduler)
+        return self._train(parts)
 
-    def _train(self, requests: list[Request], scheduler: SearchSchedulers | None) -> dict[str, str]:
+    def _left(self, parts: Sequence[Part], failed: Collection[str]) -> list[Request]:
+        """What is to be trained to its end, and neither has been nor has failed for good."""
+        return [
+            request
+            for part in parts
+            for request in part.requests
+            if self._is_unfinished(request) and request["name"] not in {*failed, *part.dropped(failed)}
+        ]
+
+    def _train(self, parts: Sequence[Part]) -> dict[str, str]:
+        requests = self._left(parts, ())
         plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
-        requests = sorted(requests, key=lambda request: request["name"] not in begun)  # what has begun goes on first
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
         with contextlib.ExitStack() as stack:
             ray = None if self.options.local else self._joined(stack)
@@ -227,7 +224,7 @@ class _Session(Generic[Config]):
                 if ray is None:
                     failures = self._run_local_trials(requests, plans, watch)
                 else:
-                    failures = self._run_trials(ray, requests, plans, scheduler, watch)
+                    failures = self._run_parts(ray, parts, begun, plans, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # what Tune says of a session that it had to end is not the cause
@@ -239,11 +236,11 @@ class _Session(Generic[Config]):
             if watch.failure is not None:
                 raise watch.failure
         # After Control-C Tune comes back with whatever there is.
-        left = [request for request in requests if self._is_unfinished(request) and request["name"] not in failures]
+        left = self._left(parts, failures)
         if self.slice is not None and self.slice.is_over:
             self.slice.check_progress(left, begun, len(requests))
             return failures
-        if left if scheduler is None else not scheduler.is_over:
+        if left:
             raise KeyboardInterrupt
         return failures
 
@@ -306,15 +303,18 @@ class _Session(Generic[Config]):
             "columns": stage | dict(self.experiment.columns),
         }
 
-    def _run_trials(
+    def _run_parts(
         self,
         ray: Any,
-        requests: list[Request],
+        parts: Sequence[Part],
+        begun: Mapping[str, int],
         plans: Mapping[str, TrialPlan | Curriculum],
-        scheduler: SearchSchedulers | None,
         watch: TrialWatch | None,
     ) -> dict[str, str]:
-        """Run trials on the cluster that this process has joined, as many at once as it holds."""
+        """Run trials on the cluster that this process has joined, as many at once as it holds, one part after another.
+
+        In a part, what has begun goes on first; one that does not come to its end was stopped.
+        """
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = gpus_of_cluster(ray, device)
         gpus = max(least_gpus(one, has_gpus) for one in workers)
@@ -322,18 +322,27 @@ class _Session(Generic[Config]):
         at_once = min(trials_that_fit(one, has_gpus, at_once) for one in workers)
         if not at_once:
             raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
-        concurrent = min(at_once, len(requests), self.options.max_concurrent_trials or at_once)
+        concurrent = min(at_once, len(plans), self.options.max_concurrent_trials or at_once)
         self._say_cost(plans, concurrent)
-        return run_trials(
-            requests,
-            concurrent=concurrent,
-            out=self.folder.path,
-            **self._display(plans),
-            uri=self.sync.uri if self.sync else None,
-            has_gpus=has_gpus,
-            scheduler=scheduler if self.slice is None else SliceScheduler(requests, self.slice),
-            watch=watch,
-        )
+        failures: dict[str, str] = {}
+        for part in parts:
+            requests = sorted(self._left([part], ()), key=lambda request: request["name"] not in begun)
+            if not requests:
+                continue
+            failures |= run_trials(
+                requests,
+                concurrent=min(concurrent, len(requests)),
+                out=self.folder.path,
+                **self._display({request["name"]: plans[request["name"]] for request in requests}),
+                uri=self.sync.uri if self.sync else None,
+                has_gpus=has_gpus,
+                scheduler=part.scheduler if self.slice is None else SliceScheduler(requests, self.slice),
+                tune_scheduler=part.tune_scheduler,
+                watch=watch,
+            )
+            if self._left([part], failures):
+                break
+        return failures
 
 
 def trial_requests(

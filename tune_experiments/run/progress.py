@@ -21,10 +21,12 @@ from rich.text import Text
 from tune_experiments.results.skipped_updates import percent, skipped_share
 from tune_experiments.results.trial_log import SPEED
 
-__all__ = ["PAUSED", "Progress"]
+__all__ = ["PAUSED", "STOPPED", "Progress"]
 
 PAUSED = "paused"
-"""How a trial of a search ends that may go on."""
+"""How a trial ends that goes on in the next slice."""
+STOPPED = "stopped"
+"""How a trial ends that its search has dropped."""
 SECONDS_BETWEEN_PLAIN_LINES = 10.0
 COLUMNS = {"return": "episode/return", "success": "episode/success"}
 
@@ -81,17 +83,11 @@ class Progress:
             self._print(self._line(task))
 
     def finish(self, trial: str, how: str) -> None:
-        """Say how a trial ended, e.g. "done" or "failed: ..."; one that ended `PAUSED` may be updated again."""
+        """Say how a trial ended, e.g. "done" or "failed: ..."."""
         task = self._tasks[trial]
         self._live.update(task.id, ended=how)
         if not self._console.is_terminal:
             self._print(self._line(task))
-
-    def end_search(self) -> None:
-        """Say that all trials that have neither finished nor failed are stopped, for the search has dropped them."""
-        for trial, task in self._tasks.items():
-            if task.fields["ended"] in ("", PAUSED):
-                self.finish(trial, "stopped")
 
     def __enter__(self) -> Progress:
         self._live.start()

@@ -21,10 +21,11 @@ from types import TracebackType
 from typing import Any
 
 from tune_experiments.core.errors import first_line
+from tune_experiments.results.score import SCORE, finite
 from tune_experiments.run.remote_sync import RemoteSync
 from tune_experiments.run.stage_training import Report
 
-__all__ = ["PacedReport", "WandbLogger", "reports_and_pushes"]
+__all__ = ["PacedReport", "WandbLogger", "reports_and_pushes", "with_scores"]
 
 PROJECT = "WANDB_PROJECT"
 _SHARE = 0.01
@@ -36,7 +37,7 @@ class PacedReport:
 
     Args:
         report: gets the rows.
-        seconds: between two of them at least. A row with a `notice` goes at once, the last one at the end.
+        seconds: between two of them at least. A row with a `notice` or a score goes at once, the last one at the end.
         clock: seconds.
     """
 
@@ -55,7 +56,7 @@ class PacedReport:
         self._waiting |= row
         now = self._clock()
         pause = max(self._seconds, _SHARE * (now - self._began_at))
-        if "notice" in row or now - self._sent_at >= pause:
+        if "notice" in row or SCORE in row or now - self._sent_at >= pause:
             self._sent_at = now
             self._send()
 
@@ -142,3 +143,13 @@ def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> R
             seen.update(there)
 
     return both
+
+
+def with_scores(report: Report, objective: str) -> Report:
+    """Report, with each validation as the score by which Tune's schedulers judge a trial.
+
+    Args:
+        report: gets every row.
+        objective: key of the number.
+    """
+    return lambda row: report(row | {SCORE: finite(row[objective])} if objective in row else row)

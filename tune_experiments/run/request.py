@@ -21,7 +21,9 @@ __all__ = ["Request", "SearchScheduler", "as_searcher", "plan_of", "request_for"
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
 `is_tested`, the `run_id` of its run, the `uri` of its copy, `is_local` where it is trained without Ray, and `ends_at`,
-the time of a clock (seconds of `time.time`) at which its slice ends."""
+the time of a clock (seconds of `time.time`) at which its slice ends. By the key `objective` of its log a search judges
+it on its way. A member of a population has its `values` (path -> value), the `ends`, generation -> env steps at which
+it stops to be judged, from the `first` that is judged on; `until` is the next of them."""
 
 
 def request_for(
@@ -62,14 +64,11 @@ class SearchScheduler(Protocol):
     def ended(self, request: Request, failed: bool) -> None:
         """Hear that a request has ended, or failed for good."""
 
-    def remarks(self) -> list[str]:
-        """Decisions of the scheduler, in Markdown."""
-
 
 def as_searcher(scheduler: SearchScheduler) -> Any:
     """The scheduler in the shape in which Ray Tune asks what to train next.
 
-    `failure` is what it has raised, and `is_over` whether it has nothing left to ask for.
+    `failure` is what it has raised.
     """
     from ray.tune.search import Searcher
 
@@ -78,7 +77,6 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
             super().__init__()
             self._running: dict[str, Request] = {}
             self.failure: Exception | None = None
-            self.is_over = False
 
         def suggest(self, trial_id: str) -> Any:
             try:
@@ -86,13 +84,15 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
             except Exception as error:  # Tune would wait for another answer
                 self.failure, request = error, None
             if request is None:
-                self.is_over = not self._running
-                return Searcher.FINISHED if self.is_over else None
+                return None if self._running else Searcher.FINISHED
             self._running[trial_id] = request
             return {"request": request}
 
         def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-            scheduler.ended(self._running.pop(trial_id), error or REFUSED in (result or {}))
+            try:
+                scheduler.ended(self._running.pop(trial_id), error or REFUSED in (result or {}))
+            except Exception as raised:
+                self.failure = raised
 
         def save(self, checkpoint_path: str) -> None:
             """Nothing: what a scheduler must remember it has written down itself."""

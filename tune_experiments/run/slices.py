@@ -74,10 +74,6 @@ class SliceScheduler:
     def ended(self, request: Request, failed: bool) -> None:
         """Nothing follows from it."""
 
-    def remarks(self) -> list[str]:
-        """It decides nothing."""
-        return []
-
 
 def trained_env_steps(request: Request) -> int:
     """Env steps to the newest whole checkpoint of a trial, 0 without one."""

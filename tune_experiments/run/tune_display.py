@@ -10,16 +10,17 @@ from ray.tune.experiment import Trial
 
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.progress import PAUSED, Progress
+from tune_experiments.run.progress import PAUSED, STOPPED, Progress
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.waiting_trials import PendingTrials, cluster_capacity
 
 
 class _Display(Callback):  # type: ignore[misc]
-    """Rows to progress lines, by trial name."""
+    """Rows to progress lines, by trial name: a member of a population takes over the configuration of another one."""
 
-    def __init__(self, progress: Progress, watch: TrialWatch | None) -> None:
-        self._progress, self._watch = progress, watch
+    def __init__(self, progress: Progress, watch: TrialWatch | None, is_population: bool) -> None:
+        self._progress, self._watch, self._is_population = progress, watch, is_population
+        self._has_failures = False
 
         def say(trial: str, notice: str) -> None:
             progress.update(trial, {"notice": notice})
@@ -33,28 +34,28 @@ class _Display(Callback):  # type: ignore[misc]
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
         """See who waits, and what trials have written.
 
-        Tune holds no more trials than may run at once, so a pending trial could run.
+        Tune holds no more trials than may run at once, so a pending trial could run. Members of a population take
+        turns.
         """
         if self._watch is not None:
             self._watch.look()
-        pending = [trial for trial in trials if trial.status == Trial.PENDING]
-        groups = {trial.config["request"]["name"]: trial.placement_group_factory for trial in pending}
+        pending = [] if self._is_population else [trial for trial in trials if trial.status == Trial.PENDING]
+        groups = {str(trial): trial.placement_group_factory for trial in pending}
         self._pending.look({name: group.required_resources for name, group in groups.items()})
 
     def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
         """Show a row."""
-        self._progress.update(trial.config["request"]["name"], result)
+        self._progress.update(str(trial), result)
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is done, or has failed; why is told at the end.
-
-        A search or a slice may have asked for a part alone.
-        """
-        request, refused = trial.config["request"], (trial.last_result or {}).get(REFUSED)
-        is_part = request.get("until") is not None or "ends_at" in request
-        is_paused = is_part and read_test_results(Path(request["folder"])) is None
-        how = PAUSED if is_paused else "done"
-        self._progress.finish(request["name"], "failed" if refused else how)
+        """Say that it is done, that its slice is over, that its search has stopped it, or that it has failed."""
+        request, how = trial.config["request"], "done"
+        folder = Path(request["folder"]).parent / str(trial)
+        if ("ends_at" in request or "objective" in request) and read_test_results(folder) is None:
+            how = PAUSED if "ends_at" in request else STOPPED
+        if REFUSED in (trial.last_result or {}):  # why is told at the end
+            how = self._failed()
+        self._progress.finish(str(trial), how)
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Say that it is started again, and why, unless the last that it said was that it waits, as for a disk."""
@@ -62,18 +63,27 @@ class _Display(Callback):  # type: ignore[misc]
         why = "" if WAITS in last else "its process or one that it needs has died; "
         why = f"{last[HANGS]}; " if HANGS in last else why
         notice = f"{why}it goes on from its newest checkpoint"
-        self._progress.update(trial.config["request"]["name"], {"notice": notice})
+        self._progress.update(str(trial), {"notice": notice})
 
     def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
         """Say that it failed for good."""
-        self._progress.finish(trial.config["request"]["name"], "failed")
+        self._progress.finish(str(trial), self._failed())
+
+    def is_over(self) -> bool:
+        """Whether a listener has raised an error, or a population, which waits for all scores, has lost a member."""
+        is_ended = self._watch is not None and self._watch.failure is not None
+        return is_ended or (self._is_population and self._has_failures)
+
+    def _failed(self) -> str:
+        self._has_failures = True
+        return "failed"
 
 
-class _StopOnFailure(Stopper):  # type: ignore[misc]
-    """Ends the session when a callback of the user's has raised an error."""
+class _StopWhenOver(Stopper):  # type: ignore[misc]
+    """Ends the session at a word of the display's."""
 
-    def __init__(self, watch: TrialWatch) -> None:
-        self._watch = watch
+    def __init__(self, shown: _Display) -> None:
+        self._shown = shown
 
     def __reduce__(self) -> Any:
         return (Stopper, ())  # as for the display
@@ -84,14 +94,14 @@ class _StopOnFailure(Stopper):  # type: ignore[misc]
 
     def stop_all(self) -> bool:
         """Whether to end all of them."""
-        return self._watch.failure is not None
+        return self._shown.is_over()
 
 
-def display(progress: Progress, watch: TrialWatch | None = None) -> Callback:
+def display(progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> _Display:
     """The callback for `RunConfig`, which also lets `watch` look at the trials' folders."""
-    return _Display(progress, watch)
+    return _Display(progress, watch, is_population)
 
 
-def stop_on_failure(watch: TrialWatch) -> Stopper:
-    """Stopper of a session whose callbacks fail."""
-    return _StopOnFailure(watch)
+def stopper(shown: _Display) -> Stopper:
+    """Stopper of a session, which ends when its display says so."""
+    return _StopWhenOver(shown)

@@ -18,9 +18,10 @@ from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
+from tune_experiments.run.population import own_request, train_member
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import synced_folder
-from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes
+from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes, with_scores
 from tune_experiments.run.request import Request, SearchScheduler, as_searcher, plan_of
 from tune_experiments.run.slices import is_past
 from tune_experiments.run.stage_training import Report
@@ -30,6 +31,8 @@ from tune_experiments.run.trial_storage import patient_storage
 from tune_experiments.run.trial_watch import TrialWatch
 
 _RESTARTS = 3
+_KEPT_FOR_TUNE = 3
+"""Copies of a member's checkpoints that Tune keeps: with two it may delete one that another member is to take over."""
 
 
 def placement_bundles(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
@@ -45,14 +48,32 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     """Tune's function trainable: everything it needs is names, JSON, a folder, and what GPUs it was given."""
     from ray import tune
 
+    request: Request = parameters["request"]
     hangs.watch(lambda said: tune.report({HANGS: said}))
     try:
-        train_request(parameters["request"], gpus, tune.report)
+        if "ends" in request:
+            request = own_request(request, tune.get_context().get_trial_name())
+            _train_member(request, gpus)
+        else:
+            train_request(request, gpus, tune.report)
     except Exception as error:
-        told = refusal_of(error, Path(parameters["request"]["folder"]))
+        told = refusal_of(error, Path(request["folder"]))
         if told is None:
             raise  # Tune starts the trial again
         tune.report({REFUSED: told})
+
+
+def _train_member(request: Request, gpus: Gpus) -> None:
+    """Train a member of a population between reports to Tune, which exploits what the last one handed over."""
+    from ray import tune
+
+    handed = tune.get_checkpoint()
+    train_member(
+        request,
+        None if handed is None else Path(handed.path),
+        lambda part: train_request(part, gpus, tune.report),
+        lambda row, folder: tune.report(row, checkpoint=tune.Checkpoint.from_directory(folder)),
+    )
 
 
 def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
@@ -75,6 +96,8 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
             folder, sync = stack.enter_context(synced_folder(request["uri"]))
             report = reports_and_pushes(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
+        if "objective" in request and "ends" not in request:
+            report = with_scores(report, request["objective"])
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
         stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence, WAITS: True})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
@@ -93,6 +116,7 @@ def run_trials(
     uri: str | None = None,
     has_gpus: float = 0.0,
     scheduler: SearchScheduler | None = None,
+    tune_scheduler: Any = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
     """Run trials until each has finished or failed for good.
@@ -106,6 +130,7 @@ def run_trials(
         uri: of the run, where an object store keeps it; trials then work in temporary folders.
         has_gpus: GPUs of the cluster that trials may use.
         scheduler: hands out the requests instead, one at a time, as it sees fit.
+        tune_scheduler: one of Ray Tune's, which stops trials or lets them take over from others.
         watch: tells callbacks what trials write.
 
     Returns:
@@ -117,21 +142,23 @@ def run_trials(
     if uri is not None:
         requests = [request | {"uri": below(uri, f"trials/{request['name']}")} for request in requests]
     searcher = None if scheduler is None else as_searcher(scheduler)
+    is_population = any("ends" in request for request in requests)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             _trainable(has_gpus, concurrent),
             param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
             tune_config=tune.TuneConfig(
-                max_concurrent_trials=concurrent,
-                trial_dirname_creator=_folder_name,
+                # A population is judged as a whole, so Tune must hold all of it; members take turns on the CPUs.
+                max_concurrent_trials=None if is_population else concurrent,
+                reuse_actors=is_population,
+                trial_name_creator=_name_of,
+                trial_dirname_creator=_name_of,
                 search_alg=searcher,
+                scheduler=tune_scheduler,
                 num_samples=1 if scheduler is None else -1,
             ),
-            run_config=_run_config(out, progress, watch),
+            run_config=_run_config(out, progress, watch, is_population),
         ).fit()
-        is_slice = any("ends_at" in request for request in requests)
-        if searcher is not None and searcher.is_over and searcher.failure is None and not is_slice:
-            progress.end_search()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
     return _failures(results)
@@ -155,17 +182,19 @@ def _trainable(has_gpus: float, concurrent: int) -> Any:
     return tune.with_resources(train, bundles)
 
 
-def _run_config(out: Path, progress: Progress, watch: TrialWatch | None) -> Any:
+def _run_config(out: Path, progress: Progress, watch: TrialWatch | None, is_population: bool) -> Any:
     """Tune's run configuration: its storage, its callbacks, and how often it starts a trial again."""
     from ray import tune
 
-    from tune_experiments.run.tune_display import display, stop_on_failure
+    from tune_experiments.run.tune_display import display, stopper
 
+    shown = display(progress, watch, is_population)
     return tune.RunConfig(
         name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
         storage_path=str((out / "tune").resolve()),
-        callbacks=[display(progress, watch)],
-        stop=None if watch is None else stop_on_failure(watch),
+        callbacks=[shown],
+        stop=stopper(shown),
+        checkpoint_config=tune.CheckpointConfig(num_to_keep=_KEPT_FOR_TUNE) if is_population else None,
         failure_config=tune.FailureConfig(max_failures=_RESTARTS),
         verbose=0,
     )
@@ -177,23 +206,22 @@ def _keep_tune_quiet() -> None:
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
+    os.environ["TUNE_DISABLE_STRICT_METRIC_CHECKING"] = "1"  # not every row of a trial is a validation
     os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
     # A death that is mended is a sentence of ours, not a traceback; the last one is printed at the end.
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
 
 
-def _folder_name(trial: Any) -> str:
-    request: Request = trial.config["request"]
-    until = request.get("until")
-    name: str = request["name"]
-    return name if until is None else f"{name}_until_{until}"
+def _name_of(trial: Any) -> str:
+    """Name of a trial and of its folder, which it keeps when it takes over another one's configuration."""
+    name: str = trial.config["request"]["name"]
+    return name
 
 
 def _failures(results: Iterable[Any]) -> dict[str, str]:
-    """Trial name -> why it failed; a trial that never reported has no configuration, and its folder has its name."""
-    names = [result.config["request"]["name"] if result.config else Path(result.path).name for result in results]
-    reasons = map(_reason, results)
-    return {name: reason for name, reason in zip(names, reasons, strict=True) if reason is not None}
+    """Trial name, which is that of its folder, -> why it failed."""
+    reasons = {Path(result.path).name: _reason(result) for result in results}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def _reason(result: Any) -> str | None:

@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tune_experiments.core.config_json import DataclassInstance, absent_filled, config_from_json, is_configuration
-from tune_experiments.core.config_path import checked_path, value_at
+from tune_experiments.core.config_json import DataclassInstance, is_configuration
+from tune_experiments.core.config_path import checked_path, value_at, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.run.ray_cluster import import_tune
@@ -24,6 +24,7 @@ __all__ = ["KINDS", "space_over"]
 
 _BETWEEN_VALUES = r",(?![^\[]*\])"
 """Commas that are in no list."""
+_RANGES = ("uniform", "loguniform", "integers")
 KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  integers:low:high"
 
 
@@ -52,7 +53,7 @@ def space_over(
 def _domain(word: str, config: DataclassInstance) -> tuple[str, Any]:
     path, equals, text = word.partition("=")
     kind, colon, rest = text.partition(":")
-    if not equals or not colon or kind not in _READERS:
+    if not equals or not colon or kind not in ("grid", "choice", *_RANGES):
         raise UserError(f"--search-over takes PATH=KIND:VALUES with KIND:VALUES one of {KINDS}, not {word!r}")
     try:
         path = checked_path(config, path)
@@ -60,91 +61,37 @@ def _domain(word: str, config: DataclassInstance) -> tuple[str, Any]:
             raise UserError(f"{path} is a group of fields; name one of them")
     except UserError as error:
         raise UserError(f"--search-over {word}: {error}") from None
-    return path, _READERS[kind](path, rest, config)
-
-
-def _listed(path: str, text: str, config: DataclassInstance) -> list[Any]:
-    return [_value(path, one, config) for one in re.split(_BETWEEN_VALUES, text)]
-
-
-def _grid(path: str, text: str, config: DataclassInstance) -> Any:
     tune = import_tune()
-
-    return tune.grid_search(_listed(path, text, config))
-
-
-def _choice(path: str, text: str, config: DataclassInstance) -> Any:
-    tune = import_tune()
-
-    return tune.choice(_listed(path, text, config))
+    if kind not in _RANGES:
+        values = [_value(path, one, config) for one in re.split(_BETWEEN_VALUES, rest)]
+        return path, tune.grid_search(values) if kind == "grid" else tune.choice(values)
+    low, high = _ends(path, kind, rest)
+    return path, tune.randint(int(low), int(high) + 1) if kind == "integers" else getattr(tune, kind)(low, high)
 
 
-def _range(name: str) -> Callable[[str, str, Any], Any]:
-    def read(path: str, text: str, config: DataclassInstance) -> Any:
-        tune = import_tune()
-
-        low, high = _ends(path, text)
-        if name == "loguniform" and low <= 0:
-            raise UserError(f"--search-over {path}: loguniform needs ends above 0, not {text!r}")
-        if name == "integers":
-            if not (low.is_integer() and high.is_integer()):
-                raise UserError(f"--search-over {path}: integers needs whole numbers as ends, not {text!r}")
-            return tune.randint(int(low), int(high) + 1)
-        return getattr(tune, name)(low, high)
-
-    return read
-
-
-def _ends(path: str, text: str) -> tuple[float, float]:
+def _ends(path: str, kind: str, text: str) -> tuple[float, float]:
     try:
         low, high = (float(one) for one in text.split(":"))
     except ValueError:
         raise UserError(f"--search-over {path}: a range is LOW:HIGH, not {text!r}") from None
     if not -math.inf < low < high < math.inf:
         raise UserError(f"--search-over {path}: the low end must be below the high one and both finite, not {text!r}")
+    if kind == "loguniform" and low <= 0:
+        raise UserError(f"--search-over {path}: loguniform needs ends above 0, not {text!r}")
+    if kind == "integers" and not (low.is_integer() and high.is_integer()):
+        raise UserError(f"--search-over {path}: integers needs whole numbers as ends, not {text!r}")
     return low, high
 
 
 def _value(path: str, word: str, config: DataclassInstance) -> Any:
     """A word as the field's type: the first reading that the configuration takes."""
-    readings: list[Callable[[str], Any]] = [_truth, int, float, _list, str]
+    readings: list[Callable[[str], Any]] = [json.loads, str]
     refusals: list[str] = []
     for reading in readings:
         try:
-            changed = _changed(absent_filled(config), path.split("."), reading(word))
-            value = value_at(config_from_json(type(config), changed), path)
+            return value_at(with_overrides(config, {path: reading(word)}), path)
         except UserError as error:
             refusals.append(str(error))
         except ValueError:
             continue
-        else:
-            return value
     raise UserError(f"--search-over {path} cannot be {word!r}: {refusals[0]}")
-
-
-def _changed(data: dict[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """JSON with another value there, so that its type is looked at before anything is computed with it."""
-    name, *rest = path
-    return data | {name: _changed(data[name], rest, value) if rest else value}
-
-
-def _truth(word: str) -> bool:
-    if word.lower() not in ("true", "false"):
-        raise ValueError(word)
-    return word.lower() == "true"
-
-
-def _list(word: str) -> list[Any]:
-    found = json.loads(word)
-    if not isinstance(found, list):
-        raise ValueError(word)
-    return found
-
-
-_READERS: dict[str, Callable[[str, str, Any], Any]] = {
-    "grid": _grid,
-    "choice": _choice,
-    "uniform": _range("uniform"),
-    "loguniform": _range("loguniform"),
-    "integers": _range("integers"),
-}

@@ -1,71 +1,291 @@
 """An experiment's search, `--search 12`: which trials it trains, and what it says at the end.
 
-Every method is tried with as many settings as every other, so a baseline gets the care that a new method gets.
+Every method is tried with as many settings as every other, so a baseline gets the care that a new method gets. Trials
+are trained in parts, each a session of Ray Tune: what competes with each other, and with nothing else.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flags_between
+from tune_experiments.core.drawing import attempt, lines_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.results.score import score
 from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.population import EXPLOITS_FILE, ends_of, values_of
 from tune_experiments.run.ray_cluster import check_this_machine
 from tune_experiments.run.request import Request, SearchScheduler, request_for
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.search.domains import KINDS, space_over
+from tune_experiments.search.figure import draw_scores, write_hparams
 from tune_experiments.search.folder import (
     Ranked,
-    Settings,
-    are_of_populations,
+    Ranking,
     claim_for_search,
     command,
     rank,
-    score,
+    whole_lines,
     write_ranking,
 )
-from tune_experiments.search.population import Population
-from tune_experiments.search.scheduler import SearchSchedulers
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
-from tune_experiments.search.successive_halving import Halving, rungs_of
 
-RUNGS_FILE, POPULATION_FILE = "rungs.json", "population.json"
+RUNGS_FILE = "asha.jsonl"
 _SEEDS_OF_A_FULL_RUN = 3
+_JUDGED = {
+    "all": "A score is the mean over the validations in the last quarter of training, then over seeds. Setting 0 is "
+    "the configuration that the search started from. The best of many is partly luck, so each command trains its "
+    "winner anew, with other seeds.",
+    "asha": "ASHA judges single trials: a row is a setting with one seed, and a lucky seed passes a rung where an "
+    "unlucky one is stopped. Only trials that reached their end are ranked, by the mean over the validations in the "
+    "last quarter of training. Setting 0 is the configuration that the search started from. Each command trains its "
+    "winner anew, with other seeds.",
+    "pbt": "Each seed is a population, in which setting 0 began with the configuration that the search started from. A "
+    "score is the mean over the validations of the last generation; values are those of the end.",
+}
+"""What search.md says on scores."""
 
 
 @dataclasses.dataclass(frozen=True)
+class Part:
+    """What one session of Ray Tune trains.
+
+    Attributes:
+        requests: of its trials.
+        scheduler: hands them out, where they follow from the results of earlier ones.
+        tune_scheduler: Tune's own.
+        dropped: names of the trials that are not trained to their end, given those that failed for good.
+    """
+
+    requests: Sequence[Request]
+    scheduler: SearchScheduler | None = None
+    tune_scheduler: Any = None
+    dropped: Callable[[Collection[str]], Collection[str]] = lambda failed: ()
+
+
 class Search:
     """A search that has been drawn.
 
-    Attributes:
-        space: where from.
-        settings: method -> what is tried with it.
-        by: how it goes on from there, `--search-by`.
-    """
-
-    space: SearchSpace
-    settings: Settings
-    by: str = "random"
-
-
-def draw_search(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> Search:
-    """Draw the settings of every method.
+    Args:
+        experiment, config, options: what is searched.
 
     Raises:
         UserError: the experiment has no search space, or one that holds no so many settings.
     """
+
+    def __init__(self, experiment: BaseExperiment, config: DataclassInstance, options: RunOptions) -> None:
+        self._experiment, self._config, self._options = experiment, config, options
+        self.by, self.space = options.search_by, _space(experiment, config, options)
+        self._methods = experiment.methods(config)
+        self.drawn = {method: self._draw(method) for method in self._methods}
+        self._settings_of: Callable[[str], Sequence[Setting]] = self.drawn.__getitem__
+        self._check_processes()
+
+    def _draw(self, method: str) -> list[Setting]:
+        """Settings that are known from the start."""
+        if self.by == "grid":
+            return all_settings(self.space, self._config, method)[: self._options.search]
+        count = 1 if self.by == "optuna" else self._options.search or 1
+        return draw_settings(self.space, self._config, method, count, self._options.search_seed)
+
+    def _check_processes(self) -> None:
+        """Count this machine's CPUs where the search will run here, for a search may vary the processes of a trial."""
+        at_once, members = self._options.max_concurrent_trials, self._options.search or 1
+        if self.by == "pbt" and at_once is not None and at_once < members:
+            raise UserError(
+                f"--max-concurrent-trials {at_once} is not for --search-by pbt, whose {members} members take turns on "
+                f"the CPUs that there are; leave it out"
+            )
+        varied = [path for path in self.space.domains if path.split(".")[0] == "workers"]
+        if varied and self.by in ("optuna", "pbt"):
+            raise UserError(
+                f"--search-by {self.by} cannot vary {varied[0]}: it needs trials of the same processes; use random"
+            )
+        for method, tried in self.drawn.items():
+            for cpus in {self._plan(one, method).workers.cpus for one in tried}:
+                check_this_machine(cpus)
+
+    def claim(self, out: Path) -> None:
+        """Check that a folder is of this search.
+
+        Raises:
+            UserError: it is not, or it lies in an object store and trials are compared on their way.
+        """
+        options = self._options
+        domains = {path: _words(domain) for path, domain in self.space.domains.items()}
+        document: dict[str, Any] = {"by": self.by, "search_seed": options.search_seed, "space": domains}
+        if self.by not in ("random", "grid"):  # in which all is ranked at the end, and only by what is asked for then
+            document |= {"objective": self.space.objective, "seeds": list(options.seeds)}
+        if self.by in ("asha", "pbt"):
+            document |= {"search": options.search}
+        claim_for_search(out, document)
+
+    def parts(self, folder: RunFolder) -> list[Part]:
+        """Sessions of Ray Tune."""
+        seeds, folders = self._options.seeds, folder.path / "trials"
+        if self.by in ("random", "grid"):
+            together = itertools.zip_longest(*self.drawn.values())  # every method's first settings first
+            pairs = [pair for row in together for pair in zip(self._methods, row, strict=True)]
+            # A grid has fewer settings for a method that does not use all of its fields.
+            tried = [(method, setting, seed) for method, setting in pairs if setting for seed in seeds]
+            return [Part([self._request(folder, setting, method, seed) for method, setting, seed in tried])]
+        if self.by == "optuna":
+            return [self._optuna_part(folder)]
+        from tune_experiments.search.schedulers import Asha, population
+
+        parts = []
+        for method, settings in self.drawn.items():
+            budget = self._plan(settings[0], method).budget_env_steps
+            if self.by == "asha":
+                requests = [self._request(folder, one, method, seed) for one in settings for seed in seeds]
+                file = folder.path / f"{method}_{RUNGS_FILE}"
+                asha = Asha([request["name"] for request in requests], budget, file)
+                judged = [request | {"objective": self.space.objective} for request in requests]
+                parts.append(Part(judged, None, asha, functools.partial(_stopped, asha)))
+                continue
+            paths = [path for path in self.space.domains if self.space.uses(self._config, method, path)]
+            for seed in seeds:
+                requests = [self._request(folder, one, method, seed) for one in settings]
+                left = [one for one in requests if read_test_results(folders / one["name"]) is None]
+                members, pbt = population(self._experiment, left, self.space, paths, budget)
+                parts.append(Part(members, None, pbt, functools.partial(_lost, [one["name"] for one in requests])))
+        return parts
+
+    def _optuna_part(self, folder: RunFolder) -> Part:
+        from tune_experiments.search.optuna_search import JOURNAL_FILE, OptunaSearch
+
+        def request_of(setting: Setting, method: str, seed: int) -> Request:
+            return self._request(folder, setting, method, seed)
+
+        options, count = self._options, self._options.search or 1
+        starts = {method: self._config for method in self._methods}
+        journal = folder.path / JOURNAL_FILE
+        search = OptunaSearch(self.space, starts, options.seeds, count, options.search_seed, journal, request_of)
+        self._settings_of = search.settings
+        requests = []
+        for method in self._methods:
+            known = search.settings(method)
+            later = [dataclasses.replace(known[0], number=number) for number in range(len(known), count)]
+            requests += [request_of(one, method, seed) for one in (*known, *later) for seed in options.seeds]
+
+        def dropped(failed: Collection[str]) -> list[str]:
+            pairs = [(method, number) for method in self._methods for number in search.dropped(method)]
+            return [_name(method, number, seed) for method, number in pairs for seed in options.seeds]
+
+        return Part(requests, search, None, dropped)
+
+    def show(self, folder: RunFolder, console: Console) -> None:
+        """Rank what has finished, write it down and say for each method which setting won."""
+        objective, out = self.space.objective, folder.path
+        script = None if self.by == "pbt" else f"-m tune_experiments {self._experiment.entry_point}"
+        ranking = {method: rank(self._finished(method, out / "trials")) for method in self._methods}
+        remarks = self._exploits(out / "trials") if self.by == "pbt" else []
+        judged = _JUDGED.get(self.by, _JUDGED["all"])
+        write_ranking(out, self._experiment.caption, objective, ranking, judged, script, remarks)
+        replace_rows(folder.results, self._validated(ranking))
+        for method, ranked in ranking.items():
+            for line in _verdict(method, ranked, len(self._settings_of(method)), objective, script, out / "trials"):
+                console.print(line)
+        drawn = attempt("figure of the search", lambda: draw_scores(folder.plots, ranking, objective))
+        for line in lines_of(list(drawn)):
+            console.print(line)
+        write_hparams(out, ranking, objective)
+        console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {out}")
+
+    def _finished(self, method: str, trials: Path) -> list[Ranked]:
+        """Settings all of whose seeds have finished; trials by themselves where these are what is judged."""
+        found = []
+        for setting in self._settings_of(method):
+            folders = {seed: trials / _name(method, setting.number, seed) for seed in self._options.seeds}
+            done = {seed: folder for seed, folder in folders.items() if read_test_results(folder) is not None}
+            if self.by in ("asha", "pbt"):
+                found += [self._ranked(setting, method, {seed: folder}) for seed, folder in done.items()]
+            elif len(done) == len(folders):
+                found.append(self._ranked(setting, method, done))
+        return found
+
+    def _ranked(self, setting: Setting, method: str, folders: Mapping[int, Path]) -> Ranked:
+        objective = self.space.objective
+        if self.by != "pbt":
+            by_seed = {seed: score(folder, objective) for seed, folder in folders.items()}
+            return Ranked(setting, by_seed, self._flags(setting.config, method))
+        # What it validated before the last generation may be of weights that it has not any more.
+        since = max(ends_of(self._plan(setting, method).budget_env_steps).values())
+        by_seed = {seed: score(folder, objective, since) for seed, folder in folders.items()}
+        (folder,) = folders.values()
+        values = values_of(self._experiment, folder, setting.config, list(setting.values))
+        return Ranked(dataclasses.replace(setting, values=values), by_seed, ())
+
+    def _exploits(self, trials: Path) -> list[str]:
+        """Lines of search.md: who has continued with whose weights."""
+        lines = [
+            "## Exploits",
+            "",
+            "| trial | env steps | continues with the weights of | values |",
+            "|---|---:|---|---|",
+        ]
+        for folder in sorted(trials.iterdir()):
+            for line in dict.fromkeys(whole_lines(folder / EXPLOITS_FILE)):
+                told = json.loads(line)
+                values = ", ".join(f"{path} {value}" for path, value in told["values"].items())
+                lines.append(f"| {folder.name} | {told['env_steps']:,} | {told['source']} | {values} |")
+        return [*lines, ""]
+
+    def _validated(self, ranking: Ranking) -> list[Result]:
+        """The scores as lines of results.jsonl, so that settings can be compared like methods."""
+        group, _, metric = self.space.objective.rpartition("/")
+        return [
+            Result(
+                experiment=self._experiment.name,
+                table=f"Search by {self.space.objective}",
+                method=f"{method}, setting {one.setting.number}",
+                world="validation",
+                split=group or "valid",
+                seed=seed,
+                metric=metric,
+                value=value,
+                interval=NONE,
+            )
+            for method, ranked in ranking.items()
+            for one in sorted(ranked, key=lambda one: one.setting.number)
+            for seed, value in one.by_seed.items()
+            if math.isfinite(value)
+        ]
+
+    def _request(self, folder: RunFolder, setting: Setting, method: str, seed: int) -> Request:
+        name = _name(method, setting.number, seed)
+        return request_for(self._experiment.entry_point, setting.config, method, seed, folder, name, False)
+
+    def _plan(self, setting: Setting, method: str) -> Any:
+        return self._experiment.plan(setting.config, method, self._options.seeds[0], None)
+
+    def _flags(self, config: Any, method: str) -> tuple[str, ...]:
+        """Flags of a full run of one method, with seeds that did not take part in the choice."""
+        if any(field.name == "methods" for field in dataclasses.fields(config)):
+            config = dataclasses.replace(config, methods=(method,))
+        first, presets = max(self._options.seeds) + 1, self._experiment.presets
+        preset = self._options.preset if self._options.preset in presets else self._experiment.default_preset
+        changes = flags_between(presets[preset], config)
+        seeds = map(str, range(first, first + _SEEDS_OF_A_FULL_RUN))
+        return "--preset", preset, *changes, "--seeds", *seeds, "--out", f"runs/{method}_of_search"
+
+
+def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> SearchSpace:
     declared = experiment.search_space()
     if options.search_over:
         space = space_over(options.search_over, config, declared, _validated_by(experiment))
@@ -77,8 +297,7 @@ def draw_search(experiment: BaseExperiment[Config], config: Config, options: Run
         )
     if options.search_objective is not None:
         space = dataclasses.replace(space, objective=options.search_objective.replace("-", "_"))
-    methods = experiment.methods(config)
-    return Search(space, {method: _settings(space, config, method, options) for method in methods}, options.search_by)
+    return space
 
 
 def _validated_by(experiment: BaseExperiment) -> str:
@@ -86,179 +305,38 @@ def _validated_by(experiment: BaseExperiment) -> str:
     return next((key for key in experiment.columns.values() if key.startswith("valid/")), DEFAULT_OBJECTIVE)
 
 
-def check_processes(experiment: BaseExperiment, search: Search, options: RunOptions) -> None:
-    """Count this machine's CPUs where the search will run here, for a search may vary the processes of a trial.
-
-    Raises:
-        UserError: a setting needs more, or PBT would change the processes of trials on their way.
-    """
-    varied = [path for path in search.space.domains if path.split(".")[0] == "workers"]
-    if varied and search.by == "pbt":
-        raise UserError(f"--search-by pbt cannot vary {varied[0]}: a copy would need other processes; use random")
-    for method, tried in search.settings.items():
-        for cpus in {experiment.plan(one.config, method, options.seeds[0], None).workers.cpus for one in tried}:
-            check_this_machine(cpus)
+def _words(domain: Any) -> str:
+    """A domain of Ray Tune as it is compared: kind and ends, or all values."""
+    if isinstance(domain, dict):
+        return f"grid {domain['grid_search']}"
+    return f"{type(domain).__name__} {domain.get_sampler()} {domain.domain_str}"
 
 
-def _settings(space: SearchSpace, config: Config, method: str, options: RunOptions) -> list[Setting[Config]]:
-    if options.search_by == "grid":
-        return all_settings(space, config, method)[: options.search]
-    return draw_settings(space, config, method, options.search or 1, options.search_seed)
+def _stopped(asha: Any, failed: Collection[str]) -> Collection[str]:
+    return set(asha.stopped)
 
 
-def scheduler_of(
-    experiment: BaseExperiment, search: Search, options: RunOptions, folder: RunFolder
-) -> SearchSchedulers | None:
-    """Schedulers that decide what is trained; None if all settings are trained to their end."""
-    if search.by in ("random", "grid"):
-        return None
-
-    def request_of(config: DataclassInstance, method: str, number: int, seed: int, until: int | None) -> Request:
-        request = request_for(experiment.entry_point, config, method, seed, folder, _name(method, number, seed), False)
-        return request | {"until": until, "setting": number}
-
-    schedulers: list[SearchScheduler] = []
-    for method, settings in search.settings.items():
-        plan = experiment.plan(settings[0].config, method, options.seeds[0], None)
-        budget = plan.budget_env_steps
-        if search.by == "asha":
-            rungs, objective = rungs_of(budget), search.space.objective
-            file = folder.path / RUNGS_FILE
-            schedulers.append(Halving(method, settings, options.seeds, rungs, objective, request_of, file))
-        else:
-            schedulers += [
-                Population(
-                    method,
-                    settings,
-                    seed,
-                    budget,
-                    search.space,
-                    options.search_seed,
-                    request_of,
-                    folder.path / POPULATION_FILE,
-                )
-                for seed in options.seeds
-            ]
-    return SearchSchedulers(schedulers)
-
-
-def search_requests(
-    experiment: BaseExperiment, search: Search, options: RunOptions, folder: RunFolder
-) -> list[Request]:
-    """Trials without a test, every method's first settings first; claims the folder for the search."""
-    claim_for_search(folder.path, search.settings, options.search_seed, search.space.objective, search.by)
-    return [
-        request_for(
-            experiment.entry_point, setting.config, method, seed, folder, _name(method, setting.number, seed), False
-        )
-        for together in itertools.zip_longest(*search.settings.values())
-        for method, setting in zip(search.settings, together, strict=True)
-        if setting is not None  # a grid has fewer settings for a method that does not use all of its fields
-        for seed in options.seeds
-    ]
-
-
-def show_ranking(
-    experiment: BaseExperiment,
-    search: Search,
-    options: RunOptions,
-    folder: RunFolder,
-    console: Console,
-    scheduler: SearchSchedulers | None = None,
-) -> None:
-    """Rank what has finished, write it down and say for each method which setting won."""
-    objective = search.space.objective
-    script: str | None = f"-m tune_experiments {experiment.entry_point}"
-    trials, remarks = folder.path / "trials", scheduler.remarks() if scheduler is not None else ()
-    if search.by == "pbt" and scheduler is not None:
-        populations = [one for one in scheduler.schedulers if isinstance(one, Population)]
-        ranking = {method: rank(_members(populations, method, trials)) for method in search.settings}
-        script = None  # what a winner has learned with changed on its way: no command trains it anew
-    else:
-        ranking = {
-            method: rank(_finished(experiment, method, tried, options, trials, objective))
-            for method, tried in search.settings.items()
-        }
-    write_ranking(folder.path, experiment.caption, objective, ranking, script, remarks)
-    replace_rows(folder.results, _validated(experiment, ranking, objective))
-    for method, ranked in ranking.items():
-        tried = len(search.settings[method]) if search.by == "asha" else len(ranked)
-        for line in _verdict(method, ranked, tried, objective, script, trials):
-            console.print(line)
-    console.print(f"wrote {folder.path / 'search.md'}")
-
-
-def _validated(experiment: BaseExperiment, ranking: Mapping[str, Sequence[Ranked]], objective: str) -> list[Result]:
-    """The scores as lines of results.jsonl, so that settings can be compared like methods."""
-    group, _, metric = objective.rpartition("/")
-    return [
-        Result(
-            experiment=experiment.name,
-            table=f"Search by {objective}",
-            method=f"{method}, setting {one.setting.number}",
-            world="validation",
-            split=group or "valid",
-            seed=seed,
-            metric=metric,
-            value=value,
-            interval=NONE,
-        )
-        for method, ranked in ranking.items()
-        for one in sorted(ranked, key=lambda one: one.setting.number)
-        for seed, value in one.by_seed.items()
-        if math.isfinite(value)
-    ]
+def _lost(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
+    """Members of a population that has lost one for good: it stops, and the same command continues it."""
+    return population if set(population) & set(failed) else ()
 
 
 def _verdict(
     method: str, ranked: Sequence[Ranked], tried: int, objective: str, script: str | None, trials: Path
 ) -> list[str]:
-    """Which setting won, beside setting 0 of the same seeds; ASHA has `tried` more than it has `ranked`."""
+    """Which setting won, beside setting 0 of the same seeds."""
     if not ranked:
         return [f"{method}: no setting has finished"]
     best, *others = ranked
     equals = [one for one in others if one.setting.number == 0 and one.by_seed.keys() == best.by_seed.keys()]
     own = f", setting 0 has {equals[0].score:.4f}" if equals else ""
-    seed = next(iter(best.by_seed))
-    winner = trials / _name(method, best.setting.number, seed)
-    name = f"setting {best.setting.number}" + f" of seed {seed}" * are_of_populations(ranked)
-    count = f"{tried}" + f" ({len(ranked)} reached the last rung)" * (len(ranked) < tried)
+    seeds = " ".join(map(str, best.by_seed))
+    winner = trials / _name(method, best.setting.number, next(iter(best.by_seed)))
+    name = f"setting {best.setting.number} (seeds {seeds})"
     return [
-        f"{method}: {name} is the best of {count}: {objective} {best.score:.4f}{own}",
+        f"{method}: {name} is the best of {tried}: {objective} {best.score:.4f}{own}",
         f"  {command(script, best) if script else f'python -m tune_experiments evaluate {winner}'}",
     ]
-
-
-def _members(populations: Sequence[Population], method: str, trials: Path) -> list[Ranked]:
-    """Every member of every seed that has come to its end, with what it learned with at last."""
-    return [
-        Ranked(member, {one.seed: one.score(trials / _name(method, member.number, one.seed))}, ())
-        for one in populations
-        for member in one.members
-        if one.method == method and read_test_results(trials / _name(method, member.number, one.seed)) is not None
-    ]
-
-
-def _finished(
-    experiment: BaseExperiment, method: str, tried: Sequence[Setting], options: RunOptions, trials: Path, objective: str
-) -> list[Ranked]:
-    found = []
-    for setting in tried:
-        folders = {seed: trials / _name(method, setting.number, seed) for seed in options.seeds}
-        if all(read_test_results(folder) is not None for folder in folders.values()):
-            by_seed = {seed: score(folder, objective) for seed, folder in folders.items()}
-            found.append(Ranked(setting, by_seed, _flags(experiment, setting.config, method, options)))
-    return found
-
-
-def _flags(experiment: BaseExperiment, config: DataclassInstance, method: str, options: RunOptions) -> tuple[str, ...]:
-    """Flags of a full run of one method, with seeds that did not take part in the choice."""
-    if any(field.name == "methods" for field in dataclasses.fields(config)):
-        config = dataclasses.replace(config, methods=(method,))
-    seeds = range(max(options.seeds) + 1, max(options.seeds) + 1 + _SEEDS_OF_A_FULL_RUN)
-    preset = options.preset if options.preset in experiment.presets else experiment.default_preset
-    changes = flags_between(experiment.presets[preset], config)
-    return "--preset", preset, *changes, "--seeds", *map(str, seeds), "--out", f"runs/{method}_of_search"
 
 
 def _name(method: str, number: int, seed: int) -> str:

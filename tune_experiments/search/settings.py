@@ -5,8 +5,8 @@ share has the same values for both, a longer search begins with a shorter one's 
 use a path changes nothing for the others. Setting 0 is the configuration itself: the winner is never worse than it on
 validation. This file must not know about any experiment.
 
-Trials are not stopped early unless that is asked for (`search_halving.py`). Learning rates and loss weights fall with
-the budget, so a setting's rank half-way says little about its end.
+Trials are not stopped early unless that is asked for (`schedulers.py`). Learning rates and loss weights fall with the
+budget, so a setting's rank half-way says little about its end.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from typing import Any, Generic
 
 import numpy as np
 
-from tune_experiments.core.config_json import Config, config_from_json, config_to_json
-from tune_experiments.core.config_path import replaced
+from tune_experiments.core.config_json import Config
+from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
 
-__all__ = ["Setting", "all_settings", "draw_settings", "sampled"]
+__all__ = ["DRAWS_PER_SETTING", "Setting", "all_settings", "choices_of", "draw_settings", "rounded"]
 
-_DRAWS_PER_SETTING = 20
+DRAWS_PER_SETTING = 20
+"""Attempts to draw a setting unlike those before it."""
 _SIGNIFICANT_DIGITS = 3
 
 
@@ -51,7 +52,7 @@ def draw_settings(space: SearchSpace, config: Config, method: str, count: int, s
         UserError: the space holds no so many, or a draw that the configuration refuses.
     """
     configs = [config]
-    for number in range(1, count * _DRAWS_PER_SETTING):
+    for number in range(1, count * DRAWS_PER_SETTING):
         if len(configs) == count:
             break
         drawn = _draw(space, config, method, number, seed)
@@ -76,18 +77,30 @@ def all_settings(space: SearchSpace, config: Config, method: str) -> list[Settin
         changed = config
         for path, value in zip(space.domains, combination, strict=True):
             if space.uses(changed, method, path):
-                changed = replaced(changed, path, value)
-        changed = config_from_json(type(changed), config_to_json(changed))
+                changed = with_overrides(changed, {path: value})
         if changed not in configs:
             configs.append(changed)
     return [Setting(number, each, space.values(each, method)) for number, each in enumerate(configs)]
 
 
-def _values_of(path: str, domain: Any) -> Sequence[Any]:
+def choices_of(domain: Any) -> list[Any] | None:
+    """The values of a finite domain of Ray Tune; None where it is a range."""
     values = domain["grid_search"] if isinstance(domain, dict) else getattr(domain, "categories", None)
+    return None if values is None else list(values)
+
+
+def rounded(value: Any, domain: Any) -> Any:
+    """A value of a domain; numbers from a range have few digits, so that a command line can hold them."""
+    from ray.tune.search.sample import Float
+
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isinstance(domain, Float) else value
+
+
+def _values_of(path: str, domain: Any) -> Sequence[Any]:
+    values = choices_of(domain)
     if values is None:
         raise UserError(f"--search-by grid needs a list of values, and {path} has a range; write {path}=grid:a,b,c")
-    return list(values)
+    return values
 
 
 def _draw(space: SearchSpace, config: Config, method: str, number: int, seed: int) -> Config:
@@ -98,16 +111,7 @@ def _draw(space: SearchSpace, config: Config, method: str, number: int, seed: in
             value = choices[number // grids % len(choices)]
             grids *= len(choices)
         else:
-            value = sampled(domain, np.random.default_rng([seed, number, *path.encode()]))
+            value = domain.sample(random_state=np.random.default_rng([seed, number, *path.encode()]))
         if space.uses(config, method, path):
-            config = replaced(config, path, value)
-    # Through JSON, as it goes to a trial: a value of the wrong type is refused here.
-    return config_from_json(type(config), config_to_json(config))
-
-
-def sampled(domain: Any, generator: np.random.Generator) -> Any:
-    """A value of a Ray Tune domain; numbers from a range have few digits, so that a command line can hold them."""
-    from ray.tune.search.sample import Float
-
-    value = domain.sample(random_state=generator)
-    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isinstance(domain, Float) else value
+            config = with_overrides(config, {path: rounded(value, domain)})
+    return config

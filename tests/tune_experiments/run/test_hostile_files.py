@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from types import SimpleNamespace
 
 import pytest
 from ray import tune
@@ -22,14 +21,11 @@ from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.run_folder import RunFolder, read_sessions
 from tune_experiments.search.domains import space_over
 from tune_experiments.search.folder import claim_for_search
-from tune_experiments.search.population import Population
-from tune_experiments.search.successive_halving import Halving
+from tune_experiments.search.optuna_search import JOURNAL_FILE, OptunaSearch
+from tune_experiments.search.schedulers import Asha
 
 LINE = vars(Result("furnmove_sync", "A table", "sync", "furnmove-v0", "test", 0, "success", 1.0))
-SETTINGS = [SimpleNamespace(number=number, values={}, config=matrix_game.SMOKE) for number in range(2)]
 SPACE = SearchSpace({"learning_rate": tune.loguniform(1e-3, 1e-1)})
-COPY = {"target": 1, "source": 0, "values": {"learning_rate": 0.1}}
-GENERATION = {"env_steps": 100, "scores": [0.1, None], "copies": [COPY], "is_done": True}
 
 
 def refuse(path, read):
@@ -80,50 +76,31 @@ def test_a_session_says_how_it_was_run_where_that_is_needed(tmp_path, change):
 
 def search_folder(tmp_path):
     (tmp_path / "trials").mkdir(exist_ok=True)
-    claim_for_search(tmp_path, {"sync": SETTINGS}, 0, "valid/success")
+    claim_for_search(tmp_path, {"by": "random"})
 
 
 def rungs(tmp_path):
-    return Halving("sync", SETTINGS, [0], [1, 2, 3], "valid/success", None, tmp_path / "rungs.json")
+    return Asha(["sync-setting00-seed0"], 900, tmp_path / "asha.jsonl")
 
 
-def population(tmp_path):
-    def request_of(config, method, member, seed, until):
-        return {"folder": str(tmp_path)}
-
-    return Population("sync", SETTINGS, 0, 800, SPACE, 0, request_of, tmp_path / "population.json")
+def journal(tmp_path):
+    return OptunaSearch(SPACE, {"sync": matrix_game.SMOKE}, (0,), 2, 0, tmp_path / JOURNAL_FILE, None)
 
 
-FILES = {"search.json": search_folder, "rungs.json": rungs, "population.json": population}
+FILES = {"search.json": search_folder, "asha.jsonl": rungs, JOURNAL_FILE: journal}
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_pickle_in_a_searchs_folder_is_never_opened(tmp_path, name):
-    (tmp_path / name).write_bytes(pickle.dumps(Bomb(tmp_path / "exploded")))
+    (tmp_path / name).write_bytes(pickle.dumps(Bomb(tmp_path / "exploded")) + b"\n")
     refuse(tmp_path / name, lambda: FILES[name](tmp_path))
     assert not (tmp_path / "exploded").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "document"),
-    [
-        *(("search.json", one) for one in ({}, {"settings": 5}, {"settings": {"a": 5}}, {"settings": {}})),
-        *(("rungs.json", {"sync": one}) for one in (5, {"a": 1}, {"0": "x"}, {"7": 1}, {"0": 9}, {"0": True})),
-        *(("population.json", {"sync-seed0": one}) for one in (5, [5], [{}], [GENERATION] * 20)),
-        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"target": 9}]}]}),
-        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"source": -1}]}]}),
-        ("population.json", {"sync-seed0": [GENERATION | {"copies": [COPY | {"values": {"games": 3}}]}]}),
-    ],
-    ids=str,
-)
-def test_what_no_search_has_written_is_told(tmp_path, name, document):
-    (tmp_path / name).write_text(json.dumps(document))
-    refuse(tmp_path / name, lambda: FILES[name](tmp_path))
-
-
-def test_what_a_population_has_written_is_taken(tmp_path):
-    (tmp_path / "population.json").write_text(json.dumps({"sync-seed0": [GENERATION]}))
-    assert population(tmp_path).members[1].config.learning_rate == 0.1
+@pytest.mark.parametrize("document", [{}, {"by": 5}, {"by": {"random": 1}}], ids=str)
+def test_what_no_search_has_written_is_told(tmp_path, document):
+    (tmp_path / "search.json").write_text(json.dumps(document))
+    refuse(tmp_path / "search.json", lambda: search_folder(tmp_path))
 
 
 @pytest.mark.parametrize("content", [b"\x80\x04K\x01.", b"a,b\n1,2\n", b"", b"minutes,pid,process\nx,1,p\n"])

@@ -76,25 +76,32 @@ def test_the_speed_shown_is_the_one_that_a_trial_reports(clock, tmp_path):
     assert f"  {rows[-1][SPEED]:,.0f}/s  " in stream.getvalue(), "after one row, when there is no window of updates yet"
 
 
-def test_a_trial_that_a_search_pauses_is_not_done_and_what_it_drops_is_stopped(clock, tmp_path):
+class Named(SimpleNamespace):
+    """A trial of Tune's, which goes by its name."""
+
+    def __init__(self, name, **fields):
+        super().__init__(**fields)
+        self._name = name
+
+    def __str__(self):
+        return self._name
+
+
+def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_over_is_paused(clock, tmp_path):
     stream = io.StringIO()
-    with Progress(dict.fromkeys("abcde", 900), {}, Console(file=stream)) as shown:
+    with Progress(dict.fromkeys("abcd", 900), {}, Console(file=stream)) as shown:
         callback = display(shown)
 
-        def complete(name, until):
-            request = {"name": name, "until": until, "folder": str(tmp_path / name)}
-            callback.on_trial_complete(0, [], SimpleNamespace(config={"request": request}, last_result={}))
+        def complete(name, how, has_results=False):
+            (tmp_path / name).mkdir()
+            if has_results:
+                write_test_results(tmp_path / name, [])
+            # The configuration is that of the member that it has taken over from.
+            request = {"name": "other", "folder": str(tmp_path / "other")} | how
+            callback.on_trial_complete(0, [], Named(name, config={"request": request}, last_result={}))
             return stream.getvalue().splitlines()[-1].split()[-1]
 
-        assert [complete(name, 100) for name in "abc"] == ["paused"] * 3
-        clock.now = 11.0
-        shown.update("a", {"env_steps": 200, SPEED: 1.0})
-        assert stream.getvalue().endswith("a  200/900 (22%)  1/s  ETA 11:40\n"), "it goes on"
-        assert complete("a", None) == "done"
-        (tmp_path / "e").mkdir()
-        write_test_results(tmp_path / "e", [])
-        assert complete("e", 899) == "done", "its last row lay beyond all of its budget"
-        shown.finish("b", "failed")
-        shown.end_search()
-    ends = {line.split()[0]: line.split()[-1] for line in stream.getvalue().splitlines()}
-    assert ends == {"a": "done", "b": "failed", "c": "stopped", "d": "stopped", "e": "done"}
+        assert complete("a", {"objective": "valid/a"}) == "stopped"
+        assert complete("b", {"objective": "valid/a"}, True) == "done"
+        assert complete("c", {"ends_at": 0.0}) == "paused"
+        assert complete("d", {}) == "done"

@@ -79,7 +79,12 @@ def test_an_error_of_the_disk_is_held_back_until_the_disk_takes_files(tmp_path, 
 )
 def test_a_trial_that_waited_for_its_disk_is_not_said_to_have_died(last_row, told):
     said = {}
-    trial = SimpleNamespace(config={"request": {"name": "sync-seed0"}}, last_result=last_row)
+
+    class Trial(SimpleNamespace):
+        def __str__(self):
+            return "sync-seed0"
+
+    trial = Trial(last_result=last_row)
     display(SimpleNamespace(update=said.__setitem__)).on_trial_recover(1, [trial], trial)
     assert said == {"sync-seed0": {"notice": told}}
 

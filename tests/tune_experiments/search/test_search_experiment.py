@@ -4,11 +4,17 @@ import copy
 import dataclasses
 import functools
 import json
+import signal
+import subprocess
+import sys
+import time
 
+import numpy as np
 import pytest
 from ray import tune
 from ray.tune.search.sample import Categorical
 
+from rl_models.training.checkpoint import load_checkpoint, path_of
 from tune_experiments import furnmove_methods, matrix_game
 from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, method_of
 from tune_experiments.core.config_json import config_from_json, config_to_json
@@ -19,6 +25,7 @@ from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run import population
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
@@ -194,7 +201,7 @@ def test_a_search_may_vary_the_processes_of_a_trial(ray_session, tmp_path, monke
 
 @pytest.mark.parametrize(
     ("by", "sentence"),
-    [("grid", "a trial needs 1001 CPUs"), ("pbt", "--search-by pbt cannot vary workers.runners")],
+    [("grid", "a trial needs 1001 CPUs"), ("pbt", "workers.runners"), ("optuna", "workers.runners")],
 )
 def test_processes_that_cannot_be_are_told_before_there_is_a_folder(tmp_path, capsys, by, sentence):
     words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", by]
@@ -216,16 +223,17 @@ def test_a_search_over_named_fields_ranks_by_what_the_experiment_validates(name,
     experiment = find_experiment(name)
     words = ["--preset", "smoke", "--search", "2", "--search-over", f"{path}=loguniform:1e-4:1e-2"]
     config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds)
-    assert search_run.draw_search(experiment, config, options).space.objective == objective
+    assert search_run.Search(experiment, config, options).space.objective == objective
 
 
 def test_a_grid_has_fewer_settings_for_a_method_that_does_not_use_all_of_its_fields(tmp_path):
     words = ["--preset", "smoke", "--methods", "sync_13_cordial", "marginal", "--search-by", "grid"]
     words += ["--search-over", "sync.learning_rate=grid:1e-4,1e-2"]
     config, options = parse(PRESETS, words, "caption", (0,))
-    search = search_run.draw_search(FURNMOVE, config, options)
+    search = search_run.Search(FURNMOVE, config, options)
     with RunFolder.open(tmp_path / "run", config_to_json(config), FURNMOVE.name, seeds=(0,)) as folder:
-        names = [request["name"] for request in search_run.search_requests(FURNMOVE, search, options, folder)]
+        (part,) = search.parts(folder)
+    names = [request["name"] for request in part.requests]
     assert sum(name.startswith("sync") for name in names) == 3 and sum(name.startswith("marg") for name in names) == 1
 
 
@@ -233,3 +241,102 @@ def test_an_experiment_without_a_space_says_so(tmp_path, capsys):
     assert main(matrix_game.EXPERIMENT, ["--search", "3", "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.startswith("error: matrix_game has no search space for --search to draw from")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("by", ["random", "optuna"])
+def test_a_search_that_would_be_trained_otherwise_is_refused_and_not_ranked(tmp_path, capsys, by):
+    out = tmp_path / "out"
+    words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", by, "--out", str(out)]
+    config, _ = parse(PRESETS, words, "caption", (0,))
+    with RunFolder.open(out, config_to_json(config), FURNMOVE.entry_point, seeds=(0,)) as folder:
+        (folder.trial("marginal-setting00-seed0") / "checkpoints/checkpoint_000100").mkdir(parents=True)
+    before = (out / "config.json").read_text()
+    for flag, value in {"--workers.worlds-per-runner": 3, "--budget-env-steps": 99_999, "--methods": "central"}.items():
+        assert main(FURNMOVE, [*words, flag, str(value)]) == 2
+        assert flag in capsys.readouterr().err
+    assert (out / "config.json").read_text() == before
+
+
+def test_a_population_takes_all_of_its_members_at_once(tmp_path, capsys):
+    words = ["--preset", "smoke", "--search", "3", "--search-by", "pbt", "--max-concurrent-trials", "2"]
+    assert main(FURNMOVE, [*words, "--out", str(tmp_path / "out")]) == 2
+    assert "--max-concurrent-trials" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+# ---------------------------------------------------------------------------------------- Tune's schedulers and Optuna
+
+RATES = SearchSpace({"learning_rate": tune.loguniform(1e-3, 1e-1)}, objective="valid/value_against_adversary")
+GAME = without_test(matrix_game.EXPERIMENT, search_space=lambda: RATES)
+SMALL = ["--preset", "smoke", "--methods", "sync", "--games", "32", "--updates-per-row", "5", "--hold-share", "0.9"]
+SMALL += ["--budget-env-steps", "1600", "--checkpoint-every-env-steps", "320", "--seeds", "0"]
+
+
+def test_a_loser_goes_on_with_the_winners_weights_and_a_rate_of_its_own_through_tune(
+    ray_session, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(population, "GENERATIONS", 2)
+    out = tmp_path / "pbt"
+    assert main(GAME, [*SMALL, "--search", "2", "--search-by", "pbt", "--out", str(out)]) == 0
+    (file,) = (out / "trials").glob("*/exploits.jsonl")
+    (told,) = map(json.loads, file.read_text().splitlines())
+    loser, winner = file.parent, out / "trials" / told["source"]
+    assert loser != winner
+    taken, given = (load_checkpoint(path_of(trial / "checkpoints", told["env_steps"])) for trial in (loser, winner))
+    for group, tensors in given.tensors.items():
+        for name, value in tensors.items():
+            np.testing.assert_array_equal(value, taken.tensors[group][name])
+    explored, rate = told["values"]["learning_rate"], given.state["config"]["learning_rate"]
+    assert explored != rate
+    log = read_metrics(loser / "metrics.jsonl")
+    assert {row["schedule/learning_rate"] for row in log if told["env_steps"] < row["env_steps"] < 1440} == {explored}
+    ranking = {row["setting"]: row for row in map(json.loads, (out / "search.jsonl").read_text().splitlines())}
+    assert ranking[int(loser.name[-7:-6])]["parameters"] == told["values"]
+    assert told["source"] in (out / "search.md").read_text()
+
+
+def test_asha_stops_trials_and_ranks_those_that_reached_their_end(ray_session, tmp_path, capsys):
+    words = [*SMALL, "--search", "5", "--search-by", "asha", "--out", str(tmp_path / "asha")]
+    assert main(GAME, [*words, "--max-concurrent-trials", "1"]) == 0
+    trials = sorted((tmp_path / "asha/trials").iterdir())
+    finished = [trial for trial in trials if read_test_results(trial) is not None]
+    lengths = {read_metrics(trial / "metrics.jsonl")[-1]["env_steps"] for trial in trials if trial not in finished}
+    assert 0 < len(finished) < len(trials) == 5
+    assert max(lengths) < 1600
+    rows = (tmp_path / "asha/search.jsonl").read_text().splitlines()
+    assert len(rows) == len(finished)
+    capsys.readouterr()
+    assert main(GAME, words) == 0, "what was stopped stays stopped"
+    assert "all trials are trained" in capsys.readouterr().out
+
+
+PROGRAM = """
+import sys
+from tests.tune_experiments.search.test_search_experiment import GAME
+from tune_experiments.launch.experiment import main
+sys.exit(main(GAME, sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_an_optuna_search_that_is_killed_is_continued_by_the_same_command(tmp_path, sent):
+    out = tmp_path / "out"
+    words = [*SMALL, "--search", "3", "--search-by", "optuna", "--max-concurrent-trials", "1", "--out", str(out)]
+    command = [sys.executable, "-c", PROGRAM, *words]
+    log = out / "trials/sync-setting01-seed0/metrics.jsonl"
+    with (tmp_path / "said").open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as first:
+        deadline = time.monotonic() + 200
+        while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        first.send_signal(sent)
+    began = (out / "trials/sync-setting00-seed0/metrics.jsonl").read_bytes()
+    assert first.returncode in (130, -signal.SIGKILL)
+    subprocess.run(command, check=True, capture_output=True)
+    assert (out / "trials/sync-setting00-seed0/metrics.jsonl").read_bytes() == began
+    for number in range(3):
+        rows = read_metrics(out / f"trials/sync-setting0{number}-seed0/metrics.jsonl")
+        assert [row["env_steps"] for row in rows] == list(range(160, 1601, 160))
+    assert len((out / "search.jsonl").read_text().splitlines()) == 3
+    assert len(list((out / "hparams").iterdir())) == 3 and (out / "plots/search.png").exists()

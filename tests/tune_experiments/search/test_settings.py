@@ -4,7 +4,6 @@ import json
 import math
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 from ray import tune
@@ -12,17 +11,15 @@ from ray import tune
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.results.score import score
 from tune_experiments.search.folder import (
     Ranked,
     claim_for_search,
     rank,
     refuse_search_folder,
-    score,
     write_ranking,
 )
-from tune_experiments.search.run_search import _verdict
-from tune_experiments.search.scheduler import late_value, value_between
-from tune_experiments.search.settings import Setting, draw_settings
+from tune_experiments.search.settings import Setting, all_settings, draw_settings
 
 
 @dataclass(frozen=True)
@@ -115,6 +112,19 @@ def test_numbers_lie_in_their_range_and_are_short_enough_to_be_typed():
         assert float(f"{rate:.3g}") == rate
 
 
+def test_a_grid_is_every_combination_once_after_the_configuration_itself():
+    space = SearchSpace({"epochs": tune.grid_search([2, 4]), "algorithm": tune.choice(["ppo", "impala"])})
+    settings = all_settings(space, Config(), "sync")
+    assert settings[0].config == Config()
+    assert sorted((one.values["epochs"], one.values["algorithm"]) for one in settings) == [
+        (2, "impala"),
+        (2, "ppo"),
+        (4, "impala"),
+        (4, "ppo"),
+    ]
+    assert [one.number for one in settings] == list(range(4))
+
+
 def test_no_two_settings_of_a_method_are_alike():
     space = SearchSpace({"epochs": tune.choice([1, 2, 3])})
     assert sorted(one.config.epochs for one in draw(count=3, space=space)) == [1, 2, 3]
@@ -149,10 +159,11 @@ def test_a_score_is_the_mean_of_the_validations_in_the_last_quarter(tmp_path):
     assert score(trial(tmp_path, [(500, 0.9), (1000, 0.1)]), "valid/success") == 0.1
 
 
-def test_the_last_rung_is_judged_as_a_search_without_rungs_is(tmp_path):
-    folder = trial(tmp_path, [(250, 0.0), (500, 0.0), (750, 0.0), (1000, 1.0)])
-    assert late_value(folder, "valid/success", 1000) == score(folder, "valid/success") == 0.5
-    assert value_between(folder, "valid/success", 750, 1000) == 1.0  # a generation's own validations
+def test_the_score_of_a_generation_is_of_the_weights_that_it_has(tmp_path):
+    folder = trial(tmp_path, [(300, 0.0), (344, 5.0), (400, 90.0), (512, 100.0)])  # it took over others' at 344
+    assert score(folder, "valid/success", since=342) == 95.0
+    assert score(folder, "valid/success", since=513) == 100.0
+    assert score(folder, "valid/success", since=0) == pytest.approx(48.75)
 
 
 def test_an_objective_that_was_not_logged_is_told(tmp_path):
@@ -176,7 +187,7 @@ def test_a_trial_that_diverged_is_last(diverged):
 
 def test_the_ranking_is_written_for_people_and_programs(tmp_path):
     ranking = {"sync": [ranked(1, 0.5), ranked(0, math.nan)], "marginal": []}
-    write_ranking(tmp_path, "A table", "valid/success", ranking, "tune_experiments/x.py")
+    write_ranking(tmp_path, "A table", "valid/success", ranking, "By chance.", "tune_experiments/x.py", ["A remark"])
     rows = [
         json.loads(line, parse_constant=pytest.fail) for line in (tmp_path / "search.jsonl").read_text().splitlines()
     ]
@@ -187,42 +198,8 @@ def test_the_ranking_is_written_for_people_and_programs(tmp_path):
     assert rows[0]["parameters"] == {"epochs": 1}
     assert rows[0]["flags"] == ["--epochs", "1"]
     report = (tmp_path / "search.md").read_text()
-    assert "| 1 | 1 | 0.5000 | 1 |" in report
+    assert "| 1 | 1 | 0 | 0.5000 | 1 |" in report and report.endswith("A remark")
     assert "python tune_experiments/x.py --epochs 1\n" in report
-
-
-def member(number, seed, score):
-    return Ranked(Setting(number, Config(), {"epochs": 2}), {seed: score}, ())
-
-
-def test_a_winner_is_compared_with_setting_0_of_its_own_seeds_and_not_with_itself():
-    def first_line(*found, tried=4, script="-m x"):
-        return _verdict("sync", rank(found), tried, "valid/success", script, Path("trials"))[0]
-
-    assert first_line(member(0, 1, 0.5), member(0, 0, 0.25), member(1, 0, 0.0), member(1, 1, 0.0)) == (
-        "sync: setting 0 of seed 1 is the best of 4: valid/success 0.5000"
-    )
-    population = [member(1, 1, 0.5), member(0, 0, 0.25), member(0, 1, 0.125), member(1, 0, 0.0)]
-    assert first_line(*population).endswith(
-        "setting 1 of seed 1 is the best of 4: valid/success 0.5000, setting 0 has 0.1250"
-    )
-    assert first_line(ranked(1, 0.5), ranked(0, 0.25), tried=2).endswith(
-        ": setting 1 is the best of 2: valid/success 0.5000, setting 0 has 0.2500"
-    )
-
-
-def test_a_winner_of_asha_is_the_best_of_all_that_were_tried():
-    (line, _) = _verdict("sync", [ranked(0, 0.5)], 4, "valid/success", "-m x", Path("trials"))
-    assert line == "sync: setting 0 is the best of 4 (1 reached the last rung): valid/success 0.5000"
-
-
-def test_the_report_of_populations_says_which_seed_a_row_is_of(tmp_path):
-    ranking = {"sync": [member(0, 1, 0.5), member(0, 0, 0.25)]}
-    write_ranking(tmp_path, "A table", "valid/success", ranking, None)
-    report = (tmp_path / "search.md").read_text()
-    assert "| rank | setting | seed | valid/success | epochs |" in report
-    assert "| 1 | 0 | 1 | 0.5000 | 2 |" in report and "| 2 | 0 | 0 | 0.2500 | 2 |" in report
-    assert "of the last generation. Each seed is a population" in report and "over seeds" not in report
 
 
 # -------------------------------------------------------------------------------------------------------------- folder
@@ -234,51 +211,27 @@ def out(tmp_path):
     return tmp_path
 
 
-def claim(out, count=3, seed=0, config=None, objective="valid/success", by="random"):
-    drawn = {method: draw(method, count, seed, config) for method in ("sync", "marginal")}
-    claim_for_search(out, drawn, seed, objective, by)
+SEARCH = {"by": "asha", "search_seed": 0, "space": {"epochs": "grid [1, 2]"}, "seeds": [0, 1], "search": 3}
 
 
-def test_a_search_is_continued_and_may_become_longer(out):
-    claim(out, 3)
+@pytest.mark.parametrize("change", [{"by": "pbt"}, {"search_seed": 1}, {"space": {}}, {"seeds": [0]}, {"search": 4}])
+def test_another_search_is_refused_with_the_difference(out, change):
+    claim_for_search(out, SEARCH)
     (out / "trials" / "sync-setting00-seed0").mkdir()
-    claim(out, 3)
-    claim(out, 5)
-    longest = (out / "search.json").read_text()
-    claim(out, 2)
-    assert (out / "search.json").read_text() == longest
-    assert [len(drawn) for drawn in json.loads(longest)["settings"].values()] == [5, 5]
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"seed": 1}, r"search_seed: 0 -> 1"),
-        ({"objective": "valid/return", "by": "asha"}, r"objective: 'valid/success' -> 'valid/return'"),
-        ({"config": Config(epochs=4)}, r"settings.sync.0.epochs: 2 -> 4"),
-    ],
-)
-def test_another_search_is_refused_with_the_difference(out, changes, said):
-    claim(out, by=changes.get("by", "random"))
+    claim_for_search(out, SEARCH)
     before = (out / "search.json").read_text()
-    with pytest.raises(UserError, match=f"was started as another search \\({said}"):
-        claim(out, **changes)
+    with pytest.raises(UserError, match=rf"search\.json .*{next(iter(change))}"):
+        claim_for_search(out, SEARCH | change)
     assert (out / "search.json").read_text() == before
-
-
-def test_the_objective_of_a_search_that_is_ranked_at_its_end_may_be_corrected(out):
-    claim(out)
-    claim(out, objective="valid/return")
-    assert json.loads((out / "search.json").read_text())["objective"] == "valid/return"
 
 
 def test_runs_and_searches_do_not_share_a_folder(out):
     refuse_search_folder(out)
     (out / "trials" / "sync-seed0").mkdir()
     with pytest.raises(UserError, match="holds a run that is not a search; give --out another folder"):
-        claim(out)
+        claim_for_search(out, SEARCH)
     (out / "trials" / "sync-seed0").rmdir()
-    claim(out)
+    claim_for_search(out, SEARCH)
     with pytest.raises(UserError, match="holds a search; repeat its --search to continue it"):
         refuse_search_folder(out)
 

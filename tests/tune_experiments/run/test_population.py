@@ -1,0 +1,153 @@
+"""A member of a population between its reports to Tune: whose weights it has, and what it learns with."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, save_checkpoint
+from tests.tune_experiments.search.pretended import CONFIG, OBJECTIVE
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.play.loading import chosen_checkpoint
+from tune_experiments.results.score import SCORE
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run import population
+from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.placement import NO_GPUS
+from tune_experiments.run.population import EXPLOITS_FILE, GENERATION, ends_of, exploit, own_request, train_member
+from tune_experiments.run.tuning import train_request
+
+
+def member(tmp_path, name="loser", rate=0.02, first=1, of="loser"):
+    """The request of a member as Tune has it: after an exploit it is that of another one with other values."""
+    (tmp_path / name).mkdir(exist_ok=True)
+    request = {
+        "name": of,
+        "folder": str(tmp_path / of),
+        "experiment": "matrix_game",
+        "config": config_to_json(CONFIG),
+        "method": "sync",
+        "seed": 0,
+        "run_id": "0",
+        "is_tested": False,
+        "objective": OBJECTIVE,
+        "values": {"learning_rate": rate},
+        "ends": ends_of(CONFIG.budget_env_steps),
+        "first": first,
+    }
+    return own_request(request, name)
+
+
+class Paused(Exception):
+    """What Tune does with a trial that it pauses in the middle of a report."""
+
+
+def train(request, handed=None, reports=100):
+    """Train as Tune lets it; the reports until it is paused."""
+    told = []
+
+    def tell(row, folder):
+        told.append((row, folder))
+        if len(told) == reports:
+            raise Paused
+
+    with contextlib.suppress(Paused):
+        train_member(request, handed, lambda part: train_request(part, NO_GPUS, lambda row: None), tell)
+    return told
+
+
+def pause(request):
+    raise Paused
+
+
+def weights(folder):
+    return load_checkpoint(newest_whole_checkpoint(folder / "checkpoints")).tensors
+
+
+@pytest.mark.long
+def test_a_loser_goes_on_with_the_winners_weights_and_its_own_rate(tmp_path):
+    train(member(tmp_path, rate=1e-4), reports=2)
+    ((_, _), (row, folder)) = train(member(tmp_path, "winner", 0.05, of="winner"), reports=2)
+    assert row[GENERATION] == 2 and np.isfinite(row[SCORE])
+    handed = tmp_path / "tune/winner/checkpoint_000001"  # Tune's copy
+    handed.parent.mkdir(parents=True)
+    folder.rename(handed)
+    request = member(tmp_path, rate=0.06, of="winner")
+    assert request["name"] == "loser" and Path(request["folder"]) == tmp_path / "loser"
+    with pytest.raises(Paused):  # before it trains
+        train_member(request, handed, pause, None)
+    winner, loser = load_checkpoint(newest_whole_checkpoint(handed)), weights(tmp_path / "loser")
+    for group, tensors in winner.tensors.items():
+        for name, value in tensors.items():
+            np.testing.assert_array_equal(value, loser[group][name])
+    train(request, handed)
+    log = read_metrics(tmp_path / "loser/metrics.jsonl")
+    rates = {row["schedule/learning_rate"] for row in log if winner.step < row["env_steps"] < 0.9 * 512}
+    assert rates == {0.06}, "from the first update on"
+    assert read_test_results(tmp_path / "loser") == []
+    (line,) = {*(tmp_path / "loser" / EXPLOITS_FILE).read_text().splitlines()}
+    assert json.loads(line) == {"env_steps": winner.step, "source": "winner", "values": {"learning_rate": 0.06}}
+
+
+@pytest.mark.long
+def test_a_member_that_is_paused_or_killed_tells_each_generation_once_and_trains_as_an_unbroken_one(tmp_path):
+    whole = train(member(tmp_path, "whole", of="whole"))
+    assert [row[GENERATION] for row, _ in whole] == list(range(1, 8))
+    first = train(member(tmp_path), reports=3)
+    handed = tmp_path / "tune/loser/checkpoint_000002"
+    handed.parent.mkdir(parents=True)
+    first[-1][1].rename(handed)
+    (tmp_path / "loser/checkpoints").mkdir()
+    for path in handed.iterdir():  # Tune has copied it
+        path.rename(tmp_path / "loser/checkpoints" / path.name)
+    save_checkpoint(handed, 192, {}, {})
+    second = train(member(tmp_path), handed, reports=2)
+    third = train(member(tmp_path, first=5))  # another session of Tune's, in which generation 5 is judged again
+    assert [row[GENERATION] for row, _ in (*first, *second, *third)] == [1, 2, 3, 4, 5, 5, 6, 7]
+    assert third[0][0] == second[-1][0]
+    logs = [
+        [row[OBJECTIVE] for row in read_metrics(tmp_path / name / "metrics.jsonl") if OBJECTIVE in row]
+        for name in ("whole", "loser")
+    ]
+    assert logs[0] == logs[1]
+
+
+def test_a_member_that_copies_chosen_weights_has_the_sources_choice(tmp_path):
+    for name, (chosen, newest) in {"source": (20, 30), "target": (10, 35)}.items():
+        for step in (chosen, newest):
+            state = {"config": name, "choice": {"value": 0.5, "env_steps": chosen}}
+            save_checkpoint(tmp_path / name / "checkpoints", step, {"weights": {"a": np.full(1, step)}}, state)
+    exploit(tmp_path / "source/checkpoints", tmp_path / "target/checkpoints", config_to_json(CONFIG))
+    assert sorted(path.name for path in (tmp_path / "target" / "checkpoints").iterdir()) == [
+        "checkpoint_000020",
+        "checkpoint_000030",
+    ]
+    found = load_checkpoint(chosen_checkpoint(tmp_path / "target"))
+    assert found.tensors["weights"]["a"] == 20
+    assert found.state["config"] == config_to_json(CONFIG)
+
+
+def test_the_newest_checkpoint_is_copied_last_whatever_its_number_of_digits(tmp_path, monkeypatch):
+    for step in (900_000, 1_000_000):
+        state = {"choice": {"value": 0.5, "env_steps": 900_000}}
+        save_checkpoint(tmp_path / "source", step, {"weights": {"a": np.full(1, step)}}, state)
+    copied = []
+
+    def save(folder, step, tensors, state):
+        copied.append(step)
+        return save_checkpoint(folder, step, tensors, state)
+
+    monkeypatch.setattr(population, "save_checkpoint", save)
+    exploit(tmp_path / "source", tmp_path / "target", {})
+    assert copied == [900_000, 1_000_000]
+
+
+def test_a_member_that_was_killed_while_it_copied_a_checkpoint_has_the_sources_alone(tmp_path):
+    save_checkpoint(tmp_path / "source", 30, {}, {"config": {}})
+    own = save_checkpoint(tmp_path / "target", 35, {}, {"config": {}})
+    own.rename(own.with_name(".unfinished_checkpoint_000035_01234567_replaced"))
+    exploit(tmp_path / "source", tmp_path / "target", {})
+    assert newest_whole_checkpoint(tmp_path / "target") == tmp_path / "target/checkpoint_000030"
+    assert len(list((tmp_path / "target").iterdir())) == 1

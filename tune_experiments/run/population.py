@@ -1,0 +1,153 @@
+"""A member of a population (Jaderberg et al. 2017), as the trainable of Ray Tune's `PopulationBasedTraining`.
+
+It stops at the end of each generation and hands Tune its folder of checkpoints, without which Tune skips every exploit
+in silence. Where Tune then gives it another member's folder, with another member's configuration whose values Tune has
+changed, it continues from these weights and learns with these values from its first update on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rl_models.training.checkpoint import (
+    delete_checkpoint,
+    load_checkpoint,
+    load_state,
+    newest_whole_checkpoint,
+    numbered_checkpoints,
+    path_of,
+    prune,
+    save_checkpoint,
+)
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.config_path import value_at, with_overrides
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
+from tune_experiments.experiment.finding import find_experiment, read_configuration
+from tune_experiments.results.score import SCORE, finite, score
+from tune_experiments.run.request import Request
+from tune_experiments.run.trial import CHECKPOINTS
+
+__all__ = [
+    "EXPLOITS_FILE",
+    "GENERATION",
+    "GENERATIONS",
+    "ends_of",
+    "exploit",
+    "own_request",
+    "train_member",
+    "values_of",
+]
+
+GENERATIONS = 8
+GENERATION = "search/generation"
+"""Key of a report to Ray Tune: the generation that has ended, which is PBT's time. Env steps would pass its end."""
+EXPLOITS_FILE = "exploits.jsonl"
+"""File in a trial's folder: one line `{env_steps, source, values}` each time that it took over another's weights."""
+
+
+def ends_of(budget: int) -> dict[int, int]:
+    """Generation, from 1, -> env steps at which it ends; the last one, which nobody judges, is left out."""
+    return {number: math.ceil(budget * number / GENERATIONS) for number in range(1, GENERATIONS)}
+
+
+def values_of(experiment: BaseExperiment[Config], trial: Path, config: Config, paths: Sequence[str]) -> dict[str, Any]:
+    """Path -> what a member learns with: what its newest checkpoint says, else the configuration that it begins with.
+
+    Args:
+        experiment: its experiment.
+        trial: its folder.
+        config: what it begins with.
+        paths: dotted.
+    """
+    newest = newest_whole_checkpoint(trial / CHECKPOINTS)
+    config = config if newest is None else read_configuration(experiment, load_state(newest)["config"])
+    return {path: value_at(config, path) for path in paths}
+
+
+def own_request(request: Request, name: str) -> Request:
+    """The request of a member from that of the one that it takes over from, or its own, with its values.
+
+    Args:
+        request: with `values`.
+        name: of the member.
+    """
+    config = read_configuration(find_experiment(request["experiment"]), request["config"])
+    return request | {
+        "name": name,
+        "folder": str(Path(request["folder"]).parent / name),
+        "config": config_to_json(with_overrides(config, request["values"])),
+    }
+
+
+def train_member(
+    request: Request,
+    handed: Path | None,
+    train: Callable[[Request], None],
+    tell: Callable[[dict[str, Any], Path], None],
+) -> None:
+    """Train to the end of each generation, tell Tune, and to the end.
+
+    Args:
+        request: of the member, with `ends` and `first`.
+        handed: folder of checkpoints that Tune gives back, in a folder of its owner's name; None where none was told.
+        train: trains a request, to its `until`.
+        tell: reports a row with the folder of checkpoints; Tune may end the process in it.
+    """
+    folder = Path(request["folder"])
+    if handed is not None and handed.parent.name != request["name"]:
+        env_steps = exploit(handed, folder / CHECKPOINTS, request["config"])
+        line = {"env_steps": env_steps, "source": handed.parent.name, "values": request["values"]}
+        with (folder / EXPLOITS_FILE).open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    told = _env_steps(handed) if handed is not None else 0
+    for generation, end in request["ends"].items():
+        if generation >= request["first"] and end > told:
+            train(request | {"until": end})
+            value = score(folder, request["objective"], since=request["ends"].get(generation - 1, 0))
+            row = {"env_steps": _env_steps(folder / CHECKPOINTS), GENERATION: generation, SCORE: finite(value)}
+            tell(row, folder / CHECKPOINTS)
+    train(request)
+
+
+def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
+    """Put the source's newest checkpoint in place of all of the target's, with the target's configuration.
+
+    Where weights are chosen by validation the source's choice so far comes along, for the newest one names it.
+
+    Args:
+        source: folder of checkpoints.
+        target: another.
+        config: what the target learns with from now on, as JSON.
+
+    Returns:
+        env steps of the newest.
+    """
+    newest = path_of(source, _env_steps(source))
+    choice = load_state(newest).get("choice")
+    # Else a checkpoint of the target's that a killed process was about to replace would come back.
+    prune(target, keep=sys.maxsize)
+    # The newest last: a crash before leaves the target's own past.
+    wanted = dict.fromkeys([path_of(source, choice["env_steps"]), newest] if choice else [newest])
+    kept = [_copied(one, target, config) for one in wanted]
+    for _, path in numbered_checkpoints(target):
+        if path not in kept:
+            delete_checkpoint(path)
+    return _env_steps(target)
+
+
+def _copied(checkpoint: Path, folder: Path, config: Mapping[str, Any]) -> Path:
+    found = load_checkpoint(checkpoint)
+    return save_checkpoint(folder, found.step, found.tensors, found.state | {"config": config})
+
+
+def _env_steps(checkpoints: Path) -> int:
+    newest = newest_whole_checkpoint(checkpoints)
+    if newest is None:
+        raise UserError(f"{checkpoints} has no whole checkpoint; run the same command again to train it anew")
+    return int(newest.name.rpartition("_")[2])

@@ -1,0 +1,189 @@
+"""TPE of Optuna (Bergstra et al. 2011), which judges a setting by the mean over its seeds.
+
+Each method has a study in `DIR/optuna.jsonl`, Optuna's own journal. What is asked next is a function of the journal and
+of the search's seed, so a search that is killed continues with the settings that were under way. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tune_experiments.core.config_json import DataclassInstance
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.results.score import finite, score
+from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.request import Request
+from tune_experiments.search.folder import whole_lines
+from tune_experiments.search.settings import DRAWS_PER_SETTING, Setting, choices_of, rounded
+
+if TYPE_CHECKING:
+    from optuna import Study, Trial
+
+__all__ = ["JOURNAL_FILE", "OptunaSearch"]
+
+JOURNAL_FILE = "optuna.jsonl"
+_SETTING = "setting"
+"""Attribute of an Optuna trial: number of its setting, written when all of its values are."""
+
+
+class OptunaSearch:
+    """A `SearchScheduler` of settings that follow from the scores of earlier ones.
+
+    Args:
+        space: where settings come from, and what should be large.
+        starts: method -> the configuration that its search starts from, which is its setting 0.
+        seeds: of the trials of each setting.
+        count: settings a method.
+        search_seed: of what is drawn.
+        journal: the file.
+        request_of: `(setting, method, seed) -> request`, whose `folder` is the trial's.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        starts: Mapping[str, DataclassInstance],
+        seeds: Sequence[int],
+        count: int,
+        search_seed: int,
+        journal: Path,
+        request_of: Callable[[Setting, str, int], Request],
+    ) -> None:
+        self._space, self._starts, self._seeds, self._count = space, starts, seeds, count
+        self._search_seed, self._request_of = search_seed, request_of
+        self._taken: set[str] = set()
+        self._exhausted: set[str] = set()
+        self._settings = {method: [Setting(0, one, space.values(one, method))] for method, one in starts.items()}
+        try:
+            self._studies = _studies(journal, list(starts))
+            for method in starts:
+                self._tell(method)
+        except UserError:
+            raise
+        except Exception as error:  # whatever Optuna says of a file that it has not written
+            raise UserError(
+                f"{journal} is no journal of this search ({error!r}); restore it or give --out another folder"
+            ) from error
+
+    def __reduce__(self) -> Any:
+        return (object, ())  # Tune pickles its searcher into its bookkeeping; this one stays with its process
+
+    def settings(self, method: str) -> list[Setting]:
+        """What has been asked for so far, by number."""
+        found = self._settings[method]
+        for trial in self._studies[method].get_trials(deepcopy=False):
+            if trial.user_attrs.get(_SETTING) == len(found):
+                drawn = self._config(method, functools.partial(_given, trial.params))
+                found.append(Setting(len(found), drawn, self._space.values(drawn, method)))
+        return found[: self._count]
+
+    def dropped(self, method: str) -> list[int]:
+        """Numbers of settings that are never asked for: the space holds no so many."""
+        return list(range(len(self.settings(method)), self._count)) if method in self._exhausted else []
+
+    def next_request(self) -> Request | None:
+        """The first trial of a setting that has not been handed out; a new setting when all have."""
+        for method in self._starts:
+            for setting in self.settings(method):
+                for seed in self._seeds:
+                    request = self._request_of(setting, method, seed)
+                    if request["name"] not in self._taken and read_test_results(Path(request["folder"])) is None:
+                        self._taken.add(request["name"])
+                        return request
+            if len(self.settings(method)) < self._count and self._ask(method):
+                return self.next_request()
+        return None
+
+    def ended(self, request: Request, failed: bool) -> None:
+        """Tell the study, when all seeds of the setting have finished."""
+        self._tell(request["method"])
+
+    def _ask(self, method: str) -> bool:
+        """Ask for one more setting, unlike those that there are; whether there is one."""
+        from optuna.samplers import TPESampler
+        from optuna.trial import TrialState
+
+        study, known = self._studies[method], self.settings(method)
+        for _ in range(DRAWS_PER_SETTING):
+            entropy = [self._search_seed, len(study.get_trials(deepcopy=False)), *method.encode()]
+            seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
+            study.sampler = TPESampler(seed=seed, constant_liar=True)
+            trial = study.ask()
+            config = self._config(method, functools.partial(_suggest, trial))
+            same = [one for one in known if one.config == config]
+            if not same:
+                trial.set_user_attr(_SETTING, len(known))
+                return True
+            value = self._value(method, same[0])
+            study.tell(trial, value, state=TrialState.FAIL if value is None else None)
+        self._exhausted.add(method)
+        return False
+
+    def _config(self, method: str, value_of: Callable[[str, Any], Any]) -> Any:
+        config = self._starts[method]
+        for path, domain in self._space.domains.items():
+            if self._space.uses(config, method, path):
+                value, choices = value_of(path, domain), choices_of(domain)
+                config = with_overrides(config, {path: choices[value] if choices else rounded(value, domain)})
+        return config
+
+    def _value(self, method: str, setting: Setting) -> float | None:
+        """Mean over the seeds; None as long as one has not finished."""
+        folders = [Path(self._request_of(setting, method, seed)["folder"]) for seed in self._seeds]
+        if any(read_test_results(folder) is None for folder in folders):
+            return None
+        return finite(float(np.mean([score(folder, self._space.objective) for folder in folders])))
+
+    def _tell(self, method: str) -> None:
+        """Tell the study all that is known and that it has not been told."""
+        from optuna.trial import TrialState
+
+        study, settings = self._studies[method], {one.number: one for one in self.settings(method)}
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            number = trial.user_attrs.get(_SETTING)
+            if number is None:  # the process was killed while it drew its values
+                study.tell(trial.number, state=TrialState.FAIL)
+            elif number in settings and (value := self._value(method, settings[number])) is not None:
+                study.tell(trial.number, value)
+
+
+def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:
+    """Studies in a journal, whose last line may be torn and whose lock may be of a killed process."""
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    path = journal.resolve()
+    path.with_name(f"{path.name}.lock").unlink(missing_ok=True)  # the run folder's own lock is held
+    for line in whole_lines(path):
+        json.loads(line)
+    storage = JournalStorage(JournalFileBackend(str(path)))
+    return {
+        method: optuna.create_study(storage=storage, study_name=method, direction="maximize", load_if_exists=True)
+        for method in methods
+    }
+
+
+def _given(parameters: Mapping[str, Any], path: str, domain: Any) -> Any:
+    return parameters[path]
+
+
+def _suggest(trial: Trial, path: str, domain: Any) -> Any:
+    """A number of a Ray Tune range, or the index of one of its choices, which Optuna can always write down."""
+    from ray.tune.search.sample import Integer, LogUniform
+
+    if choices := choices_of(domain):
+        return trial.suggest_categorical(path, range(len(choices)))
+    is_log = isinstance(domain.get_sampler(), LogUniform)
+    if isinstance(domain, Integer):
+        return trial.suggest_int(path, domain.lower, domain.upper - 1, log=is_log)
+    return trial.suggest_float(path, domain.lower, domain.upper, log=is_log)

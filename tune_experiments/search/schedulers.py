@@ -1,0 +1,157 @@
+"""Ray Tune's `ASHAScheduler` and `PopulationBasedTraining`, for the trials of a search.
+
+Tune keeps no scheduler for a session that is killed, and what it keeps are pickles. So a search that is continued is a
+new session of Tune's: ASHA is told again what is written down, trial by trial; members of a population continue with
+the values of their checkpoints, and the next generation that all of them can reach is judged.
+
+Both judge single trials. ASHA stops a trial where its validation is below that of the best third of those that came so
+far before it, so seeds compete as settings do. Learning rates and loss weights fall with the budget, so a rank early in
+training says little about the end: searches do not stop early unless asked to.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from ray.tune.schedulers import ASHAScheduler, PopulationBasedTraining, TrialScheduler
+
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.base_experiment import BaseExperiment
+from tune_experiments.experiment.finding import read_configuration
+from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.results.score import SCORE
+from tune_experiments.run.population import GENERATION, GENERATIONS, ends_of, values_of
+from tune_experiments.run.request import Request
+from tune_experiments.run.slices import trained_env_steps
+from tune_experiments.search.folder import whole_lines
+from tune_experiments.search.settings import choices_of, rounded
+
+__all__ = ["Asha", "population"]
+
+_FACTOR = 3
+
+
+class Asha(ASHAScheduler):  # type: ignore[misc]
+    """Tune's ASHA with rungs at a ninth and a third of the budget, which remembers in a file what it was told.
+
+    What passes both rungs trains to its end.
+
+    Attributes:
+        stopped: names of the trials that it has stopped.
+    """
+
+    def __init__(self, trials: Iterable[str], budget: int, file: Path) -> None:
+        """Judge again what is written down.
+
+        Args:
+            trials: names of all trials that compete.
+            budget: env steps of each.
+            file: one line `{trial, env_steps, search/score}` a validation.
+
+        Raises:
+            UserError: the file is of no such search.
+        """
+        rung = math.ceil(budget / _FACTOR**2)
+        super().__init__(
+            time_attr="env_steps",
+            metric=SCORE,
+            mode="max",
+            grace_period=rung,
+            max_t=_FACTOR * rung,
+            reduction_factor=_FACTOR,
+            stop_last_trials=False,
+        )
+        self.stopped: set[str] = set()
+        self._file = file
+        for name in trials:
+            super().on_trial_add(None, _named(name))
+        for line in whole_lines(file):
+            try:
+                told = json.loads(line)
+                self._judge(str(told["trial"]), int(told["env_steps"]), float(told[SCORE]))
+            except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+                raise UserError(
+                    f"{file} is of no such search ({error!r}); restore it or give --out another folder"
+                ) from error
+
+    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
+        """Nothing: trials are known by name."""
+
+    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        """Write a validation down, and judge it."""
+        if SCORE not in result:
+            return str(TrialScheduler.CONTINUE)
+        told = {"trial": str(trial), "env_steps": result["env_steps"], SCORE: result[SCORE]}
+        with self._file.open("ab") as file:
+            file.write(json.dumps(told).encode() + b"\n")
+        return self._judge(told["trial"], told["env_steps"], told[SCORE])
+
+    def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
+        """Nothing: its last validation has been judged."""
+
+    def on_trial_remove(self, tune_controller: Any, trial: Any) -> None:
+        """Nothing either."""
+
+    def _judge(self, trial: str, env_steps: int, value: float) -> str:
+        decision = super().on_trial_result(None, _named(trial), {"env_steps": env_steps, SCORE: value})
+        if decision == TrialScheduler.STOP:
+            self.stopped.add(trial)
+        return str(decision)
+
+
+def _named(name: str) -> Any:
+    """A trial as far as ASHA looks at it."""
+    return SimpleNamespace(trial_id=name)
+
+
+def population(
+    experiment: BaseExperiment, requests: Sequence[Request], space: SearchSpace, paths: Sequence[str], budget: int
+) -> tuple[list[Request], Any]:
+    """Members for the generations that are left, and Tune's scheduler of them; Tune draws from global generators.
+
+    Args:
+        experiment: theirs.
+        requests: of the members; one that has a checkpoint goes on with the values that it learned with there.
+        space: what should be large, and the domains.
+        paths: of the fields that are perturbed.
+        budget: env steps of each.
+    """
+    least = min(map(trained_env_steps, requests), default=0)
+    ends = ends_of(budget)
+    first = next((generation for generation, end in ends.items() if end > least), GENERATIONS)
+    judged = {"objective": space.objective, "ends": ends, "first": first}
+    members = []
+    for request in requests:
+        config = read_configuration(experiment, request["config"])
+        values = values_of(experiment, Path(request["folder"]), config, paths)
+        members.append(request | judged | {"values": values})
+    domains = {path: space.domains[path] for path in paths}
+
+    def within_domains(config: dict[str, Any]) -> dict[str, Any]:
+        values = config["request"]["values"]
+        for path, domain in domains.items():
+            if choices_of(domain) is None:
+                top = domain.upper - isinstance(values[path], int)  # Tune's whole numbers end before it
+                values[path] = rounded(min(max(values[path], domain.lower), top), domain)
+        return config
+
+    scheduler = PopulationBasedTraining(
+        time_attr=GENERATION,
+        metric=SCORE,
+        mode="max",
+        perturbation_interval=1,
+        burn_in_period=first,
+        hyperparam_mutations={
+            "request": {"values": {path: choices_of(domain) or domain for path, domain in domains.items()}}
+        },
+        custom_explore_fn=within_domains,
+        log_config=False,
+        require_attrs=False,
+        synch=True,
+    )
+    return members, scheduler
