@@ -5,7 +5,6 @@
     python tune_experiments/overcooked_selfplay.py --methods selfplay --seeds 0 1 2 3 --out runs/population
     python tune_experiments/overcooked_selfplay.py --methods fcp --population runs/population --out runs/fcp
     python tune_experiments/overcooked_selfplay.py --methods cole --out runs/cole
-    python tune_experiments/overcooked_selfplay.py --methods selfplay --search 4 --search-by pbt   # PBT
     python tune_experiments/overcooked_selfplay.py --preset smoke            # under 2 minutes, learns nothing
     python tune_experiments/overcooked_selfplay.py --preset paper            # the published sizes: hours
 
@@ -16,8 +15,7 @@ trains one chef beside frozen partners: teams of self-play of another run, each 
 most often that add least to the others; `plots/` shows its generations. The episodes behind payoffs are not counted as
 training. All see the whole kitchen (`lossless`). Numbers are of whole episodes of 400 env steps with sampled actions,
 without shaping, beside random play; a soup is 20. Teams of `fcp` and `cole` are tested with themselves, as the others
-are; `overcooked_crossplay.py` tests them with other teams. Population based training is a search: members train side by
-side, and the worst members continue from the weights of the best, with slightly changed constants.
+are; `overcooked_crossplay.py` tests them with other teams.
 """
 
 from __future__ import annotations
@@ -130,10 +128,10 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         return notes
 
     def search_space(self) -> SearchSpace:
-        """Constants of PPO, for population based training above all, ranked by validation reward without shaping.
+        """Constants of PPO, ranked by validation reward without shaping.
 
         Ranges reach from the published constants over the laptop's. The published ones differ between kitchens by
-        factors of two and more, so a population has something to find in each.
+        factors of two and more.
         """
         tune = import_tune()
         domains: dict[str, Any] = {

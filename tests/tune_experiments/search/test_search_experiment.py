@@ -277,7 +277,8 @@ def test_a_loser_goes_on_with_the_winners_weights_and_a_rate_of_its_own_through_
 ):
     monkeypatch.setattr(population, "GENERATIONS", 2)
     out = tmp_path / "pbt"
-    assert main(GAME, [*SMALL, "--search", "2", "--search-by", "pbt", "--out", str(out)]) == 0
+    kept = ["--checkpoint-every-env-steps", "800"]  # at the end of the generation and of the trial
+    assert main(GAME, [*SMALL, *kept, "--search", "2", "--search-by", "pbt", "--out", str(out)]) == 0
     (file,) = (out / "trials").glob("*/exploits.jsonl")
     (told,) = map(json.loads, file.read_text().splitlines())
     loser, winner = file.parent, out / "trials" / told["source"]
