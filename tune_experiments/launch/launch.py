@@ -202,7 +202,7 @@ class _Session(Generic[Config]):
         return self._train(parts)
 
     def _left(self, parts: Sequence[Part], failed: Collection[str]) -> list[Request]:
-        """What is to be trained to its end, and neither has been nor has failed for good."""
+        """Trials to train to their end that neither are finished nor have failed for good."""
         return [
             request
             for part in parts

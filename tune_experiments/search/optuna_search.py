@@ -77,7 +77,7 @@ class OptunaSearch:
         return (object, ())  # Tune pickles its searcher into its bookkeeping; this one stays with its process
 
     def settings(self, method: str) -> list[Setting]:
-        """What has been asked for so far, by number."""
+        """Settings that have been asked for so far, by number."""
         found = self._settings[method]
         for trial in self._studies[method].get_trials(deepcopy=False):
             if trial.user_attrs.get(_SETTING) == len(found):

@@ -58,12 +58,12 @@ _JUDGED = {
     "pbt": "Each seed is a population, in which setting 0 began with the configuration that the search started from. A "
     "score is the mean over the validations of the last generation; values are those of the end.",
 }
-"""What search.md says on scores."""
+"""Sentences of search.md on scores."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """What one session of Ray Tune trains.
+    """Trials of one session of Ray Tune.
 
     Attributes:
         requests: of its trials.
