@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tune_experiments.core.config_json import DataclassInstance
+from tune_experiments.core.config_json import DataclassInstance, config_to_json
 from tune_experiments.core.config_path import flags_between
 from tune_experiments.core.drawing import attempt, lines_of
 from tune_experiments.core.errors import UserError
@@ -121,14 +121,16 @@ class Search:
                 check_this_machine(cpus)
 
     def claim(self, out: Path) -> None:
-        """Check that a folder is of this search.
+        """Write into a folder what is searched, or check that it is of this search.
 
         Raises:
-            UserError: it is not, or it lies in an object store and trials are compared on their way.
+            UserError: it is of another one.
         """
-        options = self._options
+        options, document = self._options, dict[str, Any]()
         domains = {path: _words(domain) for path, domain in self.space.domains.items()}
-        document: dict[str, Any] = {"by": self.by, "search_seed": options.search_seed, "space": domains}
+        # The configuration as well: scores outlive a run folder's trials that have left no checkpoint.
+        document |= {"by": self.by, "search_seed": options.search_seed, "space": domains}
+        document |= {"config": config_to_json(self._config)}
         if self.by not in ("random", "grid"):  # in which all is ranked at the end, and only by what is asked for then
             document |= {"objective": self.space.objective, "seeds": list(options.seeds)}
         if self.by in ("asha", "pbt"):

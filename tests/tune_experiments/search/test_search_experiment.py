@@ -19,6 +19,7 @@ from tune_experiments import furnmove_methods, matrix_game
 from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, method_of
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import replaced, value_at
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.experiment.search_space import SearchSpace
@@ -255,6 +256,21 @@ def test_a_search_that_would_be_trained_otherwise_is_refused_and_not_ranked(tmp_
         assert main(FURNMOVE, [*words, flag, str(value)]) == 2
         assert flag in capsys.readouterr().err
     assert (out / "config.json").read_text() == before
+
+
+def test_a_search_is_of_one_configuration_also_before_its_first_checkpoint(tmp_path):
+    words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", "asha"]
+    (tmp_path / "trials").mkdir()
+
+    def claim(*more):
+        config, options = parse(PRESETS, [*words, *more], "caption", (0,))
+        search_run.Search(FURNMOVE, config, options).claim(tmp_path)
+
+    claim()
+    claim()
+    for flag, named in {"--max-episode-steps": "max_episode_steps", "--search-seed": "search_seed"}.items():
+        with pytest.raises(UserError, match=named):
+            claim(flag, "7")
 
 
 def test_a_population_takes_all_of_its_members_at_once(tmp_path, capsys):
