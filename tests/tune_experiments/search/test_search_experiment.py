@@ -337,6 +337,7 @@ sys.exit(main(GAME, sys.argv[1:]))
 
 @pytest.mark.slow
 @pytest.mark.processes
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_an_optuna_search_that_is_killed_is_continued_by_the_same_command(tmp_path, sent):
     out = tmp_path / "out"
