@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2, types_pb2
-from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 from tensorboard.plugins.text import metadata as text_plugin
 from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -57,6 +56,8 @@ class EventFile:
 
     def add_hparams(self, values: Mapping[str, bool | float | str], group: str, wall_time: float) -> None:
         """Write what the tab HParams shows of a run: its values, and the group over which it takes means."""
+        from tensorboard.plugins.hparams.summary_v2 import hparams_pb  # .2 s that no other command needs
+
         summary = hparams_pb(dict(values), trial_id=group, start_time_secs=wall_time)
         self._write(event_pb2.Event(wall_time=wall_time, step=0, summary=summary))
 
