@@ -100,7 +100,8 @@ def test_a_picture_that_is_none_is_one_sentence():
 def test_the_script_refuses_it_before_training(name, tmp_path):
     """Exit code 2, one line on standard error, and no run folder that would refuse the mended command."""
     out = tmp_path / "run"
-    flags = ["--env", f"odd:{name}", "--preset", "smoke", "--out", str(out)]
+    leaves = ["--agents-leave"] if name == "joins" else []  # without, an agent that is not there yet has left
+    flags = ["--env", f"odd:{name}", "--preset", "smoke", "--out", str(out), *leaves]
     command = [sys.executable, "-m", "tune_experiments.pettingzoo_teams", *flags]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 2, ended.stderr
