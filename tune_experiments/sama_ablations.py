@@ -3,16 +3,15 @@
     python tune_experiments/sama_ablations.py                                # laptop: cramped_room
     python tune_experiments/sama_ablations.py --preset kitchens --seeds 0 1 2    # all five kitchens
     python tune_experiments/sama_retest.py RUN --ablations --methods sama    # the same with trained teams
-    python tune_experiments/sama_ablations.py --methods sama blind predicate code
+    python tune_experiments/sama_ablations.py --methods sama blind code
     python tune_experiments/sama_ablations.py --preset smoke                 # under 2 minutes, learns nothing
 
 A trained team is tested under every condition: the planner with and without reflection; planners that err (`weak`,
 `weaker`) with 0 to 3 reflections, and with as many retries, the control of reflection: another seed of that planner and
 an empty memory; a share of the commands replaced by random ones; DEPS and Plan4MC. `rules_scripted` has the rules and
 scripted chefs. A language model is also tested without extracted objects and with three worked examples. Further rows
-train anew: `blind` gets no command, `predicate` and `code` learn from rewards that the planner's model wrote. Rules
-write the built-in rewards, so with the offline planner these two rows repeat `sama`; `code` also costs the time of the
-sandbox.
+train anew: `blind` gets no command, `code` learns from rewards that the planner's model wrote in Python. Rules write
+the built-in rewards, so with the offline planner this row repeats `sama`, and costs the time of the sandbox.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ PRESETS: dict[str, SamaConfig] = {
     "kitchens": dataclasses.replace(PLAIN["kitchens"], methods=("sama",)),
     "paper": dataclasses.replace(
         PLAIN["paper"],
-        methods=("sama", "predicate"),
+        methods=("sama", "code"),
         model=ModelSettings(chat=ChatSettings(budget=Budget(max_calls=300_000, max_tokens=300_000_000))),
     ),
 }

@@ -308,11 +308,14 @@ def same_space(one: spaces.Space, other: spaces.Space) -> bool:
         return True
     if type(one) is not type(other):
         return False
-    if isinstance(one, spaces.Dict | spaces.Tuple):
-        parts, others = _parts(one), _parts(other)
+    if parts := _parts(one):
+        others = _parts(other)
         return parts.keys() == others.keys() and all(same_space(part, others[key]) for key, part in parts.items())
     return type(one).__eq__ is object.__eq__ and repr(one) == repr(other)
 
 
-def _parts(space: spaces.Dict | spaces.Tuple) -> dict[Any, spaces.Space]:
-    return dict(space.spaces) if isinstance(space, spaces.Dict) else dict(enumerate(space.spaces))
+def _parts(space: spaces.Space) -> dict[Any, spaces.Space]:
+    """Spaces within a Dict or a Tuple, by key."""
+    if isinstance(space, spaces.Dict):
+        return dict(space.spaces)
+    return dict(enumerate(space.spaces)) if isinstance(space, spaces.Tuple) else {}

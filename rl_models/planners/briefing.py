@@ -37,7 +37,7 @@ class Briefing:
         """The valid sub-goals as a prompt lists them."""
         if not self.objects:
             return "- whatever the manual allows one agent to do"
-        return "\n".join(f"- {valid.text}" for valid in domain.subgoals)
+        return "\n".join(f"- {text}" for text in domain.subgoals)
 
 
 def decomposition_examples(domain: Domain, shots: int) -> str:

@@ -25,7 +25,7 @@ class RandomCommander:
         """
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"the share of random commands must lie between 0 and 1, not be {share}")
-        self._texts = [valid.text for valid in domain.subgoals]
+        self._texts = list(domain.subgoals)
         self._share, self._seed = share, seed
 
     def command(self, worlds: Sequence[int], rounds: Sequence[int], plans: Sequence[Plan]) -> list[Plan]:

@@ -6,29 +6,20 @@ file must not know any of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from numpy.typing import NDArray
+
 Phase = Literal["decomposition", "allocation"]
 SubgoalTexts: TypeAlias = tuple[str, ...]
+SubgoalTest: TypeAlias = Callable[[Any, Any], NDArray[Any]]
+"""(previous, current), states of B worlds -> [B, N] bool, whether each agent has reached a sub-goal between them."""
 
 
 class StateTextError(ValueError):
     """A text is no state of the world; the text is a clause that says why, fit for being shown to a model."""
-
-
-@dataclass(frozen=True)
-class ValidSubgoal:
-    """A sub-goal that agents can be given.
-
-    Attributes:
-        text: command for an agent.
-        predicate: when it is reached, in the language of `predicates`.
-    """
-
-    text: str
-    predicate: str
 
 
 @dataclass(frozen=True)
@@ -80,12 +71,11 @@ class Domain(Protocol):
     deeds: tuple[str, ...]
     """Verbs that say in a text what an agent can do, beside the usual ones (`move`)."""
     goals: tuple[str, ...]
-    subgoals: tuple[ValidSubgoal, ...]
+    subgoals: SubgoalTexts
+    """All commands that agents can be given."""
     skills: tuple[Skill, ...]
     final_facts: frozenset[str]
     """Facts that the skills lead to in the end."""
-    predicate_example: str
-    """A predicate over the world's features, shown as an example in prompts."""
     earlier: str
     """When the earlier of the two states is from that a test of a sub-goal compares, such as `one step earlier`."""
 

@@ -64,7 +64,7 @@ class NoisyBackend:
     def _(self, ask: AskDecomposition, numbers: random.Random) -> Reply | None:
         if numbers.random() >= self._noise.decomposition:
             return None
-        texts = [numbers.choice(self._domain.subgoals).text for _ in self._domain.agents]
+        texts = [numbers.choice(self._domain.subgoals) for _ in self._domain.agents]
         return DecompositionReply(
             thoughts="A guess.", goal=ask.goal or numbers.choice(self._domain.goals), subgoals=texts
         )

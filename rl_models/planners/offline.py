@@ -30,7 +30,6 @@ from rl_models.planners.replies import (
     FaultReply,
     GroupsReply,
     LinesReply,
-    PredicateReply,
     RelevanceReply,
     Reply,
     SentenceReply,
@@ -51,12 +50,7 @@ class OfflineBackend:
         """Answer one request, the same way each time."""
         if request.context is None:
             return ChatFailure("rules cannot answer a question without its context")
-        is_code = request.stage == "code"
-        reply = self._code(request.context) if is_code else self.reply(request.context)
-        return ChatReply(reply.model_dump_json())
-
-    def _code(self, ask: AskReward) -> Reply:
-        return CodeReply(code=self._domain.code(ask.subgoal))
+        return ChatReply(self.reply(request.context).model_dump_json())
 
     @singledispatchmethod
     def reply(self, ask: Any) -> Reply:
@@ -112,5 +106,4 @@ class OfflineBackend:
 
     @reply.register
     def _(self, ask: AskReward) -> Reply:
-        of_text = {valid.text: valid.predicate for valid in self._domain.subgoals}
-        return PredicateReply(predicate=of_text[ask.subgoal])
+        return CodeReply(code=self._domain.code(ask.subgoal))

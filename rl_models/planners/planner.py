@@ -51,7 +51,7 @@ class Planner:
         self.domain, self._caller = domain, caller
         self._briefing = briefing or Briefing(domain.manual, domain.objects)
         self._translate = translate or (lambda states: [domain.situation(state) for state in states])
-        self._valid = {normalised(valid.text, domain.agents): valid.text for valid in domain.subgoals}
+        self._valid = {normalised(text, domain.agents): text for text in domain.subgoals}
         self._shared = {"manual": self._briefing.manual, "number": str(len(domain.agents))}
         self._offered = {"elements": self._briefing.elements(), "subgoals": self._briefing.listed(domain)}
         self._decompositions = decomposition_examples(domain, self._briefing.shots)

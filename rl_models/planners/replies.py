@@ -76,12 +76,6 @@ class GroupsReply(Reply):
     groups: Annotated[list[Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]], Field(max_length=200)]
 
 
-class PredicateReply(Reply):
-    """A sub-goal in the predicate language."""
-
-    predicate: Annotated[str, Field(min_length=1, max_length=400)]
-
-
 class CodeReply(Reply):
     """A sub-goal as a Python function."""
 
@@ -176,6 +170,6 @@ class AskGoals:
 
 @dataclass(frozen=True)
 class AskReward:
-    """Context of `predicate` and `code`."""
+    """Context of `code`."""
 
     subgoal: str

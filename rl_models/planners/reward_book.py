@@ -1,7 +1,7 @@
 """The designed rewards of a run at work: for each world and agent, whether the sub-goal it was told is reached.
 
-Predicates are tested on whole batches; Python runs in the sandbox, and a function that fails there once is replaced by
-the built-in predicate for good. The book tells for which sub-goals a built-in one stands in. This file must not know
+Built-in tests see whole batches; Python runs in the sandbox, and a function that fails there once is replaced by the
+built-in test for good. The book tells for which sub-goals a built-in one stands in. This file must not know
 how rewards were designed.
 """
 
@@ -13,13 +13,14 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rl_models.planners.domain import Domain
-from rl_models.planners.predicates.table import FeatureTable, Predicate, Values, compile_predicate
+from rl_models.planners.domain import Domain, SubgoalTest
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward
 from rl_models.planners.sandbox.rules import UnsafeCodeError
 
+Values: TypeAlias = NDArray[Any]
 Describe: TypeAlias = Callable[[Any], Sequence[str]]
 """States of B worlds to their texts; needed for rewards that are Python."""
 logger = logging.getLogger(__name__)
@@ -38,24 +39,21 @@ class RewardBook:
         self,
         designed: Sequence[DesignedReward],
         domain: Domain,
-        table: FeatureTable,
+        tests: Mapping[str, SubgoalTest],
         describe: Describe | None = None,
     ) -> None:
-        """Compile predicates and start the processes of Python functions.
+        """Start the processes of Python functions.
 
         Args:
             designed: from `RewardDesigner.design`.
             domain: of the sub-goals.
-            table: the world's features.
+            tests: the built-in test of each sub-goal, by its text.
             describe: states to texts, for Python functions.
 
         Raises:
             ValueError: there is Python and no `describe`.
         """
-        builtin = {one.text: one.predicate for one in domain.subgoals}
-        self._domain, self._describe = domain, describe
-        self._spare = {one.subgoal: compile_predicate(builtin[one.subgoal], table) for one in designed}
-        self._predicates = {one.subgoal: compile_predicate(one.text, table) for one in designed if one.source != "code"}
+        self._domain, self._tests, self._describe = domain, tests, describe
         codes = [one for one in designed if one.source == "code"]
         if codes and describe is None:
             raise ValueError("rewards in Python see states as text: hand in `describe`")
@@ -122,8 +120,7 @@ class RewardBook:
             except RewardFailedError as failure:
                 self._processes.pop(text).close()
                 self._give_up(text, failure)
-        tests: Mapping[str, Predicate] = self._predicates if text in self._predicates else self._spare
-        return np.broadcast_to(tests[text](moment.previous, moment.current), wanted.shape)
+        return self._tests[text](moment.previous, moment.current)
 
     def _run(self, process: SandboxedReward, wanted: Values, moment: _Moment) -> Values:
         before, after = moment.texts

@@ -65,8 +65,7 @@ class PlannerConfig(ExperimentConfig):
     shots: NonNegativeInt = 1
     """Number of worked examples in a prompt, at least 0."""
     reward_source: RewardSource = "builtin"
-    """Source of the tests of sub-goals: builtin, hand-written; predicate or code, written by the planner's model in the
-    language of predicates or in Python."""
+    """Source of the tests of sub-goals: builtin, hand-written; code, written by the planner's model in Python."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners that need one."""
     record: str = field(default="", metadata={"came_later": True})

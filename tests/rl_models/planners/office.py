@@ -9,7 +9,7 @@ import random
 import re
 from typing import NamedTuple
 
-from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, StateTextError, ValidSubgoal
+from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, StateTextError
 
 THINGS, AGENTS = ("letter", "parcel"), ("Clerk 0", "Clerk 1")
 SORT, WEIGH, SEND, READY = "sort the mail", "weigh the mail", "send the mail", "keep ready"
@@ -81,7 +81,7 @@ class PostOffice:
     )
     objects = ("letter", "parcel", "sack", "counter", "box")
     aims, deeds = ("send",), ("put", "take", "bring", "carry")
-    subgoals = tuple(ValidSubgoal(errand.text, "never") for errand in ERRANDS)
+    subgoals = tuple(errand.text for errand in ERRANDS)
     skills = (
         Skill(SORT, frozenset(), frozenset({"mail lies there"})),
         Skill(WEIGH, frozenset({"mail lies there"}), frozenset({"mail is weighed"})),
@@ -89,7 +89,6 @@ class PostOffice:
     )
     final_facts = frozenset({"mail is sent"})
     earlier = "one step earlier"
-    predicate_example = "hold(letter)"
 
     def check(self, state):
         read(state)

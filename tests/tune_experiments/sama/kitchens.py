@@ -85,7 +85,7 @@ def roll(layout, worlds=64, steps=60, seed=0):
     world.restore(read_states(world.kitchen, domain.diverse_states(worlds, seed)))
     cooks = WalkingCooks(world, domain.kinds, seed)
     numbers = np.random.default_rng(seed)
-    names = [valid.text for valid in domain.subgoals]
+    names = list(domain.subgoals)
     commands = numbers.choice(names, (worlds, 2)).tolist()
     moments = []
     for _ in range(steps):

@@ -6,7 +6,6 @@ from rl_envs.overcooked.text import describe
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rounds import RoundEnd
 from tests.tune_experiments.sama.kitchens import WalkingCooks, open_kitchen, texts
-from tune_experiments.sama.kitchen.features import features_of
 
 ROUND_STEPS = 40
 
@@ -17,7 +16,7 @@ class Episode:
     def __init__(self, layout, domain, designed, seed, steps):
         self.world = open_kitchen(layout)
         self.domain, self.seed, self.steps, self.t = domain, seed, steps, 0
-        self.book = RewardBook(designed, domain, features_of(self.world.kitchen), self.describe)
+        self.book = RewardBook(designed, domain, domain.tests, self.describe)
         self.start = self.world.snapshot()
 
     def describe(self, state):

@@ -18,7 +18,6 @@ from tests.tune_experiments.sama.hostile import Script
 from tests.tune_experiments.sama.kitchens import roll
 from tests.tune_experiments.sama.planned_play import play
 from tune_experiments.sama.kitchen.domain import KitchenDomain
-from tune_experiments.sama.kitchen.features import features_of
 
 pytestmark = pytest.mark.processes
 
@@ -36,9 +35,9 @@ def run(settings, folder):
     states = generate_states(caller, domain, manual, domain.diverse_states(2, seed=0), count=6)
     plans = planner.plan(states)
     subgoals = without_doubles(caller, domain, [text for plan in plans for text in plan.commands])
-    kitchen, _, transitions = roll(LAYOUT)
-    designer = RewardDesigner(caller, domain, features_of(kitchen), transitions, manual)
-    designed = designer.design("code", [valid.text for valid in domain.subgoals])
+    _, _, transitions = roll(LAYOUT)
+    designer = RewardDesigner(caller, domain, domain.tests, transitions, manual)
+    designed = designer.design("code", domain.subgoals)
     loop = PlanningLoop(planner, max_reflections=1)
     soups, _ = play(LAYOUT, loop, domain, designed, steps=150)
     return (manual, objects, plans, subgoals, designed, soups, loop.counts), caller

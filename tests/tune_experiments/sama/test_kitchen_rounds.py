@@ -17,7 +17,7 @@ def cook(settings, folder, goals=None, layout="cramped_room", steps=399, replays
     caller = open_caller(settings, domain, folder)
     generator = goals(caller, domain) if goals else None
     one = PlanningLoop(Planner(caller, domain), generator, **arguments)
-    designed = [DesignedReward(valid.text, "builtin", valid.predicate) for valid in domain.subgoals]
+    designed = [DesignedReward(text, "builtin") for text in domain.subgoals]
     soups, wasted = play(layout, one, domain, designed, steps, replays=replays)
     return soups, one.counts, wasted, caller
 

@@ -132,7 +132,7 @@ def test_cooks_who_heed_the_plans_serve_soups(layout, tmp_path):
     domain = KitchenDomain(layout)
     caller = open_caller(PlannerSettings(), domain, tmp_path)
     loop = PlanningLoop(Planner(caller, domain))
-    designed = [DesignedReward(valid.text, "builtin", valid.predicate) for valid in domain.subgoals]
+    designed = [DesignedReward(text, "builtin") for text in domain.subgoals]
     soups, _ = play(layout, loop, domain, designed)
     assert soups >= SOUPS[layout]
     assert loop.counts.reached > 0.4 * loop.counts.rounds

@@ -107,11 +107,12 @@ def test_a_manual_is_written_from_a_paper_once_and_the_team_stands_below_it(tmp_
     assert shipped == RtsDomain(3).manual and written not in shipped
 
 
+@pytest.mark.processes
 def test_tests_of_subgoals_that_a_model_writes_are_used_if_they_agree_with_ours():
-    config = dataclasses.replace(SMOKE, planner="offline", reward_source="predicate")
+    config = dataclasses.replace(SMOKE, planner="offline", reward_source="code")
     game = config.game("2")
     planner = planner_of(config, "2", 0)
-    designed = {one.subgoal: one for one in subgoal_rewards._designed("predicate", planner, game)}
+    designed = {one.subgoal: one for one in subgoal_rewards._designed("code", planner, game)}
     assert len(designed) == len(game.domain.subgoals)
-    accepted = [name for name, one in designed.items() if one.source == "predicate" and not one.fell_back]
+    accepted = [name for name, one in designed.items() if one.source == "code" and not one.fell_back]
     assert {"attack", "mine with all idle peasant", "build stable", "build archer", "keep scouting"} <= set(accepted)

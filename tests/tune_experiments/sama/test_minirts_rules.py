@@ -1,4 +1,4 @@
-"""MiniRTS for SAMA's planner: words, sub-goals, predicates, and rules that answer without a model."""
+"""MiniRTS for SAMA's planner: words, sub-goals, their tests, and rules that answer without a model."""
 
 import itertools
 
@@ -22,11 +22,9 @@ from rl_envs.minirts.symbols import (
 )
 from rl_models.planners.domain import StateTextError
 from rl_models.planners.goal_generators import first_skill
-from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.sandbox.rules import check_source
 from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
 from tune_experiments.sama.minirts.domain import RtsDomain
-from tune_experiments.sama.minirts.features import feature_table
 from tune_experiments.sama.minirts.scene import Scene
 from tune_experiments.sama.minirts.subgoals import (
     ATTACK,
@@ -37,6 +35,7 @@ from tune_experiments.sama.minirts.subgoals import (
     OF_TEXT,
     SCOUT,
     SUBGOALS,
+    TESTS,
     TRAIN,
     WAIT,
     cost,
@@ -115,7 +114,7 @@ def test_the_situation_says_what_is_known_and_who_has_what():
     assert DOMAIN.statuses(KNOWN)[1].startswith("Agent 2 commands 3 peasants, 1 stable")
 
 
-# -------------------------------------------------------------------------------------------------- predicates
+# ------------------------------------------------------------------------------------------- tests of sub-goals
 
 
 def moment(**values):
@@ -148,12 +147,11 @@ def team(kind, number):
     ],
 )
 def test_a_subgoal_is_reached_when_its_deed_is_done_since_the_round_began(text, before, after, expected):
-    predicate = compile_predicate(OF_TEXT[text].predicate, feature_table())
-    assert predicate(moment(**before), moment(**after))[0].tolist() == expected
+    assert TESTS[text](moment(**before), moment(**after))[0].tolist() == expected
 
 
-def test_code_says_what_the_predicate_says_over_the_same_states():
-    table, texts = feature_table(), RtsDomain(2).diverse_states(12, 8)
+def test_code_says_what_the_built_in_test_says_of_the_same_states():
+    texts = RtsDomain(2).diverse_states(12, 8)
     scenes = [Scene(2, text) for text in texts]
     moments = []
     for scene in scenes:
@@ -166,10 +164,9 @@ def test_code_says_what_the_predicate_says_over_the_same_states():
         check_source(DOMAIN.code(one.text))
         space = {}
         exec(DOMAIN.code(one.text), space)  # our own text
-        predicate = compile_predicate(one.predicate, table)
         for (i, a), (j, b) in itertools.pairwise(enumerate(moments)):
             rewards = [space["reward"](DOMAIN.as_json(texts[i], n), DOMAIN.as_json(texts[j], n)) for n in range(2)]
-            assert rewards == predicate(a, b)[0].astype(int).tolist(), one.text
+            assert rewards == TESTS[one.text](a, b)[0].astype(int).tolist(), one.text
 
 
 # ------------------------------------------------------------------------------------------------------- rules

@@ -2,26 +2,21 @@
 
 import dataclasses
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import describe
 from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners import reward_book
 from rl_models.planners.calling import Caller
-from rl_models.planners.domain import ValidSubgoal
 from rl_models.planners.offline import OfflineBackend
-from rl_models.planners.predicates.table import compile_predicate
 from rl_models.planners.reward_book import RewardBook
-from rl_models.planners.rewards import DesignedReward, RewardDesigner, Transitions
+from rl_models.planners.rewards import DesignedReward, RewardDesigner
 from rl_models.planners.sandbox.process import SandboxedReward
 from tests.rl_models.planners.processes import sandboxes
 from tests.tune_experiments.sama.kitchens import roll
-from tune_experiments.sama.kitchen.features import features_of
 
 
 class Saying:
@@ -36,85 +31,25 @@ class Saying:
 
 
 def designer(layout, transport):
-    kitchen, domain, transitions = roll(layout)
-    table = features_of(kitchen)
-    return RewardDesigner(Caller(ChatClient(transport, 1), "m"), domain, table, transitions), domain, table, transitions
+    _, domain, play = roll(layout)
+    return RewardDesigner(Caller(ChatClient(transport, 1), "m"), domain, domain.tests, play), domain, play
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("source", "layout"),
-    [*(("predicate", name) for name in LAYOUTS), ("code", "cramped_room"), ("code", "counter_circuit_o_1order")],
-)
-def test_the_offline_rewards_pass_their_trials(layout, source):
+@pytest.mark.parametrize("layout", ["cramped_room", "counter_circuit_o_1order"])
+def test_the_offline_rewards_pass_their_trials(layout):
     _, domain, _ = roll(layout, worlds=1, steps=1)
     made, domain, *_ = designer(layout, OfflineBackend(domain))
-    designed = made.design(source, [valid.text for valid in domain.subgoals])
-    assert [one.source for one in designed] == [source] * len(domain.subgoals)
+    designed = made.design("code", domain.subgoals)
+    assert [one.source for one in designed] == ["code"] * len(domain.subgoals)
     assert not any(one.rejections or one.fell_back for one in designed)
 
 
 SERVE, ONION = "bring a soup to the hatch", "bring an onion from the onion store to pot 0"
-BUILTIN = "put(soup, hatch)"
-
-
-def builtin_of(domain, text):
-    (predicate,) = (one.predicate for one in domain.subgoals if one.text == text)
-    return DesignedReward(text, "builtin", predicate)
 
 
 def say(**reply):
     return json.dumps(reply)
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (say(predicate="hold(soup)"), "in which the sub-goal is not reached"),
-        (say(predicate="put(soup, hatch) and hold(soup)"), "it misses"),
-        (say(predicate="serve(soup)"), "there is no feature serve"),
-        (say(predicate="__import__('os')"), "the sign '_' means nothing"),
-        (say(predicate=""), "predicate: string should have at least 1 character"),
-        (say(predicate="x" * 500), "predicate: string should have at most 400"),
-        (say(code="x"), "predicate: field required"),
-        ("no", "no JSON object"),
-    ],
-)
-def test_a_predicate_that_is_wrong_is_asked_again_and_then_done_without(reply, reason):
-    talker = Saying(reply, say(predicate="put(soup, hatch) or 0"))
-    made, *_ = designer("cramped_room", talker)
-    (designed,) = made.design("predicate", [SERVE])
-    assert (designed.source, designed.text) == ("predicate", "put(soup, hatch) or 0")
-    assert reason in designed.rejections[0]
-    assert reason in talker.asked[1].messages[-1].content
-    made, *_ = designer("cramped_room", Saying(*[reply] * 3))
-    (designed,) = made.design("predicate", [SERVE])
-    assert (designed.source, designed.text, len(designed.rejections)) == ("builtin", BUILTIN, 3)
-
-
-@pytest.mark.parametrize(
-    ("own", "reply"),
-    [(BUILTIN, "put(soup, hatch) and hold(soup)"), (f"not {BUILTIN}", "hold(soup) or not hold(soup)")],
-    ids=["never", "always"],
-)
-def test_a_predicate_that_play_cannot_try_is_done_without(own, reply):
-    """Where play holds no example of one kind, a predicate that never or always holds would agree with it."""
-    kitchen, domain, play = roll("cramped_room")
-    table, talker = features_of(kitchen), Saying(*[say(predicate=reply)] * 3)
-    unserved = ~compile_predicate(BUILTIN, table)(play.previous, play.current).any(-1)
-    before, after = ({name: value[unserved] for name, value in one.items()} for one in (play.previous, play.current))
-    one_subgoal = SimpleNamespace(
-        manual=domain.manual,
-        predicate_example=domain.predicate_example,
-        earlier=domain.earlier,
-        subgoals=(ValidSubgoal(SERVE, own),),
-    )
-    made = RewardDesigner(Caller(ChatClient(talker, 1), "m"), one_subgoal, table, Transitions(before, after, ()))
-    (designed,) = made.design("predicate", [SERVE])
-    assert (designed.source, designed.text, designed.fell_back) == ("builtin", own, True)
-    told = made._caller.transcript.text
-    assert "Not used, because: play holds no example to try the predicate on" in told
-    assert "1 of 1 fell back on built-in rewards" in told
 
 
 FUNCTION = "def reward(previous, current):\n    "
@@ -135,41 +70,40 @@ FUNCTION = "def reward(previous, current):\n    "
 def test_code_that_is_wrong_or_hostile_is_refused_with_a_reason(code, reason):
     made, *_ = designer("cramped_room", Saying(*[say(code=FUNCTION + code)] * 3))
     (designed,) = made.design("code", [SERVE])
-    assert (designed.source, designed.text, designed.fell_back) == ("builtin", BUILTIN, True)
+    assert (designed.source, designed.text, designed.fell_back) == ("builtin", "", True)
     assert "1 of 1 fell back on built-in rewards" in made._caller.transcript.text
     assert all(any(part in why for part in reason.split("|")) for why in designed.rejections)
 
 
 @pytest.mark.processes
-def test_code_and_predicates_give_the_same_rewards():
+def test_code_and_built_in_tests_give_the_same_rewards():
     kitchen, domain, _ = roll("forced_coordination", worlds=1, steps=1)
 
     def describe_rows(state):
         return [describe(kitchen, state, b) for b in range(len(state["held"]))]
 
-    made, domain, table, play = designer("forced_coordination", OfflineBackend(domain))
-    names = [valid.text for valid in domain.subgoals][::3]
+    made, domain, play = designer("forced_coordination", OfflineBackend(domain))
+    names = domain.subgoals[::3]
     rows = slice(0, 400)
     previous, current = ({name: value[rows] for name, value in one.items()} for one in (play.previous, play.current))
     subgoals = np.random.default_rng(0).integers(-1, len(names), (400, 2))
     found = []
-    for source in ("builtin", "predicate", "code"):
-        with RewardBook(made.design(source, names), domain, table, describe_rows) as book:
+    for source in ("builtin", "code"):
+        with RewardBook(made.design(source, names), domain, domain.tests, describe_rows) as book:
             found.append(book.reached(subgoals, previous, current))
             assert book.failures == {}
     assert found[0].any()
     assert not found[0][subgoals < 0].any()
     assert (found[0] == found[1]).all()
-    assert (found[0] == found[2]).all()
 
 
 @pytest.mark.processes
 def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
-    kitchen, domain, play = roll("cramped_room")
+    _, domain, play = roll("cramped_room")
     failing = FUNCTION + "return 1 // (current['served'] - previous['served'])"
     designed = [DesignedReward(SERVE, "code", failing)]
-    with RewardBook(designed, domain, features_of(kitchen), lambda state: [text for text, _ in play.texts]) as book:
-        truth = compile_predicate(BUILTIN, features_of(kitchen))(play.previous, play.current)
+    with RewardBook(designed, domain, domain.tests, lambda state: [text for text, _ in play.texts]) as book:
+        truth = domain.tests[SERVE](play.previous, play.current)
         subgoals = np.zeros(truth.shape, int)
         for _ in range(2):
             assert (book.reached(subgoals, play.previous, play.current) == truth).all()
@@ -185,10 +119,10 @@ def test_code_that_fails_in_play_is_replaced_for_good_and_said_to_be(caplog):
     [("import os\n", "one function"), (FUNCTION + "return sum(1 for one in range(10) if one) // 0", "ZeroDivision")],
 )
 def test_code_that_cannot_be_started_or_fails_is_counted_as_fallen_back(code, reason):
-    kitchen, domain, play = roll("cramped_room")
-    own = builtin_of(domain, ONION)
+    _, domain, play = roll("cramped_room")
+    own = DesignedReward(ONION, "builtin")
     designed = [DesignedReward(SERVE, "code", code), dataclasses.replace(own, fell_back=True), own]
-    with RewardBook(designed, domain, features_of(kitchen), lambda state: [text for text, _ in play.texts]) as book:
+    with RewardBook(designed, domain, domain.tests, lambda state: [text for text, _ in play.texts]) as book:
         book.reached(np.zeros((len(play.texts), 2), int), play.previous, play.current)
         assert book.has_fallen_back.tolist() == [True, True, False]
         assert reason in book.failures[SERVE]
@@ -196,7 +130,7 @@ def test_code_that_cannot_be_started_or_fails_is_counted_as_fallen_back(code, re
 
 @pytest.mark.processes
 def test_a_book_that_cannot_be_opened_leaves_no_process(monkeypatch):
-    kitchen, domain, _ = roll("cramped_room", worlds=1, steps=1)
+    _, domain, _ = roll("cramped_room", worlds=1, steps=1)
 
     def second_fails(source):
         if sandboxes():
@@ -206,5 +140,5 @@ def test_a_book_that_cannot_be_opened_leaves_no_process(monkeypatch):
     monkeypatch.setattr(reward_book, "SandboxedReward", second_fails)
     designed = [DesignedReward(text, "code", domain.code(text)) for text in (SERVE, ONION)]
     with pytest.raises(OSError, match="no more processes"):
-        RewardBook(designed, domain, features_of(kitchen), list)
+        RewardBook(designed, domain, domain.tests, list)
     assert sandboxes() == set()

@@ -55,9 +55,9 @@ def test_rows_that_learn_the_game_itself_are_not_fine_tuned():
     config = fine_tuned(LAPTOP, rounds=2)
     for row in ("mappo", "selfplay"):
         assert isinstance(plan(config, f"{row}-cramped_room", 0), TrialPlan)
-    written = plan(dataclasses.replace(config, methods=("predicate",)), "predicate-cramped_room", 0)
+    written = plan(dataclasses.replace(config, methods=("code",)), "code-cramped_room", 0)
     algorithm = written.stages[1].plan.make_algorithm
-    assert algorithm.args[0].reward_source == "predicate"
+    assert algorithm.args[0].reward_source == "code"
 
 
 @pytest.mark.long

@@ -114,14 +114,15 @@ def test_states_are_put_into_sentences_with_the_games_code_at_hand(monkeypatch):
     assert ".py: " in prompts[0]
 
 
+@pytest.mark.processes
 def test_rewards_are_written_for_what_is_planned_and_for_what_says_the_same_once(monkeypatch):
     def rewards():
-        return prepare_training_data(planner_of(SMOKE, LAYOUT, 0), LAYOUT, 6, "predicate", 0)
+        return prepare_training_data(planner_of(SMOKE, LAYOUT, 0), LAYOUT, 6, "code", 0)
 
     data = rewards()
     planned = {text for _, commands in data.pairs for text in commands}
-    assert {one.subgoal for one in data.rewards if one.source == "predicate"} == planned
-    assert [one.subgoal for one in data.rewards] == [valid.text for valid in domain_of(LAYOUT).subgoals]
+    assert {one.subgoal for one in data.rewards if one.source == "code"} == planned
+    assert [one.subgoal for one in data.rewards] == list(domain_of(LAYOUT).subgoals)
     assert 1 < len(planned) < len(data.rewards)
 
     complete = OfflineBackend.complete
@@ -132,4 +133,4 @@ def test_rewards_are_written_for_what_is_planned_and_for_what_says_the_same_once
         return ChatReply(f'{{"groups": [{list(range(1, len(planned) + 1))}]}}')
 
     monkeypatch.setattr(OfflineBackend, "complete", all_the_same)
-    assert [one.source for one in rewards().rewards].count("predicate") == 1
+    assert [one.source for one in rewards().rewards].count("code") == 1

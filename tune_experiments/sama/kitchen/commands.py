@@ -33,7 +33,7 @@ def game_of(layout: str) -> PlannedGame:
 
 def command_texts(layout: str) -> tuple[str, ...]:
     """All commands, by number; the last one is `DONE`."""
-    return (*(valid.text for valid in domain_of(layout).subgoals), DONE)
+    return (*domain_of(layout).subgoals, DONE)
 
 
 def manual_sentences(manual: str) -> tuple[str, ...]:
@@ -49,4 +49,4 @@ def game_code() -> CodeIndex:
 
 def builtin_rewards(layout: str) -> Sequence[DesignedReward]:
     """The domain's own test of every sub-goal."""
-    return [DesignedReward(valid.text, "builtin", valid.predicate) for valid in domain_of(layout).subgoals]
+    return [DesignedReward(text, "builtin") for text in domain_of(layout).subgoals]

@@ -29,7 +29,7 @@ from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, ModelS
 
 __all__ = ["MOST_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
 
-RowName: TypeAlias = Literal["sama", "blind", "predicate", "code", "mappo", "selfplay"]
+RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay"]
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class SamaConfig(
     """One run."""
 
     methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
-    """Rows of the table: `sama`; `blind`, the same without commands; `predicate` and `code`, the same with
-    rewards of that source; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
+    """Rows of the table: `sama`; `blind`, the same without commands; `code`, the same with rewards that the
+    planner's model writes; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay."""
     tasks: tuple[str, ...] = field(default=("cramped_room",), metadata=MAY_GAIN)
     """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.overcooked.goals import reached
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.text import describe
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
-from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
+from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.allocation_rules import AllocationRules, different_states
 from tune_experiments.sama.kitchen import wording
 from tune_experiments.sama.kitchen.choice import choices
@@ -57,7 +58,6 @@ class KitchenDomain:
     )
     final_facts = frozenset({"a soup is served"})
     earlier = "one step earlier"
-    predicate_example = "hold(onion) and change(amount(onion, counter)) == -1"
 
     def __init__(self, layout: str | Sequence[str]) -> None:
         """Make the words; `kinds` are the sub-goals with their parts, `map` tells where things are.
@@ -71,7 +71,10 @@ class KitchenDomain:
         self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
         self.kinds = subgoals_of(self._ways)
         self._of_text = {one.text: one for one in self.kinds}
-        self.subgoals = tuple(ValidSubgoal(one.text, one.predicate) for one in self.kinds)
+        self.subgoals = tuple(self._of_text)
+        self.tests: dict[str, SubgoalTest] = {
+            one.text: functools.partial(reached, kitchen, one.deed) for one in self.kinds
+        }
         self.agents = tuple(f"Chef {number}" for number in range(len(kitchen.starts)))
         rules = files("tune_experiments.sama.kitchen").joinpath("manual.txt").read_text(encoding="utf-8").strip()
         self.map = wording.describe_map(self._ways)

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rl_envs.overcooked.kitchen import Kitchen
-from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
 from rl_models.chat.client import ChatClient
 from rl_models.planners.calling import Caller
@@ -22,7 +20,6 @@ from rl_models.planners.preparation import generate_states, without_doubles
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from rl_models.planners.subgoal_data import Pair
 from tune_experiments.sama.kitchen.commands import builtin_rewards, domain_of, game_code
-from tune_experiments.sama.kitchen.features import features_of
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
@@ -76,9 +73,8 @@ def _designed(
     planner: Planner, layout: str, source: RewardSource, seed: int, pairs: Sequence[Pair]
 ) -> list[DesignedReward]:
     """Tests by the model for the sub-goals that are planned, without doubles; the domain's own for the others."""
-    table = features_of(Kitchen(LAYOUTS[layout]))
-    play = random_play(layout, seed)
-    designer = RewardDesigner(planner.caller, domain_of(layout), table, play, planner.manual, game_code())
+    domain, play = domain_of(layout), random_play(layout, seed)
+    designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code())
     planned = without_doubles(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
     written = {one.subgoal: one for one in designer.design(source, planned)}
     return [written.get(builtin.subgoal, builtin) for builtin in builtin_rewards(layout)]

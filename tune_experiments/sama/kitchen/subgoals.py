@@ -1,6 +1,6 @@
-"""The sub-goals of a kitchen: in words, as a predicate, as Python, and who can do one now at which price.
+"""The sub-goals of a kitchen: in words, as a deed of the world, as Python, and who can do one now at which price.
 
-Words and predicates are ours; the kinds are those of SAMA's listing 23 with doubles removed. This file must not choose
+Words and deeds are ours; the kinds are those of SAMA's listing 23 with doubles removed. This file must not choose
 between them.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rl_envs.overcooked.goals import Goal
 from tune_experiments.sama.kitchen.scene import (
     COUNTER,
     DISH_STORE,
@@ -31,7 +32,7 @@ class Subgoal:
 
     Attributes:
         text: the chef's command.
-        predicate: when it is reached.
+        deed: when it is reached.
         goal: the team's goal it belongs to.
         kind: `bring` a thing from one place to another, `fetch` a dish into the hands, `fill` a dish at a pot, `serve`
             a soup, `clear` the hands, `wait` somewhere.
@@ -40,7 +41,7 @@ class Subgoal:
     """
 
     text: str
-    predicate: str
+    deed: Goal
     goal: str
     kind: Kind
     thing: str = ""
@@ -57,7 +58,7 @@ def subgoals_of(ways: Reachability) -> tuple[Subgoal, ...]:
         found += [_bring("onion", MIDDLE_COUNTER, pot, MAKE) for pot in pots]
         found += [_bring("dish", DISH_STORE, MIDDLE_COUNTER, PREPARE), _fetch(MIDDLE_COUNTER)]
     found += [_fetch(DISH_STORE), *map(_fill, pots)]
-    found += [Subgoal("bring a soup to the hatch", "put(soup, hatch)", SERVE, "serve", "soup", "", HATCH)]
+    found += [Subgoal("bring a soup to the hatch", Goal("put", "soup", HATCH), SERVE, "serve", "soup", "", HATCH)]
     found += [_clear("onion"), _clear("dish")]
     found += [_wait(place) for place in (*pots, *([MIDDLE_COUNTER] if ways.hands_over else []))]
     return tuple(one for one in found if _somebody_can(ways, one))
@@ -72,33 +73,30 @@ def _somebody_can(ways: Reachability, one: Subgoal) -> bool:
 def _bring(thing: str, origin: str, target: str, goal: str) -> Subgoal:
     article = "an" if thing == "onion" else "a"
     text = f"bring {article} {thing} from the {origin} to {_the(target)}"
-    return Subgoal(text, f"put({thing}, {_word(target)})", goal, "bring", thing, origin, target)
+    return Subgoal(text, Goal("put", thing, target), goal, "bring", thing, origin, target)
 
 
 def _fetch(origin: str) -> Subgoal:
-    predicate = f"take(dish, {_word(origin)})"
-    return Subgoal(f"take a dish from the {origin}", predicate, PREPARE, "fetch", "dish", origin)
+    deed = Goal("take", "dish", origin)
+    return Subgoal(f"take a dish from the {origin}", deed, PREPARE, "fetch", "dish", origin)
 
 
 def _fill(pot: str) -> Subgoal:
-    return Subgoal(f"fill a dish with the soup of {pot}", f"take(soup, {_word(pot)})", SERVE, "fill", "dish", "", pot)
+    text = f"fill a dish with the soup of {pot}"
+    return Subgoal(text, Goal("take", "soup", pot), SERVE, "fill", "dish", "", pot)
 
 
 def _clear(thing: str) -> Subgoal:
     text = f"lay the {thing} down on a counter"
-    return Subgoal(text, f"put({thing}, counter)", WAIT, "clear", thing, "", COUNTER)
+    return Subgoal(text, Goal("put", thing, COUNTER), WAIT, "clear", thing, "", COUNTER)
 
 
 def _wait(place: str) -> Subgoal:
-    return Subgoal(f"wait at {_the(place)}", f"face({_word(place)})", WAIT, "wait", "", "", place)
+    return Subgoal(f"wait at {_the(place)}", Goal("face", place=place), WAIT, "wait", "", "", place)
 
 
 def _the(place: str) -> str:
     return place if place.startswith("pot ") else f"the {place}"
-
-
-def _word(place: str) -> str:
-    return place.replace(" ", "_")
 
 
 # ------------------------------------------------------------------------------- price
@@ -166,7 +164,7 @@ def reward(previous, current):
 
 
 def reward_code(ways: Reachability, one: Subgoal) -> str:
-    """Python that says over `Scene.as_json` what the predicate says, as a language model would write it.
+    """Python that says over `Scene.as_json` whether the deed is done, as a language model would write it.
 
     It is data: it runs in the sandbox alone.
     """

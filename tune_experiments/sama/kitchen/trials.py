@@ -38,7 +38,7 @@ from tune_experiments.sama.planning import check_planner, planner_of
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
 SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
-WRITTEN: dict[str, RewardSource] = {"predicate": "predicate", "code": "code"}
+WRITTEN: dict[str, RewardSource] = {"code": "code"}
 """Rows that are called after the source of their rewards."""
 VALIDATION_SEED = 500
 """Seed of the states on which weights are chosen, and of the actions there; training and tests have other seeds."""

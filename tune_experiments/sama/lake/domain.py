@@ -25,7 +25,6 @@ from rl_models.planners.domain import (
     Skill,
     StateTextError,
     SubgoalTexts,
-    ValidSubgoal,
 )
 
 Knowledge = Literal["blind", "remembering", "privileged"]
@@ -56,7 +55,6 @@ class LakeDomain:
     skills: tuple[Skill, ...] = (Skill(REACH, frozenset(), frozenset(_ON_TARGET)),)
     final_facts: frozenset[str] = frozenset(_ON_TARGET)
     earlier: str = "one step earlier"
-    predicate_example: str = "at(2, 3)"
 
     def __init__(self, lake: Lake, knowledge: Knowledge) -> None:
         """Make the words.
@@ -67,9 +65,7 @@ class LakeDomain:
         """
         self.lake, self.knowledge = lake, knowledge
         self.name = f"frozen lake {lake.side}x{lake.side}"
-        places = ((cell, cell // lake.side + 1, cell % lake.side + 1) for cell in range(lake.side**2))
-        going = (ValidSubgoal(self.text_of(cell), f"at({row}, {column})") for cell, row, column in places)
-        self.subgoals = (*going, ValidSubgoal(STAY, "true"))
+        self.subgoals = (*map(self.text_of, range(lake.side**2)), STAY)
         self.manual = _RULES.format(side=lake.side)
         if knowledge == "privileged":
             holes = self._places(np.flatnonzero(lake.holes))

@@ -39,7 +39,7 @@ class RtsConfig(PlannerConfig):
     """Groups of tests: plain, the planner as it is set; commanders, RED's oracle and silence; sights, what the planner
     sees; reflections, fewer of them; erring, a planner that errs, with reflections and with retries; random, shares of
     random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (a language model alone); rewards,
-    tests of sub-goals by predicate and by code."""
+    tests of sub-goals in Python that the planner's model writes."""
     sight: Sight = field(default="fair", metadata={"renamed_values": {"told": "types"}})
     """Information that the planner gets: fair, what the team sees or remembers; full, everything; types, as fair, and
     the types that the enemy trains."""

@@ -31,7 +31,7 @@ from rl_envs.minirts.symbols import (
     WORKSHOP,
 )
 from rl_models.planners.code_index import CodeIndex
-from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts, ValidSubgoal
+from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts
 from tune_experiments.sama.allocation_rules import AllocationRules, different_states
 from tune_experiments.sama.minirts import wording
 from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
@@ -72,7 +72,7 @@ class RtsDomain:
     objects: tuple[str, ...] = wording.OBJECTS
     aims: tuple[str, ...] = ("win", "lose", "destroy")
     deeds: tuple[str, ...] = ("mine", "build", "train", "attack", "scout")
-    subgoals: tuple[ValidSubgoal, ...] = tuple(ValidSubgoal(one.text, one.predicate) for one in SUBGOALS)
+    subgoals: SubgoalTexts = tuple(OF_TEXT)
     skills: tuple[Skill, ...] = (
         Skill(EARN, frozenset(), frozenset({MONEY})),
         Skill(SCOUT, frozenset(), frozenset({KNOWN})),
@@ -82,7 +82,6 @@ class RtsDomain:
     )
     final_facts = frozenset({ATTACKED})
     earlier = "when the sub-goal was given"
-    predicate_example = "change(team(stable)) >= 1"
 
     def __init__(self, num_agents: int) -> None:
         """Make the words.
@@ -180,7 +179,7 @@ class RtsDomain:
 
 
 def _by_name(numbers: Any) -> dict[str, int]:
-    """Every type's number, by the word that predicates have for it."""
+    """Every type's number, by its word in states as JSON."""
     return {word_of(kind): int(numbers[kind]) for kind in range(PEASANT, NUM_TYPES)}
 
 

@@ -1,4 +1,4 @@
-"""Tests of sub-goals: built-in predicates, or what the planner's model writes (SAMA, section 3.3).
+"""Tests of sub-goals: built-in functions, or what the planner's model writes (SAMA, section 3.3).
 
 What a model writes is tried on rounds of play before it is used: games in which scripted agents get drawn phrases.
 """
@@ -17,9 +17,9 @@ from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.sama.minirts.executors import FORMS, scripted
-from tune_experiments.sama.minirts.features import feature_table, moment_of
+from tune_experiments.sama.minirts.features import moment_of
 from tune_experiments.sama.minirts.planned_rts import PlannedRts
-from tune_experiments.sama.minirts.subgoals import OF_TEXT, SUBGOALS, WAIT
+from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
 from tune_experiments.sama.planned_game import PlannedGame
 
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
@@ -36,17 +36,17 @@ def open_book(source: RewardSource, planner: Planner, game: PlannedGame) -> Rewa
         planner: asks the model where one writes.
         game: of the team.
     """
-    return RewardBook(_designed(source, planner, game), game.domain, feature_table(), _texts)
+    return RewardBook(_designed(source, planner, game), game.domain, TESTS, _texts)
 
 
 def _designed(source: RewardSource, planner: Planner, game: PlannedGame) -> list[DesignedReward]:
     if source == "builtin":
-        return [DesignedReward(one.text, "builtin", one.predicate) for one in SUBGOALS]
+        return [DesignedReward(one.text, "builtin") for one in SUBGOALS]
     play = transitions(len(game.domain.agents))
-    designer = RewardDesigner(planner.caller, game.domain, feature_table(), play, planner.manual, game.code())
-    waiting = OF_TEXT[WAIT]  # is always reached, so that there is nothing to tell apart
-    designed = designer.design(source, [one.text for one in SUBGOALS if one is not waiting])
-    return [*designed, DesignedReward(WAIT, "builtin", waiting.predicate)]
+    designer = RewardDesigner(planner.caller, game.domain, TESTS, play, planner.manual, game.code())
+    # To wait is always reached, so that there is nothing to tell apart.
+    designed = designer.design(source, [one.text for one in SUBGOALS if one.text != WAIT])
+    return [*designed, DesignedReward(WAIT, "builtin")]
 
 
 def transitions(num_agents: int) -> Transitions:

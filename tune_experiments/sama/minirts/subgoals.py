@@ -1,13 +1,19 @@
 """The sub-goals of MiniRTS: RED's 17 phrases and to wait; when each is reached, and who can begin with it now.
 
-Predicates compare a moment with the one in which the round began. SAMA's prompt allows one building of each type and
-six units of each; the engine has no such caps, so they are checked here. This file must not choose between sub-goals.
+Tests compare a moment (`features.moment_of`) with the one in which the round began. SAMA's prompt allows one building
+of each type and six units of each; the engine has no such caps, so they are checked here. This file must not choose
+between sub-goals.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from rl_envs.core.spec import Array
 from rl_envs.minirts.phrases import ATTACK, KEEP_SCOUTING, MADE, MINE, MINE_ALL, PHRASES, SEND_SCOUT
 from rl_envs.minirts.symbols import (
     BUILDER,
@@ -21,6 +27,7 @@ from rl_envs.minirts.symbols import (
     SWORDMAN,
     UNITS,
 )
+from rl_models.planners.domain import SubgoalTest
 from tune_experiments.sama.minirts.scene import Hand, Scene
 
 EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST = (
@@ -48,13 +55,11 @@ class Subgoal:
 
     Attributes:
         text: what the planner calls it; a phrase of the world, or `WAIT`.
-        predicate: when it is reached.
         goal: the team's goal that it belongs to.
         made: the type that it asks for, `NO_TYPE` for none.
     """
 
     text: str
-    predicate: str
     goal: str
     made: int = NO_TYPE
 
@@ -69,31 +74,71 @@ class Subgoal:
         return self.made == NO_TYPE
 
 
-_DEEDS = {
-    ATTACK: ("attacking >= 1", FIGHT),
-    MINE: ("idle == 0 and gathering >= 1", EARN),
-    MINE_ALL: ("own(peasant) >= 1 and gathering == own(peasant)", EARN),
-    KEEP_SCOUTING: (f"change(seen) >= {NEW_CELLS} or seen == {NUM_CELLS}", SCOUT),
-    SEND_SCOUT: (f"change(seen) >= {NEW_CELLS} or seen == {NUM_CELLS}", SCOUT),
-    WAIT: ("money >= 0", REST),
-}
+_GOALS = {ATTACK: FIGHT, MINE: EARN, MINE_ALL: EARN, KEEP_SCOUTING: SCOUT, SEND_SCOUT: SCOUT, WAIT: REST}
 
 
 def word_of(kind: int) -> str:
-    """A type as predicates write it."""
+    """A type as states as JSON write it."""
     return UNITS[kind].replace(" ", "_")
 
 
 def _subgoal(text: str) -> Subgoal:
-    if text in _DEEDS:
-        return Subgoal(text, *_DEEDS[text])
+    if text in _GOALS:
+        return Subgoal(text, _GOALS[text])
     kind = MADE[text]
     goal = EARN if kind == PEASANT else TRAIN if kind < FIRST_BUILDING else EQUIP
-    return Subgoal(text, f"change(team({word_of(kind)})) >= 1", goal, kind)
+    return Subgoal(text, goal, kind)
 
 
 SUBGOALS = tuple(_subgoal(text) for text in (*PHRASES, WAIT))
 OF_TEXT = {one.text: one for one in SUBGOALS}
+
+
+# ------------------------------------------------------------------------------- when they are reached
+
+
+def _attacks(before: Any, now: Any) -> Array:
+    return np.asarray(now["attacking"] >= 1)
+
+
+def _mines(before: Any, now: Any) -> Array:
+    return (now["idle"] == 0) & (now["gathering"] >= 1)
+
+
+def _all_mine(before: Any, now: Any) -> Array:
+    peasants = now["own"][..., PEASANT]
+    return (peasants >= 1) & (now["gathering"] == peasants)
+
+
+def _scouted(before: Any, now: Any) -> Array:
+    return _for_each((now["seen"] - before["seen"] >= NEW_CELLS) | (now["seen"] == NUM_CELLS), now)
+
+
+def _made(kind: int, before: Any, now: Any) -> Array:
+    return _for_each(now["team"][:, kind] > before["team"][:, kind], now)
+
+
+def _always(before: Any, now: Any) -> Array:
+    return np.ones(now["idle"].shape, bool)
+
+
+def _for_each(of_team: Array, now: Any) -> Array:
+    """The team's values [B] for each agent, [B, N]."""
+    return np.broadcast_to(of_team[:, None], now["idle"].shape)
+
+
+_TESTS_OF_DEEDS: dict[str, SubgoalTest] = {
+    ATTACK: _attacks,
+    MINE: _mines,
+    MINE_ALL: _all_mine,
+    KEEP_SCOUTING: _scouted,
+    SEND_SCOUT: _scouted,
+    WAIT: _always,
+}
+TESTS: dict[str, SubgoalTest] = {
+    one.text: _TESTS_OF_DEEDS.get(one.text, functools.partial(_made, one.made)) for one in SUBGOALS
+}
+"""Text of a sub-goal -> whether each agent has reached it, of moments at the round's beginning and now."""
 
 
 # ------------------------------------------------------------------------------- price
@@ -142,7 +187,7 @@ _TESTS = {
 
 
 def reward_code(one: Subgoal) -> str:
-    """Python that says over `as_json` what the predicate says, as a language model would write it.
+    """Python that says over `as_json` what the test says, as a language model would write it.
 
     It is data: it runs in the sandbox alone.
     """

@@ -121,7 +121,7 @@ def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
         "random": random_tests(config),
         "goals": goal_tests(config),
         "prompts": prompt_tests(config),
-        "rewards": {f"{name}, tests by {one}": _changed(config, reward_source=one) for one in ("predicate", "code")},
+        "rewards": {f"{name}, tests by code": _changed(config, reward_source="code")},
     }
     chosen = {test: one for group in found if group in config.tests for test, one in found[group].items()}
     return {with_sight(config, test) if one.sight == config.sight else test: one for test, one in chosen.items()}
