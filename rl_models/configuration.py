@@ -1,4 +1,4 @@
-"""Parts that several configurations share: a range of numbers, what a continued run may change, copies of constants."""
+"""Types that several configurations share, what a continued run may change, and copies of constants."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from pydantic import Field
 
 UnitInterval = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
+Precision: TypeAlias = Literal["float32", "bfloat16"]
+"""Data type (dtype) of a network's matrix products."""
+DeviceChoice: TypeAlias = Literal["auto", "cpu", "cuda"]
+"""`auto` is a GPU where this process may have one, else the CPU; `cpu` refuses it; `cuda` refuses to do without."""
+CordialForm = Literal["code", "paper"]
+"""Form of the CORDIAL loss: that of the authors' code, or of the paper's text."""
 
 
 WhenContinued: TypeAlias = Literal["changes", "grows", "gains", "stays"]

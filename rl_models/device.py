@@ -11,16 +11,15 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeAlias, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_models.configuration import DeviceChoice
 from rl_models.fragment import Array
 
-DeviceChoice: TypeAlias = Literal["auto", "cpu", "cuda"]
-"""`auto` is a GPU where this process may have one, else the CPU; `cpu` refuses it; `cuda` refuses to do without."""
 NO_GPU = "--device cuda needs a GPU and there is none: leave the flag out, or write --device cpu"
 _CPU = torch.device("cpu")
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from rl_models.configuration import Precision
 from rl_models.distributions.joint_policy import JointPolicy
 
 Value = TypeVar("Value")
@@ -39,7 +40,6 @@ def with_present_names(module: nn.Module, weights: Mapping[str, Value]) -> dict[
     return found
 
 
-Precision: TypeAlias = Literal["float32", "bfloat16"]
 State: TypeAlias = dict[str, Tensor]
 """Recurrent state, name -> [B, ...], or [B, N, ...] if each agent has its own; empty for networks without memory."""
 UNVALUED = "unvalued"

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.messenger.world import Messenger
-from rl_models.networks.txt2pi import SilgConfig
+from rl_models.networks.network_config import SilgConfig
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi import episode_video

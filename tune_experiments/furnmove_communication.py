@@ -50,10 +50,10 @@ from tune_experiments.cordial_sync.communication import (
     SEES,
     TALK_TURNS,
     deviations,
-    play_and_listen,
     slopes,
 )
 from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.listener import play_and_listen
 from tune_experiments.cordial_sync.message_figure import draw_messages
 from tune_experiments.cordial_sync.messages import talks
 from tune_experiments.cordial_sync.methods import method_of
@@ -64,8 +64,9 @@ from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
 from tune_experiments.launch.experiment import Experiment, main
-from tune_experiments.play.loading import LoadedPolicy, load_policy, stored_path
+from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.play.recording import SEED
+from tune_experiments.play.team_paths import stored_path
 from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.results.intervals import BOOTSTRAP, Interval
 from tune_experiments.results.rows import Result

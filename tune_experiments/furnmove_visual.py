@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rl_models.networks.visual import VisualConfig
+from rl_models.networks.network_config import VisualConfig
 from tune_experiments.cordial_sync import evaluation
 from tune_experiments.cordial_sync.camera_video import record_cameras
 from tune_experiments.cordial_sync.config import Config

@@ -216,10 +216,10 @@ def _annealed(config: Config, start: float, end: float) -> Schedule:
     return Schedule(tuple(zip(moments.tolist(), (start * (end / start) ** pieces).tolist(), strict=True)))
 
 
-@torch.no_grad()
 def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
     """The policy of a team that looks at nothing, [1, 1]."""
-    return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=device_of(policy))).policy
+    with torch.no_grad():
+        return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=device_of(policy))).policy
 
 
 class MatrixGameExperiment(Experiment[Config]):

@@ -23,16 +23,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rl_models.losses.maser import MaserConfig
-from rl_models.networks.grid_cnn import GridCnnConfig
-from rl_models.networks.role_q_network import RoleConfig
-from rl_models.networks.subtask_q_network import SubtaskConfig
+from rl_models.networks.network_config import GridCnnConfig
+from rl_models.networks.role_team_config import MaserConfig, RoleConfig, RoleTeamConfig, SubtaskConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
-from tune_experiments.overcooked.cole import ColeSettings
+from tune_experiments.overcooked.config import ColeSettings
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
 from tune_experiments.overcooked.role_trials import SAMPLED, evaluate, evaluate_sampled, plan

@@ -26,14 +26,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rl_models.networks.grid_cnn import GridCnnConfig
+from rl_models.networks.network_config import GridCnnConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import main
-from tune_experiments.overcooked.cole import ColeSettings
-from tune_experiments.overcooked.config import OvercookedConfig, ShapingSettings, learner_config
+from tune_experiments.overcooked.config import ColeSettings, OvercookedConfig, ShapingSettings, learner_config
 from tune_experiments.overcooked.evaluation import evaluate
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
 from tune_experiments.overcooked.trials import plan

@@ -28,8 +28,7 @@ from rl_envs import World
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.wrappers import hangs
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.networks.parts import PartsConfig
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import PartsConfig, TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan

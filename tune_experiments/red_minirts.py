@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_envs.core.metrics import SHARE
-from rl_envs.minirts.world import MiniRts
-from rl_models.networks.commanded_units import CommandedUnitsConfig
+from rl_envs.minirts.metric_ranges import METRIC_RANGES
+from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
@@ -85,7 +85,7 @@ _COMPARED = {"learner.peak_learning_rate": "learning rate after the warm-up", "t
 class RedMinirts(Experiment):
     """A team under five commanders."""
 
-    metric_ranges = MiniRts.metric_ranges | {"win_rate": SHARE}
+    metric_ranges = METRIC_RANGES | {"win_rate": SHARE}
     name = "red_minirts"
     caption = "RED on MiniRTS"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rl_envs.core.metrics import COUNT
 from rl_envs.frozen_lake_spread.world import FrozenLakeSpread
-from rl_models.networks.parts import PartsConfig
+from rl_models.networks.network_config import PartsConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import Tests, TrialPlan

@@ -26,7 +26,7 @@ import sys
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.meter import Budget
-from rl_models.networks.sama import SamaNetworkConfig
+from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import BERT, TextEncoderConfig
 from tune_experiments.launch.experiment import main

@@ -38,9 +38,13 @@ from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.salad.world import Salad
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
-from rl_models.llm.distillation import DistillationSettings
-from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, SmallModelSettings
-from rl_models.networks.vector import VectorConfig
+from rl_models.llm.llm_config import (
+    DistillationSettings,
+    LanguageModelSettings,
+    LanguageTeamSettings,
+    SmallModelSettings,
+)
+from rl_models.networks.network_config import VectorConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn

@@ -84,7 +84,7 @@ def step_sb3(env_steps: int) -> None:
 
 def train_concord(env_steps: int) -> None:
     """PPO of Concord without Ray."""
-    from rl_models.networks.parts import PartsConfig
+    from rl_models.networks.network_config import PartsConfig
     from rl_models.training.collector import Collector
     from rl_models.training.loop import Learner
     from tune_experiments.foreign.config import Config

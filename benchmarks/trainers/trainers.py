@@ -42,7 +42,7 @@ def concord() -> Train:
 
     import torch
 
-    from rl_models.networks.parts import PartsConfig
+    from rl_models.networks.network_config import PartsConfig
     from rl_models.training.collector import Collector
     from rl_models.training.loop import Learner
     from tune_experiments.foreign.config import Config

@@ -8,9 +8,9 @@ from rl_envs.minirts.observation import average_enemies, observe
 from rl_envs.minirts.orders import issue, sort_orders
 from rl_envs.minirts.planner import first_slot, remember, store
 from rl_envs.minirts.script_view import look_around
-from rl_envs.minirts.scripts import LEARNER, SIMPLE, STRONG, decide, hand_out, start_script
+from rl_envs.minirts.scripts import decide, hand_out, start_script
 from rl_envs.minirts.sight import look
-from rl_envs.minirts.symbols import PLAYERS
+from rl_envs.minirts.symbols import LEARNER, PLAYERS, SIMPLE, STRONG
 from rl_envs.minirts.tick import RUNNING, begin_tick, finish_tick
 from rl_envs.minirts.twister import seed_twister
 from rl_envs.minirts.units import find

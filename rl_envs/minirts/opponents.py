@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.minirts.scripts import MAX_TYPES, MEDIUM, PASSIVE, SIMPLE, STRONG
-from rl_envs.minirts.symbols import ARMY, UNITS
+from rl_envs.minirts.symbols import ARMY, MAX_TYPES, MEDIUM, PASSIVE, SIMPLE, STRONG, UNITS
 
 KINDS = {"passive": PASSIVE, "simple": SIMPLE, "medium": MEDIUM, "strong": STRONG}
 _NUMBERS = {"two": 2, "three": 3}

@@ -22,21 +22,24 @@ from rl_envs.minirts.symbols import (
     COST,
     DRAGON,
     HALL,
+    LEARNER,
+    MAX_TYPES,
+    MEDIUM,
+    PASSIVE,
     PEASANT,
     SPEARMAN,
     STABLE,
+    STRONG,
     SWORDMAN,
     TOWER,
     WORKSHOP,
 )
 from rl_envs.minirts.twister import draw_between, shuffle
 
-PASSIVE, SIMPLE, MEDIUM, STRONG, LEARNER = range(5)
 FLAG_OF = np.array([-1, 1, 3, 2, 4, 6, 5, 7, 8, 9, 10, 11, -1, -1, 12, 13])
 """[U] number of the flag that wishes for a type."""
 ATTACK_BASE, ATTACK_NEAR, TO_BASE, DEFEND, SCOUT, GATHER = 14, 15, 17, 18, 19, 20
 SCRIPT_TYPES = np.array([SPEARMAN, SWORDMAN, CAVALRY, ARCHER, DRAGON])
-MAX_TYPES = 3
 NEAR_HOME = np.float32(25)
 MANY_PEASANTS, TOWERS, ENOUGH_FOR_DRAGONS = 5, 2, 250
 FEET = np.array([SPEARMAN, SWORDMAN, CAVALRY])

@@ -139,3 +139,8 @@ for _attacker, _targets in {
     PEASANT: (SWORDMAN, SPEARMAN, CAVALRY, DRAGON, ARCHER, CATAPULT, TOWER, PEASANT, HALL),
 }.items():
     PREFERENCE[_attacker, list(_targets)] = np.arange(len(_targets))
+
+PASSIVE, SIMPLE, MEDIUM, STRONG, LEARNER = range(5)
+"""Kinds of players: scripts from weak to strong, and who learns."""
+MAX_TYPES = 3
+"""Largest number of unit types that a script trains."""

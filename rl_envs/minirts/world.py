@@ -34,12 +34,10 @@ the fewest of its class (peasants, army, buildings), for good.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.minirts import kernels
@@ -48,10 +46,10 @@ from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, packed, set_map, 
 from rl_envs.minirts.factored import MAX_LISTED
 from rl_envs.minirts.facts import FACTS, facts_of, text_tables
 from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
+from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
 from rl_envs.minirts.opponents import Opponent, opponent_of
-from rl_envs.minirts.scripts import LEARNER
-from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
+from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, LEARNER, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
 from rl_envs.minirts.tick import ABORTED, RUNNING
 from rl_envs.minirts.twister import THREAD_BITS
 
@@ -69,7 +67,7 @@ class MiniRts(World):
     """B games of MiniRTS; the table above documents them."""
 
     metric_names: tuple[str, ...] = ("win", "loss", "ticks")
-    metric_ranges = MappingProxyType({"win": SHARE, "loss": SHARE, "ticks": COUNT})
+    metric_ranges = METRIC_RANGES
 
     def __init__(
         self,

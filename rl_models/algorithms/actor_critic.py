@@ -16,12 +16,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
 
 import torch
-from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
+from rl_models.algorithms.learner_config import ActorCriticConfig, EntropyKind
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import (
     ALONE,
@@ -35,40 +34,10 @@ from rl_models.batch import (
     select_worlds,
     valued_mask,
 )
-from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
 from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
-
-EntropyKind = Literal["component", "marginal"]
-ValueLossAt = Literal["all", "decisions"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ActorCriticConfig:
-    """Constants of PPO and IMPALA: flags of an experiment, and fields of the objective that is made of them.
-
-    Names are close to Stable-Baselines3's. What PPO and IMPALA have alone stands beside them, in `ppo.py` and
-    `impala.py`; `learner_config.py` joins all of them to what an experiment's user chooses.
-    """
-
-    joint_ratio: bool = field(default=True, metadata={"renamed_from": "is_joint"})
-    """Whether the loss has one probability ratio for the whole team; if not, each agent has a ratio of its own."""
-    gamma: UnitInterval = 0.99
-    """Discount of an env step, from 0 to 1."""
-    value_coef: NonNegativeFloat = 0.25
-    """Weight of the squared value error in the loss, at least 0."""
-    value_loss_at: ValueLossAt = field(default="all", metadata={"renamed_from": "regressed"})
-    """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
-    num_epochs: PositiveInt = 1
-    """Number of epochs over each batch, at least 1."""
-    num_minibatches: PositiveInt = 1
-    """Number of minibatches of whole fragments, and so of optimiser steps, in an epoch; at most one for each
-    environment."""
-    gradient_accumulation_steps: PositiveInt = field(default=1, metadata=MAY_CHANGE)
-    """Number of parts of a minibatch, at least 1, whose gradients are summed before a step; memory holds one part at a
-    time."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig
+from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.learner_config import ImpalaConfig
 from rl_models.algorithms.objective import RATIO_ERROR
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import ExtraLoss, MeanLoss, Statistics, with_extra_losses
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
-
-LossReduction = Literal["mean", "sum_steps", "sum"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImpalaConfig(ActorCriticConfig):
-    """Constants of IMPALA."""
-
-    loss_reduction: LossReduction = "mean"
-    """How losses are reduced (IMPALA): mean; sum_steps, summed over the steps of a fragment; or sum, summed over worlds
-    too. Extra losses are reduced likewise, unless they say that they are means."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,55 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat
 from torch import Tensor, nn
 
-from rl_models.configuration import UnitInterval, constants_of
-from rl_models.policy import Precision
+from rl_models.algorithms.learner_config import AnnealedOptimiserConfig, OptimiserConfig
+from rl_models.configuration import constants_of
 from rl_models.schedule import Progress, Schedule
 
-OptimiserName = Literal["adam", "rmsprop"]
-GradClipBy = Literal["norm", "largest"]
 _RMSPROP_ALPHA = 0.99
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptimiserConfig:
-    """Constants of the optimiser, all but the learning rate."""
-
-    optimiser: OptimiserName = "adam"
-    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99."""
-    optimiser_epsilon: PositiveFloat = 1e-5
-    """Constant above 0 that the optimiser adds to its denominators."""
-    amsgrad: bool = False
-    """Whether Adam divides by the largest second moment so far (AMSGrad)."""
-    max_grad_norm: NonNegativeFloat = 1.0
-    """Maximum global gradient norm, at least 0; 0 clips no gradient."""
-    grad_clip_by: GradClipBy = "norm"
-    """Measure that max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
-    precision: Precision = field(default="float32", metadata={"came_later": True})
-    """Data type (dtype) of the network's matrix products: float32, or bfloat16, which a GPU computes faster; weights,
-    heads and losses are float32 with either."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnnealedOptimiserConfig(OptimiserConfig):
-    """The optimiser that an experiment's user chooses, whose learning rate falls over the budget."""
-
-    final_learning_rate_share: UnitInterval = 0.1
-    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
-    schedule_optimiser_steps: NonNegativeInt = field(default=0, metadata={"came_later": True})
-    """Number of optimiser steps, at least 0, in which the learning rate, and an entropy bonus that falls, reach their
-    last values; 0: they fall with env steps until the end of the budget."""
-
-    def falling(self, start: float, end: float, env_steps: int) -> Schedule:
-        """A value that goes linearly from `start` to `end` in `schedule_optimiser_steps`, or in so many env steps."""
-        if self.schedule_optimiser_steps:
-            return Schedule.linear(start, end, self.schedule_optimiser_steps, unit="optimiser_steps")
-        return Schedule.linear(start, end, env_steps)
 
 
 @dataclass(frozen=True, kw_only=True)

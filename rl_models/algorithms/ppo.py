@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic, ActorCriticConfig
+from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.learner_config import PpoConfig
 from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENTRIES, RATIO_ERROR
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, decision_steps, without_last_observation
-from rl_models.configuration import UnitInterval
 from rl_models.losses import policy_gradient as pg
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
-
-
-@dataclass(frozen=True, kw_only=True)
-class PpoConfig(ActorCriticConfig):
-    """Constants of PPO."""
-
-    gae_lambda: UnitInterval = 0.95
-    """Lambda of generalised advantage estimation, from 0 to 1 (PPO)."""
-    clip_range: PositiveFloat = 0.2
-    """Distance from 1 at which a probability ratio is clipped, above 0 (PPO)."""
-    num_epochs: PositiveInt = 2
-    """Number of epochs over each batch, at least 1."""
-    num_minibatches: PositiveInt = 4
-    """Number of minibatches of whole fragments, and so of optimiser steps, in an epoch; at most one for each
-    environment."""
-    decision_minibatches: bool = field(default=False, metadata={"renamed_from": "by_decisions"})
-    """Whether minibatches hold single steps at which an agent decides, instead of whole fragments (PPO)."""
-    target_kl: NonNegativeFloat = 0.0
-    """Mean approximate KL divergence at which an update ends, at least 0; 0 sets no limit (PPO)."""
-    normalize_advantages: bool = True
-    """Whether advantages are standardised over the batch (PPO)."""
-    value_clip_range: NonNegativeFloat = 0.0
-    """Distance from the old value at which the value error is clipped, at least 0; 0 sets no limit (PPO)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,58 +15,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
-from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor
 
-from rl_models.algorithms.optimiser import AnnealedOptimiserConfig, OptimiserName
+from rl_models.algorithms.learner_config import QmixConfig, QmixLearnerConfig
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, alive_mask
-from rl_models.configuration import UnitInterval, constants_of
+from rl_models.configuration import constants_of
 from rl_models.device import move
 from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
-from rl_models.policy import Precision, TeamOutput, TeamPolicy
+from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
 _BEFORE, _AFTER = slice(None, -1), slice(1, None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class QmixConfig:
-    """Constants of QMIX, by default the paper's for StarCraft, with fragments where it has episodes."""
-
-    buffer_size: PositiveInt = 5000
-    """Number of fragments of one world that the replay keeps; QMIX's paper keeps 5000 episodes."""
-    batch_size: PositiveInt = 32
-    """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
-    update_target_every_updates: PositiveInt = 200
-    """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
-    td_lambda: UnitInterval = field(default=0.0, metadata={"came_later": True})
-    """Lambda of the lambda-returns in the targets, from 0 (one-step targets, as in QMIX's paper) to 1."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
-    """How QMIX learns, by default with the paper's constants for StarCraft and the gradient norm of its release."""
-
-    optimiser: OptimiserName = "rmsprop"
-    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
-    max_grad_norm: NonNegativeFloat = 10.0
-    """Maximum global gradient norm, at least 0; 0 clips no gradient."""
-    final_learning_rate_share: UnitInterval = 1.0
-    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
-    learning_rate: PositiveFloat = 5e-4
-    """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
-    precision: Precision = field(default="float32", metadata={"came_later": True})
-    """Data type (dtype) of the network's matrix products: float32; bfloat16 is refused here, because the last
-    products are the action values."""
-    exploration_env_steps: PositiveInt = 50_000
-    """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
-    exploration_final_epsilon: UnitInterval = 0.05
-    """Probability of a random action at the end of exploration, from 0 to 1; QMIX's paper has 0.05."""
-    train_every_env_steps: PositiveInt = 20
-    """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
 
 
 def qmix_objective(config: QmixLearnerConfig, gamma: float, batch_env_steps: int, texts: tuple[str, ...] = ()) -> Qmix:

@@ -14,12 +14,12 @@ from rl_models.algorithms.qmix import Qmix
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.configuration import constants_of
 from rl_models.losses.extra_loss import Statistics
-from rl_models.losses.maser import MaserConfig, find_subgoals, maser_losses, proxy_reward
+from rl_models.losses.maser import find_subgoals, maser_losses, proxy_reward
 from rl_models.losses.roles import RoleLoss
 from rl_models.losses.subtasks import SubtaskLoss
+from rl_models.networks.role_team_config import MaserConfig, RoleMethod, RoleTeamConfig
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
-from rl_models.teams.role_team import RoleMethod, RoleTeamConfig
 
 
 def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qmix:

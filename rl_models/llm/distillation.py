@@ -9,37 +9,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
 import torch
-from pydantic import Field, PositiveFloat, PositiveInt
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.llm_config import DistillationSettings
 from rl_models.llm.messages import Writer
 from rl_models.llm.tokens import Ids
 
 Pair: TypeAlias = tuple[str, str]
 """Prompt of one agent, and the message that a teacher wrote for it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistillationSettings:
-    """How the message adapter learns."""
-
-    num_epochs: PositiveInt = 3
-    """Number of epochs over all pairs so far, in each round."""
-    batch_size: PositiveInt = 16
-    """Number of pairs in a minibatch."""
-    learning_rate: PositiveFloat = 2e-3
-    """Learning rate, above 0; models with billions of parameters need about a tenth of the default."""
-    max_grad_norm: PositiveFloat = 1.0
-    """Maximum global gradient norm, above 0."""
-    held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
-    """Share of the prompts, from 0 to 0.9, that are held out for the test of the message adapter."""
-    seed: int = 0
-    """Seed of the order in which pairs are learned."""
 
 
 @dataclass(frozen=True)

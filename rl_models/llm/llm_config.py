@@ -8,7 +8,27 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_models.configuration import MAY_CHANGE
-from rl_models.llm.scoring import Normalisation
+
+Normalisation = Literal["sum", "token", "word"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillationSettings:
+    """How the message adapter learns."""
+
+    num_epochs: PositiveInt = 3
+    """Number of epochs over all pairs so far, in each round."""
+    batch_size: PositiveInt = 16
+    """Number of pairs in a minibatch."""
+    learning_rate: PositiveFloat = 2e-3
+    """Learning rate, above 0; models with billions of parameters need about a tenth of the default."""
+    max_grad_norm: PositiveFloat = 1.0
+    """Maximum global gradient norm, above 0."""
+    held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.1
+    """Share of the prompts, from 0 to 0.9, that are held out for the test of the message adapter."""
+    seed: int = 0
+    """Seed of the order in which pairs are learned."""
+
 
 Adapter = Literal["message", "action"]
 SMALLEST_VOCABULARY = 259

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ from rl_models.device import to_device
 from rl_models.llm.tokens import Candidates, Ids
 
 Array: TypeAlias = NDArray[Any]
-Normalisation = Literal["sum", "token", "word"]
 _TOKENS_AT_ONCE = 8192
 """Tokens of a batch, padding included, that go through the model together."""
 _TRIES_KEPT = 4096

@@ -13,19 +13,17 @@ are left out and the weights of the others are scaled to sum to 1; a step at whi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.batch import Batch, decision_mask
+from rl_models.configuration import CordialForm
 from rl_models.distributions.joint_policy import WholeJointPolicy, as_whole_joint, is_possible, l1_to_product
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress, Schedule
-
-CordialForm = Literal["code", "paper"]
 
 
 class CoordinationSet(nn.Module):

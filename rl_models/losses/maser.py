@@ -11,41 +11,19 @@ episodes and the worlds are reset together, which is the paper's rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
-from pydantic import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
 from rl_models.batch import Batch
-from rl_models.configuration import UnitInterval
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.losses.q_learning import chosen_values
 from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, mixing_of
+from rl_models.networks.role_team_config import MaserConfig
 from rl_models.policy import TeamOutput
 
 _SMALL = 1e-8
-
-
-@dataclass(frozen=True)
-class MaserConfig:
-    """Constants of MASER; the defaults are those of the published command for StarCraft."""
-
-    form: Literal["paper", "released"] = "paper"
-    """Form of the method: paper, or released, in which the representation and the exploration term learn nothing."""
-    representation_hidden_size: PositiveInt = 128
-    """Width of the hidden layer that represents observations; the release has 128."""
-    own_value_share: UnitInterval = 0.5
-    """Share, from 0 to 1, of the agent's own value in choosing its sub-goal; the rest is the team's value."""
-    intrinsic_coef: NonNegativeFloat = 0.03
-    """Weight of the distance to the sub-goal in the rewards, at least 0."""
-    individual_coef: NonNegativeFloat = 1e-3
-    """Weight of the agents' own temporal difference errors in the loss, at least 0."""
-    exploration_coef: NonNegativeFloat = 1e-3
-    """Weight of the term that explores once a sub-goal has been passed, at least 0."""
-    distance_coef: NonNegativeFloat = 1e-3
-    """Weight of the error of the represented distances in the loss, at least 0."""
 
 
 @dataclass(frozen=True)

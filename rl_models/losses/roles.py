@@ -8,10 +8,9 @@ is added to the divergence and so punished, a softplus is around their sum, and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
-from pydantic import NonNegativeFloat
 from torch import Tensor
 
 from rl_models.batch import Batch
@@ -24,6 +23,7 @@ from rl_models.networks.role_q_network import (
     SAMPLE,
     VARIANCE,
 )
+from rl_models.networks.role_team_config import RoleLossConfig
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
@@ -88,24 +88,10 @@ def _scaled(pairs: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class RoleLossConfig:
-    """Weights of ROMA's regularisers; the defaults are the release's."""
-
-    role_entropy_coef: NonNegativeFloat = 1e-4
-    """Weight of the roles' entropy, at least 0; the release has 0.0001, or 0.05 for some maps."""
-    role_divergence_coef: NonNegativeFloat = 1e-4
-    """Weight of the roles' divergence from what memories imply, at least 0; the release has 0.0001."""
-    specialisation_coef: NonNegativeFloat = 1e-3
-    """Weight of the term that makes agents differ, at least 0; the release has 0.001."""
-    has_regularisers: bool = True
-    """Whether the two regularisers are added; without them it is QMIX with a last layer that a role writes."""
-
-
-@dataclass(frozen=True)
 class RoleLoss:
     """Both regularisers as an addition to QMIX's loss."""
 
-    config: RoleLossConfig = RoleLossConfig()
+    config: RoleLossConfig = field(default_factory=RoleLossConfig)
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """The weighted loss, a scalar, and how wide and how far apart roles are.

@@ -6,16 +6,16 @@ its first argument has none. Unlike the release, neither counts steps across the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
-from pydantic import NonNegativeFloat
 from torch import Tensor
 
 from rl_models.batch import Batch
 from rl_models.layers.distinct import count_rows
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
+from rl_models.networks.role_team_config import SubtaskLossConfig
 from rl_models.networks.subtask_q_network import LOGITS, TABLE
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
@@ -54,20 +54,10 @@ def usage_entropy(logits: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class SubtaskLossConfig:
-    """Weights of LDSA's regularisers; the defaults are the release's."""
-
-    distance_coef: NonNegativeFloat = 1e-3
-    """Weight of the term that moves sub-tasks apart, at least 0; the release has 0.001."""
-    change_coef: NonNegativeFloat = 1e-3
-    """Weight of the term against changes of sub-task, at least 0; the release has 0.001."""
-
-
-@dataclass(frozen=True)
 class SubtaskLoss:
     """Both regularisers as an addition to QMIX's loss."""
 
-    config: SubtaskLossConfig = SubtaskLossConfig()
+    config: SubtaskLossConfig = field(default_factory=SubtaskLossConfig)
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """The weighted loss, a scalar, and how the sub-tasks are used.

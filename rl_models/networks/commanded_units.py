@@ -9,15 +9,13 @@ told. The released code masks sums over two lists by the length of a third; here
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
-from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.distributions.collective import is_one_of
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.networks.instructions import InstructionAttention, InstructionReader
+from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, gather_at_units, is_listed
 from rl_models.policy import Features, State, Stateless
 from rl_models.unit_spec import (
@@ -35,34 +33,6 @@ from rl_models.unit_spec import (
 )
 
 HEALTH_BINS = 11
-
-
-@dataclass(frozen=True)
-class CommandedUnitsConfig:
-    """Widths of the network; the defaults are the released ones."""
-
-    channels: PositiveInt = 256
-    """Number of channels of the convolutions over the map."""
-    unit_features: PositiveInt = 256
-    """Width of a commanded unit's features."""
-    other_features: PositiveInt = 128
-    """Width of the features of all other units, of cells and of what can be spent."""
-    embedding: PositiveInt = 32
-    """Width of the vectors of kinds, health and of each part of a present command."""
-    history_features: PositiveInt = 64
-    """Width of the LSTM over a unit's last commands."""
-    word_features: PositiveInt = 64
-    """Width of the embedding of a word."""
-    sentence_features: PositiveInt = 128
-    """Width of the LSTM over an instruction's words."""
-    slot_features: PositiveInt = 16
-    """Width of the vectors of an instruction's position and age."""
-    hidden_size: PositiveInt = 128
-    """Width of the hidden layers of the heads."""
-
-    def quarter(self) -> CommandedUnitsConfig:
-        """About a quarter as wide, for a laptop."""
-        return CommandedUnitsConfig(64, 64, 32, 8, 16, 32, 64, 16, 32)
 
 
 class PresentCommand(nn.Module):

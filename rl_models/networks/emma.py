@@ -29,7 +29,8 @@ from torch import Tensor, nn
 from rl_models.layers.attention import SentenceReader, attend_to_manual, score_table, scores_in_manual, shares_of_cells
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.tracks import MOVEMENTS, movements
-from rl_models.networks.emma_body import EmmaBody, EmmaConfig, EmmaSizes, EntityNetwork
+from rl_models.networks.emma_body import EmmaBody, EmmaSizes, EntityNetwork
+from rl_models.networks.network_config import EmmaConfig
 from rl_models.networks.texts import TEXTS, Encoded, EncodedTexts, encode_texts
 from rl_models.text.encoder import SentenceEncoder
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.sparse_convolution import SparseConvolution
+from rl_models.networks.network_config import EmmaConfig
 from rl_models.policy import Features, State, Stateless
 
 
@@ -36,23 +36,6 @@ class EmmaSizes:
     agent_symbols: int
     side: int
     moments: int = 3
-
-
-@dataclass(frozen=True)
-class EmmaConfig:
-    """Widths and options of the network. The defaults are the paper's where it gives them."""
-
-    features: PositiveInt = 256
-    """Width d of keys, values and symbols."""
-    channels: PositiveInt = 64
-    """Number of output channels of the convolution, whose kernel is 2 x 2."""
-    hidden_size: PositiveInt = 128
-    """Width of both hidden layers of policy and value."""
-    averages_sentences: bool = False
-    """Whether the text features are divided by the number of sentences, as in the released code; activations then
-    differ in scale between stages."""
-    shares_hidden: bool = False
-    """Whether policy and value share the second hidden layer, as in the released code."""
 
 
 RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)

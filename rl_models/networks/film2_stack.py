@@ -8,15 +8,13 @@ so a caller may mask cells.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.layers.film2 import Film2, largest_on_grid
+from rl_models.networks.network_config import FirstSummary, check_channels
 from rl_models.networks.readers import DocumentAttention
-
-FirstSummary = Literal["linear_of_max", "max_of_linear"]
 
 OFFSETS = 2
 """Channels of a cell's offset from the agent."""
@@ -174,17 +172,3 @@ def layer_input(outputs: list[Tensor], layers: int) -> Tensor:
     """
     is_last = len(outputs) == layers
     return outputs[-1] + outputs[-2] if is_last and layers > 2 else outputs[-1]
-
-
-def check_channels(channels: tuple[int, ...]) -> None:
-    """Check the channels of a stack.
-
-    Raises:
-        ValueError: there are no layers, or the two layers before the last have unequal channels.
-    """
-    if not channels:
-        raise ValueError("a stack needs at least one layer: give the channels of each layer")
-    if len(channels) > 2 and channels[-2] != channels[-3]:
-        raise ValueError(
-            f"the last layer takes the sum of the two before it: give these two equal channels, not {channels}"
-        )

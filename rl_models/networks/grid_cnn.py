@@ -8,26 +8,14 @@ one that `key` names.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.layers.grid_convolutions import apply_in_chunks, whole_input_convolution
 from rl_models.layers.initialisation import glorot_
+from rl_models.networks.network_config import GridCnnConfig
 from rl_models.policy import Features, State, Stateless, legal_actions
-
-
-@dataclass(frozen=True)
-class GridCnnConfig:
-    """Widths of the network; the defaults are those of the published self-play agents."""
-
-    channels: tuple[int, ...] = (25, 25, 25)
-    """Number of channels of each convolution."""
-    first_kernel: int = 5
-    """Side of the first convolution's kernel in cells, an odd number."""
-    hidden_sizes: tuple[int, ...] = (64, 64, 64)
-    """Widths of the dense layers."""
 
 
 class GridCnn(Stateless):

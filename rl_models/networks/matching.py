@@ -25,23 +25,16 @@ Nothing depends on the size of the grid, the number of things, or their order. A
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.distinct import distinct
 from rl_models.networks.matching_states import Nodes, NodeStates, heard, nodes_of, table
-from rl_models.networks.mentions import (
-    DOCUMENTS,
-    SCORES,
-    Mentions,
-    PairFeatures,
-    Reads,
-    document_words,
-)
+from rl_models.networks.mentions import DOCUMENTS, SCORES, Mentions, PairFeatures, document_words
+from rl_models.networks.network_config import MatchingOptions
 from rl_models.networks.readers import DOCUMENT, GOAL
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
@@ -64,34 +57,6 @@ class MatchingSizes(ReadingSizes):
     kinds: Tensor
     sentence_end: int
     most_shown: int
-
-
-@dataclass(frozen=True)
-class MatchingOptions:
-    """Options of the mention-matching reader for an experiment's user."""
-
-    word_features: PositiveInt = 32
-    """Width of a word's vector."""
-    node_features: PositiveInt = 32
-    """Width of a node's state; a node is a thing that is shown, or the goal."""
-    features: PositiveInt = 128
-    """Width of the two output layers, which the heads see."""
-    window: PositiveInt = 4
-    """Number of words to either side of a mention that are compared with the other nodes."""
-    sharpness: PositiveFloat = 4.0
-    """Sharpness of the attention to mentions at the start, above 0; it is learned."""
-    sees_names: bool = False
-    """Whether nodes hold the vectors of their names, which are untrained for names that training never showed."""
-    unit_words: bool = field(default=True, metadata={"absent_means": False})
-    """Whether vectors of words have length 1, so that a word that training never showed matches itself as well as a
-    known one does."""
-    learns_words: bool = True
-    """Whether the vectors of words are learned; if not, they stay random."""
-    has_two_tables: bool = False
-    """Whether documents have their own table of word vectors, an ablation: names are then not comparable with words."""
-    reads: Reads = "pairs"
-    """Features that nodes get from the document: pairs, comparisons of the words around one node's mention with the
-    other node; or vector, the words around the own mention, an ablation without these comparisons."""
 
 
 @dataclass(frozen=True)

@@ -32,15 +32,13 @@ comparison out: with a table of its own for documents, (2) compares vectors that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from rl_models.networks.network_config import Reads
 from rl_models.networks.texts import Encoded, EncodedTexts
 
-Reads = Literal["pairs", "vector"]
-"""Features of nodes from a document: of pairs, or, in an ablation, the words around their mentions as vectors."""
 SCORES, DOCUMENTS = "matching/scores", "matching/document"
 """Extras: [B, T, N, U] float32, how well the things of a frame fit each of U documents; [B, T, N] int64, which of them
 is the frame's own, U for none."""

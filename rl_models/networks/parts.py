@@ -19,14 +19,14 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.grid_convolutions import apply_in_chunks
 from rl_models.layers.initialisation import glorot_
-from rl_models.networks.tbone import TalkingAgents, TboneConfig
-from rl_models.networks.text_readers import TextPart, TextReader, TextReaderConfig, WordTable
-from rl_models.networks.vector import VectorConfig, VectorNetwork
+from rl_models.networks.network_config import PartsConfig, VectorConfig
+from rl_models.networks.tbone import TalkingAgents
+from rl_models.networks.text_readers import TextPart, TextReader, WordTable
+from rl_models.networks.vector import VectorNetwork
 from rl_models.policy import Features, State, Stateless, legal_actions
 from rl_models.text.token_states import TokenStates
 
@@ -56,24 +56,6 @@ class Part:
     scale: float | NDArray[np.floating] = field(default=1.0, compare=False)
     is_image: bool = False
     vocabulary: int = 0
-
-
-@dataclass(frozen=True)
-class PartsConfig:
-    """Widths of the networks."""
-
-    hidden_sizes: tuple[PositiveInt, ...] = (64, 64)
-    """Widths of the dense layers behind the encoder."""
-    channels: tuple[PositiveInt, ...] = (16, 32)
-    """Number of channels of each convolution over an image."""
-    image_features: PositiveInt = 64
-    """Width of an encoded image."""
-    reader: TextReaderConfig = field(default_factory=TextReaderConfig)
-    """Reader of texts, in games that show any."""
-    text_encoder: str = ""
-    """Frozen Hugging Face encoder whose states the reader reads, a folder or a hub id; empty: words are learned."""
-    talk: TboneConfig = field(default_factory=lambda: TboneConfig(hidden_size=64))
-    """Widths of the rounds of messages; those of grids have no effect."""
 
 
 class PartsEncoder(nn.Module):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -19,11 +18,10 @@ from rl_models.layers.attention import padding_scores
 from rl_models.layers.distinct import distinct
 from rl_models.networks.film2_stack import GridStack
 from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
+from rl_models.networks.network_config import Activation
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, DocumentAttention, DocumentReader, TextFeatures
 from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
 from rl_models.policy import Features, State, Stateless, legal_actions
-
-Activation = Literal["tanh", "relu"]
 
 _FRAMES_AT_ONCE = 256
 """Frames in one chunk on a CPU; with more of them the layers do not fit into the caches."""

@@ -11,35 +11,22 @@ noise, as in greedy tests, the role is its mean; and the previous action is no i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.recurrence import run_gru, states_before
 from rl_models.layers.sampling import standard_normal
 from rl_models.networks.added_observations import NOISE
 from rl_models.networks.q_network import ENCODED, Encoder, QValues, with_agent_index
+from rl_models.networks.role_team_config import RoleConfig
 from rl_models.policy import Features, State, legal_actions
 
 MEAN, VARIANCE, SAMPLE, INFERRED_MEAN, INFERRED_VARIANCE, DISSIMILARITY = (
     f"role/{name}" for name in ("mean", "variance", "sample", "inferred_mean", "inferred_variance", "dissimilarity")
 )
 """Extras while gradients are enabled: [B, T, N, role_size] float32 each; the last is [B, T, N, N], not negative."""
-
-
-@dataclass(frozen=True)
-class RoleConfig:
-    """Widths of what makes roles; the defaults are the release's."""
-
-    role_size: PositiveInt = 3
-    """Width of the vector that is an agent's role; the release has 3."""
-    hidden_size: PositiveInt = 16
-    """Width of the hidden layer of each network around the roles; the release has 16."""
-    smallest_variance: PositiveFloat = 0.002
-    """Smallest variance of a role, above 0."""
 
 
 class RoleQNetwork(QValues):

@@ -17,26 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.attention import SentenceReader, padding_scores, score_table
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.networks.fixed_weights import CachedByWeights
+from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.policy import Features, State, Stateless, legal_actions
 from rl_models.text.encoder import SentenceEncoder
-
-
-@dataclass(frozen=True)
-class SamaNetworkConfig:
-    """Widths of the network; the paper gives those of EMMA, but not those of the grid."""
-
-    features: PositiveInt = 32
-    """Width d of symbols, keys and values."""
-    channels: tuple[PositiveInt, ...] = (32, 32)
-    """Number of channels of each convolution; all kernels are 3 x 3, and the last one has no padding."""
-    hidden_size: PositiveInt = 64
-    """Width of both hidden layers of policy and value."""
 
 
 @dataclass(frozen=True)

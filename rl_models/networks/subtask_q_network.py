@@ -9,31 +9,20 @@ one is taken.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.recurrence import run_gru
 from rl_models.layers.sampling import choose_one
 from rl_models.networks.added_observations import NOISE
 from rl_models.networks.q_network import ENCODED, Encoder, QValues, with_agent_index
+from rl_models.networks.role_team_config import SubtaskConfig
 from rl_models.policy import Features, State, legal_actions
 
 LOGITS, TABLE = "subtask/logits", "subtask/table"
 """Extras while gradients are enabled: [B, T, N, k] and [B, T, k, e] float32, the vectors being the same everywhere."""
-
-
-@dataclass(frozen=True)
-class SubtaskConfig:
-    """Sizes of the sub-tasks; the defaults are the release's."""
-
-    num_subtasks: Annotated[int, Field(ge=2)] = 4
-    """Number of sub-tasks that agents choose from, at least 2; with one there is nothing to choose, as in QMIX."""
-    vector_size: PositiveInt = 64
-    """Width of the vector of a sub-task; the release has 64."""
 
 
 class SubtaskQNetwork(QValues):

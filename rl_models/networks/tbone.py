@@ -8,10 +8,7 @@ the paper's widths and SYNC's heads (M = 13, N = 2): 3,180,051.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
-from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.device import steps_with_starts
@@ -19,27 +16,8 @@ from rl_models.layers.communication import CommunicationRound, Dialogue
 from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
+from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import Features, State, legal_actions
-
-
-@dataclass(frozen=True)
-class TboneConfig:
-    """Widths of TBONE; the defaults are the paper's for SYNC."""
-
-    cell_features: PositiveInt = 8
-    """Width of the embedding of a grid cell."""
-    channels: tuple[PositiveInt, PositiveInt, PositiveInt, PositiveInt] = (32, 64, 128, 256)
-    """Number of channels of the four convolutions; the paper's marginal policies widen the last to 288 to balance
-    sizes."""
-    agent_features: PositiveInt = 8
-    """Width of the vector that tells the agents apart."""
-    hidden_size: PositiveInt = 512
-    """Width of belief and LSTM."""
-    message_features: PositiveInt = 16
-    """Width of a message between agents."""
-    communicates: bool = True
-    """Whether agents hear the others; otherwise each agent receives its own message instead (the paper's
-    no-communication baseline)."""
 
 
 class TalkingAgents(nn.Module):

@@ -15,19 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
-from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from rl_models.device import longest
 from rl_models.layers.attention import SelfAttention, SentenceReader, padding_scores
 from rl_models.layers.bidirectional import Bidirectional
 from rl_models.layers.film2 import Film2
+from rl_models.networks.network_config import TextReaderConfig
 from rl_models.networks.texts import encode_texts, lengths_of
-
-ReaderName = Literal["film2", "emma", "matching", "words"]
 
 
 @dataclass(frozen=True)
@@ -41,22 +38,6 @@ class TextPart:
 
     key: str
     sentences: int = 1
-
-
-@dataclass(frozen=True)
-class TextReaderConfig:
-    """Which reader, and its widths."""
-
-    name: ReaderName = "matching"
-    """Reader of texts: film2 (txt2pi's), emma, matching, or words, which keeps no order of words."""
-    word_features: PositiveInt = 32
-    """Width of a word's vector."""
-    features: PositiveInt = 64
-    """Width of the text features."""
-    window: PositiveInt = 3
-    """Number of words to either side of a word that are read with it (matching)."""
-    sharpness: PositiveFloat = 2.0
-    """Factor of the attention's scores (emma and matching)."""
 
 
 class WordTable(nn.Module):

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import torch
-from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.attention import SelfAttention, TextGroups, padding_scores
 from rl_models.layers.bidirectional import Bidirectional, Cell
-from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack, FirstSummary, GridStack
+from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack, GridStack
+from rl_models.networks.network_config import CHANNELS, Activation, FirstSummary, SilgConfig
 from rl_models.networks.readers import (
     DOCUMENT,
     GOAL,
@@ -34,7 +34,7 @@ from rl_models.networks.readers import (
     TextFeatures,
     Txt2PiReader,
 )
-from rl_models.networks.reading import Activation, ReadingNetwork, ReadingSizes
+from rl_models.networks.reading import ReadingNetwork, ReadingSizes
 from rl_models.networks.texts import Encoded, EncodedTexts, lengths_of
 
 
@@ -91,9 +91,6 @@ class SilgReader(nn.Module):
         lengths = torch.full_like(document.rows, fields.shape[1])
         mixed = [self.mixed_fields(fields, lengths), self.mixed_answers(answers, lengths)]
         return TextFeatures(torch.cat(mixed, -1), document)
-
-
-CHANNELS = (16, 32, 64, 64, 64)
 
 
 @dataclass(frozen=True)
@@ -197,31 +194,6 @@ class CnnConfig(_SummariesConfig):
     def build_stack(self, text_features: int) -> GridStack:
         """Build convolutions, for texts of this width."""
         return ConvolutionStack(self.word_features, text_features, self.channels)
-
-
-@dataclass(frozen=True)
-class SilgConfig:
-    """Configuration of SILG's shared model (Zhong et al., 2021), which is wider and has one encoder for all texts.
-
-    With RTFM's texts and the 30,522 word pieces of the released code it has 4,890,514 parameters, all of them used.
-    """
-
-    hidden_size: PositiveInt = 200
-    """Width of a word's state in one direction."""
-    word_features: PositiveInt = 100
-    """Width of a word's embedding."""
-    channels: tuple[PositiveInt, ...] = CHANNELS
-    """Number of channels of each layer over the grid."""
-    features: PositiveInt = 400
-    """Width of the features that the heads receive."""
-    activation: Activation = "tanh"
-    """Activation function of the features that the heads receive: tanh or relu."""
-
-    def build(self, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
-        """Build the network over an embedding of words, for worlds of these sizes."""
-        reader = SilgReader(self.hidden_size, words)
-        stack = Film2Stack(self.word_features, reader.features, reader.context_features, self.channels)
-        return ReadingNetwork(sizes, words, reader, stack, self.features, self.activation)
 
 
 ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig

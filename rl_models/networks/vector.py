@@ -8,21 +8,13 @@ This file must not know what the numbers mean; the largest values of the world a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_
+from rl_models.networks.network_config import VectorConfig
 from rl_models.policy import Features, State, Stateless, legal_actions
-
-
-@dataclass(frozen=True)
-class VectorConfig:
-    """Widths of the network."""
-
-    hidden_sizes: tuple[int, ...] = (64, 64)
-    """Widths of the layers before the first communication round; the last is the width of an agent's state."""
 
 
 class VectorNetwork(Stateless):

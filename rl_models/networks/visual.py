@@ -13,18 +13,13 @@ is channels-last memory order, so they are never rearranged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
-from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from rl_models.layers.grid_convolutions import apply_in_chunks
 from rl_models.networks.central import OneMemory
-from rl_models.networks.tbone import TalkingAgents, TboneConfig
-
-_LAYERS = ((5, 2), (5, 1), (4, 1), (3, 1), (3, 1))
-"""Kernel size and padding of each layer."""
+from rl_models.networks.network_config import FRAME_LAYERS, VisualConfig, pixels_left
+from rl_models.networks.tbone import TalkingAgents
 
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _COLOURS, _LARGEST_BYTE = 3, 255.0
@@ -51,7 +46,7 @@ class FrameConvolutions(nn.Module):
             ValueError: so many layers leave nothing of a frame of this size.
         """
         super().__init__()
-        shapes = _LAYERS[: len(channels)]
+        shapes = FRAME_LAYERS[: len(channels)]
         left = pixels_left(len(channels), pixels)
         inputs = (_COLOURS, *channels[:-1])
         self.convolutions = nn.ModuleList(
@@ -70,7 +65,7 @@ class FrameConvolutions(nn.Module):
         assert isinstance(first, nn.Conv2d) and first.bias is not None
         weight = first.weight / self.deviation[:, None, None]
         bias = first.bias - (weight * self.mean[:, None, None]).sum((1, 2, 3))
-        image = _thinned(nn.functional.conv2d(self._padded(frames, _LAYERS[0][1]), weight, bias))
+        image = _thinned(nn.functional.conv2d(self._padded(frames, FRAME_LAYERS[0][1]), weight, bias))
         for layer in others:
             image = _thinned(layer(image))
         return image.permute(0, 2, 3, 1).flatten(1)
@@ -83,25 +78,6 @@ class FrameConvolutions(nn.Module):
         return image.permute(0, 3, 1, 2)
 
 
-def pixels_left(num_layers: int, pixels: int) -> int:
-    """Side of the image after so many layers.
-
-    Raises:
-        ValueError: there are more than five layers or none, or nothing is left.
-    """
-    if not 1 <= num_layers <= len(_LAYERS):
-        raise ValueError(f"frames go through 1 to {len(_LAYERS)} convolutions, got {num_layers}: correct the channels")
-    left = pixels
-    for size, padding in _LAYERS[:num_layers]:
-        left = (left + 2 * padding - size + 1) // 2
-    if left < 1:
-        raise ValueError(
-            f"{num_layers} convolutions leave nothing of a frame of {pixels} x {pixels} pixels: use fewer channels or "
-            "larger frames"
-        )
-    return left
-
-
 def _thinned(image: Tensor) -> Tensor:
     """Maximum over 2 x 2 pixels, then ReLU: [K, C, H, W] -> [K, C, H / 2, W / 2]."""
     return nn.functional.max_pool2d(image, 2).relu_()
@@ -109,34 +85,6 @@ def _thinned(image: Tensor) -> Tensor:
 
 _GAIN_LAYERS = 4
 """Convolutions of the central network whose weights start with the gain of a ReLU; the authors left the fifth out."""
-
-
-@dataclass(frozen=True)
-class VisualConfig:
-    """Widths of the visual networks; the defaults are the authors' for SYNC and moving furniture."""
-
-    channels: tuple[PositiveInt, ...] = (16, 16, 32, 64, 128)
-    """Number of channels of the convolutions, at most five."""
-    agent_features: PositiveInt = 8
-    """Width of the vector that tells the agents apart."""
-    hidden_size: PositiveInt = 512
-    """Width of belief and LSTM."""
-    message_features: PositiveInt = 16
-    """Width of a message between agents."""
-    communicates: bool = True
-    """Whether agents hear the others; otherwise each agent receives its own message instead."""
-    team_features: PositiveInt = 512
-    """Width of the central network's features of all agents' frames; other networks do not use it."""
-
-    @property
-    def after_encoder(self) -> TboneConfig:
-        """Widths of what the gridworld's network has too."""
-        return TboneConfig(
-            agent_features=self.agent_features,
-            hidden_size=self.hidden_size,
-            message_features=self.message_features,
-            communicates=self.communicates,
-        )
 
 
 class VisualTbone(TalkingAgents):

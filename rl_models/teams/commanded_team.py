@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from rl_models.heads.collective_head import CollectiveHead, NormalValueHead
-from rl_models.networks.commanded_units import CommandedUnits, CommandedUnitsConfig
+from rl_models.networks.commanded_units import CommandedUnits
+from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.policy import TeamPolicy, seeded
 from rl_models.unit_spec import UnitSpec
 

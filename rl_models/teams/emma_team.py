@@ -8,7 +8,8 @@ from typing import Literal
 
 from rl_models.heads.mixture_heads import PolicyTower, ValueTower
 from rl_models.networks.emma import Emma, GameId
-from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
+from rl_models.networks.emma_body import EmmaSizes
+from rl_models.networks.network_config import EmmaConfig
 from rl_models.networks.private import number_of_networks, shared_or_private
 from rl_models.policy import TeamPolicy, seeded
 from rl_models.text.encoder import SentenceEncoder

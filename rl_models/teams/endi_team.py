@@ -23,10 +23,10 @@ from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfi
 from rl_models.networks.entity_divider_matching import DividedMatching, DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
 from rl_models.networks.matching import MatchingSizes
+from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.private import number_of_networks, shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.silg_entities import SilgEntities
-from rl_models.networks.txt2pi import SilgConfig
 from rl_models.policy import TeamPolicy, seeded
 from rl_models.teams.reader_team import build_reader_team, near_uniform_reader_team
 from rl_models.text.encoder import SentenceEncoder

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rl_models.heads.mixture_heads import LegalPolicyHead, ValueHead
-from rl_models.networks.grid_cnn import GridCnn, GridCnnConfig
+from rl_models.networks.grid_cnn import GridCnn
+from rl_models.networks.network_config import GridCnnConfig
 from rl_models.policy import TeamPolicy, seeded
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rl_models.heads.mixture_heads import LegalPolicyTower, MarginalHead, SyncHead, ValueHead, ValueTower
-from rl_models.networks.parts import Part, PartsConfig, PartsEncoder, TboneOfParts, TeamState, TowersOfParts
+from rl_models.networks.network_config import PartsConfig
+from rl_models.networks.parts import Part, PartsEncoder, TboneOfParts, TeamState, TowersOfParts
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_policy import QmixPolicy, StateMixer
 from rl_models.policy import TeamPolicy, seeded

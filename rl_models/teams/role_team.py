@@ -5,44 +5,15 @@ They are the role methods of SAMA's comparison. What they minimise is in `algori
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
-
-from pydantic import NonNegativeInt, PositiveInt
-
-from rl_models.losses.maser import MaserConfig
-from rl_models.losses.roles import RoleLossConfig
-from rl_models.losses.subtasks import SubtaskLossConfig
 from rl_models.networks.q_network import Encoder, QNetwork, QValues
 from rl_models.networks.qmix_policy import MaserPolicy, QmixPolicy, StateMixer
-from rl_models.networks.role_q_network import RoleConfig, RoleQNetwork
-from rl_models.networks.subtask_q_network import SubtaskConfig, SubtaskQNetwork
+from rl_models.networks.role_q_network import RoleQNetwork
+from rl_models.networks.role_team_config import (
+    RoleMethod,
+    RoleTeamConfig,
+)
+from rl_models.networks.subtask_q_network import SubtaskQNetwork
 from rl_models.policy import seeded
-
-RoleMethod = Literal["qmix", "roma", "ldsa", "maser"]
-"""`qmix`, and the methods that are built on it."""
-
-
-@dataclass(frozen=True)
-class RoleTeamConfig:
-    """Widths and constants of all four methods; the defaults are those of the releases."""
-
-    hidden_size: PositiveInt = 64
-    """Width of each agent's recurrent state; the releases have 64."""
-    mixing_hidden_size: NonNegativeInt = 32
-    """Width of the mixing network, at least 0; the releases have 32, and 0 adds values up (VDN)."""
-    ldsa_hypernetwork_hidden_size: NonNegativeInt = 64
-    """Width of the hidden layer of LDSA's hypernetworks, at least 0; the other methods have no such layer."""
-    roma: RoleConfig = field(default_factory=RoleConfig)
-    """Widths of what makes ROMA's roles."""
-    roma_losses: RoleLossConfig = field(default_factory=RoleLossConfig)
-    """Weights of ROMA's two regularisers."""
-    ldsa: SubtaskConfig = field(default_factory=SubtaskConfig)
-    """Number and widths of LDSA's sub-tasks."""
-    ldsa_losses: SubtaskLossConfig = field(default_factory=SubtaskLossConfig)
-    """Weights of LDSA's two regularisers."""
-    maser: MaserConfig = field(default_factory=MaserConfig)
-    """Constants of MASER's sub-goals and losses."""
 
 
 def role_team(

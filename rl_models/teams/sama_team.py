@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rl_models.heads.mixture_heads import LegalPolicyTower, ValueTower
-from rl_models.networks.sama import Sama, SamaNetworkConfig, SamaSizes
+from rl_models.networks.network_config import SamaNetworkConfig
+from rl_models.networks.sama import Sama, SamaSizes
 from rl_models.policy import TeamPolicy, seeded
 from rl_models.text.encoder import SentenceEncoder
 

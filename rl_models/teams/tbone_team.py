@@ -15,8 +15,9 @@ from torch import nn
 from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.heads.mixture_heads import MarginalHead, SyncHead, ValueHead
 from rl_models.networks.central import Central, OneMemory
-from rl_models.networks.tbone import Tbone, TboneConfig
-from rl_models.networks.visual import VisualCentral, VisualConfig, VisualTbone
+from rl_models.networks.network_config import TboneConfig, VisualConfig
+from rl_models.networks.tbone import Tbone
+from rl_models.networks.visual import VisualCentral, VisualTbone
 from rl_models.policy import FeatureNetwork, TeamPolicy, seeded
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
-from rl_models.networks.vector import VectorConfig, VectorNetwork
+from rl_models.networks.network_config import VectorConfig
+from rl_models.networks.vector import VectorNetwork
 from rl_models.policy import TeamPolicy, seeded
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from benchmarks import endi
 from benchmarks.harness import messenger_loop, training_loop
-from rl_models.networks.emma_body import EmmaConfig
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
+from rl_models.networks.network_config import EmmaConfig
 from tests.rl_models.networks.small_endi import READING
 
 NARROW = {

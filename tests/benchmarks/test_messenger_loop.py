@@ -5,7 +5,7 @@ import torch
 
 from benchmarks.harness import messenger_loop as loop
 from rl_envs.messenger.world import Messenger
-from rl_models.networks.emma_body import EmmaConfig
+from rl_models.networks.network_config import EmmaConfig
 
 
 def test_random_encodings_have_a_vector_for_each_word_and_two_marks():

@@ -14,7 +14,7 @@ from rl_envs.furnmove.splits import RoomStream
 from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
 from rl_models.training.collector import Collector
 

@@ -8,7 +8,7 @@ from rl_envs.minirts import kernels
 from rl_envs.minirts.game import LEARNED, SCRATCH, blank_games, fog_of, rows_of
 from rl_envs.minirts.observation import OBSERVATION
 from rl_envs.minirts.planner import BLOCKED
-from rl_envs.minirts.scripts import MEDIUM, PASSIVE, SIMPLE, STRONG
+from rl_envs.minirts.symbols import MEDIUM, PASSIVE, SIMPLE, STRONG
 
 UNIT = ("id", "type", "player", "hp", "x", "y", "born", "expire")
 ORDER = ("unit", "kind", "target", "type", "hall", "x", "y", "scale", "state", "paid", "tick", "start")

@@ -12,10 +12,8 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.configuration import MAY_GROW, UnitInterval
-from rl_models.losses.cordial import CordialForm
-from rl_models.networks.tbone import TboneConfig
-from rl_models.networks.visual import VisualConfig, pixels_left
+from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval
+from rl_models.networks.network_config import TboneConfig, VisualConfig, pixels_left
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.core.checks import check_some

@@ -17,8 +17,9 @@ from rl_envs import World, make
 from rl_envs.furnmove.ithor import LABEL
 from rl_envs.furnmove.start_file import load_starts
 from rl_envs.furnmove.starts import StartError, Starts, make_starts
+from rl_models.configuration import CordialForm
 from rl_models.distributions.joint_policy import WholeJointPolicy
-from rl_models.losses.cordial import CoordinationProbe, CoordinationSet, CordialForm
+from rl_models.losses.cordial import CoordinationProbe, CoordinationSet
 from rl_models.policy import TeamPolicy
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import Config

@@ -14,7 +14,7 @@ from typing import Any
 from rl_envs import World
 from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import evaluation, figures

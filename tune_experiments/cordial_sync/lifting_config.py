@@ -10,7 +10,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.configuration import UnitInterval
-from rl_models.networks.visual import VisualConfig
+from rl_models.networks.network_config import VisualConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.config import FamilySettings, check_frames, make_files_absolute
 from tune_experiments.experiment.training_config import ExperimentConfig

@@ -11,8 +11,7 @@ from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
-from rl_models.networks.tbone import TboneConfig
-from rl_models.networks.visual import VisualConfig
+from rl_models.networks.network_config import TboneConfig, VisualConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import (

@@ -17,7 +17,7 @@ from pydantic import NonNegativeFloat, PositiveFloat
 from rl_envs import World
 from rl_envs.core.metrics import COUNT, PROPORTION
 from rl_models.losses.division import division_probe
-from rl_models.networks.film2_stack import check_channels
+from rl_models.networks.network_config import check_channels
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import VARIANTS, DivisionLosses, divides
 from rl_models.training.evaluation import Evaluation
@@ -38,7 +38,7 @@ ON_MATCHING = "_matching"
 MEASURES = ("overlap", "coverage", "taken", "conflicts")
 """Metrics of a division, beside the number of entities that each agent takes, `own_entities_i`."""
 DIVISION_RANGES = dict.fromkeys(MEASURES, PROPORTION) | {"own_entities_*": COUNT}
-Way = TypeVar("Way", bound=Evaluation)
+Way = TypeVar("Way", bound="Evaluation")
 
 
 @dataclass(frozen=True)

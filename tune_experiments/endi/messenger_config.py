@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import PositiveInt
 
-from rl_models.networks.txt2pi import SilgConfig
+from rl_models.networks.network_config import SilgConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig

@@ -17,9 +17,7 @@ from rl_envs import World
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
-from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.algorithms.optimiser import OptimiserName
-from rl_models.algorithms.qmix import QmixLearnerConfig
+from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_precision_of_values, check_some

@@ -17,8 +17,9 @@ from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
+from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.qmix_encoders import GridSymbolsConfig
-from rl_models.networks.txt2pi import SilgConfig, Txt2PiConfig
+from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import (
     DividedMatchingTeamConfig,

@@ -27,7 +27,7 @@ import tyro
 from pydantic import ValidationError
 from tyro import _docstrings
 
-from rl_models.device import DeviceChoice
+from rl_models.configuration import DeviceChoice
 from tune_experiments.core.config_json import (
     config_from_json,
     config_to_json,

@@ -8,12 +8,10 @@ from typing import Any, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.algorithms.optimiser import OptimiserName
-from rl_models.algorithms.qmix import QmixLearnerConfig
+from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
 from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
-from rl_models.networks.parts import PartsConfig
+from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_precision_of_values
 from tune_experiments.core.config_json import ModuleName

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_models.device import DeviceChoice
+from rl_models.configuration import DeviceChoice
 from tune_experiments.core.config_json import spelled
 from tune_experiments.core.config_path import with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt

@@ -20,7 +20,7 @@ from rl_envs.messenger.games import Games
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import UnitInterval
-from rl_models.networks.emma_body import EmmaConfig
+from rl_models.networks.network_config import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
 from tune_experiments.core.checks import check_some

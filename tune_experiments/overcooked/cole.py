@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_envs.core.spec import Array
-from rl_models.configuration import UnitInterval
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.cole_solver import is_accepted, partner_weights, shapley_values, unpopularity
+from tune_experiments.overcooked.config import ColeSettings
 
 STATE, HISTORY = "cole", "history"
 """Group of a checkpoint's tensors, and the generations in it."""
@@ -34,24 +33,6 @@ _BEGAN, _REFUSALS, _MEMBER, _PAYOFFS = "began", "refusals", "member_", "payoffs"
 
 MakeWorlds = Callable[[Sequence[TeamPolicy], Sequence[float], int], Callable[..., Any]]
 """`(members, weights, env_steps)`, how worlds are made to learn in from so many env steps on, beside members if any."""
-
-
-@dataclass(frozen=True)
-class ColeSettings:
-    """How row `cole` grows its population (COLE; Li et al., ICML 2023)."""
-
-    generations: PositiveInt = 12
-    """Number of generations that the budget is divided into; the learner may join the population after each."""
-    initial_generations: PositiveInt = 2
-    """Number of first generations after which the learner always joins the population."""
-    population_size: PositiveInt = 5
-    """Number of members, at most 10, that the population keeps; SAMA has five, and the oldest leaves."""
-    self_share: UnitInterval = 0.25
-    """Share of episodes, from 0 to 1, in which the learner cooks with itself; the release has 1 of 4."""
-    visit_weight: NonNegativeFloat = 1.0
-    """Weight of the bonus for partners that a world has rarely met, at least 0; the release has 1."""
-    payoff_episodes: PositiveInt = 10
-    """Number of episodes, not counted as training, behind each entry of the payoffs; the release has 3."""
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,36 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.networks.grid_cnn import GridCnnConfig
+from rl_models.configuration import UnitInterval
+from rl_models.networks.network_config import GridCnnConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
-from tune_experiments.overcooked.cole import ColeSettings
 from tune_experiments.overcooked.cole_solver import MOST_MEMBERS
+
+
+@dataclass(frozen=True)
+class ColeSettings:
+    """How row `cole` grows its population (COLE; Li et al., ICML 2023)."""
+
+    generations: PositiveInt = 12
+    """Number of generations that the budget is divided into; the learner may join the population after each."""
+    initial_generations: PositiveInt = 2
+    """Number of first generations after which the learner always joins the population."""
+    population_size: PositiveInt = 5
+    """Number of members, at most 10, that the population keeps; SAMA has five, and the oldest leaves."""
+    self_share: UnitInterval = 0.25
+    """Share of episodes, from 0 to 1, in which the learner cooks with itself; the release has 1 of 4."""
+    visit_weight: NonNegativeFloat = 1.0
+    """Weight of the bonus for partners that a world has rarely met, at least 0; the release has 1."""
+    payoff_episodes: PositiveInt = 10
+    """Number of episodes, not counted as training, behind each entry of the payoffs; the release has 3."""
 
 
 @dataclass(frozen=True)

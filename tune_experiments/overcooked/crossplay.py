@@ -25,7 +25,8 @@ from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
-from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, in_package, load_policy
+from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.play.team_paths import in_package
 from tune_experiments.results.intervals import interval_over_episodes
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.algorithms.optimiser import OptimiserName
-from rl_models.algorithms.qmix import QmixLearnerConfig
+from rl_models.algorithms.learner_config import OptimiserName, QmixLearnerConfig
 from rl_models.configuration import UnitInterval
+from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
-from rl_models.teams.role_team import RoleTeamConfig
 from tune_experiments.core.checks import check_precision_of_values, check_ranges
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig

@@ -17,9 +17,10 @@ from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
 from rl_models.algorithms.role_objectives import role_objective
 from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
+from rl_models.networks.role_team_config import RoleMethod
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import uniform_team
-from rl_models.teams.role_team import RoleMethod, role_team
+from rl_models.teams.role_team import role_team
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
 from tune_experiments.overcooked.config import make_world
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED, episodes_of

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rl_models.device import DeviceChoice
+from rl_models.configuration import DeviceChoice
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.agent_process import PARTNER_GONE, MessageStats, Role, live
 

@@ -23,7 +23,8 @@ from rl_envs import World
 from rl_envs.core.chance import Chance
 from rl_envs.core.errors import ForeignEnvError
 from rl_envs.core.texts import TextStore
-from rl_models.device import DeviceChoice, built_on, device_of
+from rl_models.configuration import DeviceChoice
+from rl_models.device import built_on, device_of
 from rl_models.errors import InputError
 from rl_models.networks.added_observations import narrated, with_noise
 from rl_models.networks.fixed_weights import WeightChangeDetector
@@ -34,13 +35,12 @@ from rl_models.training.collector import to_numpy
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
+from tune_experiments.play.team_paths import in_package
 from tune_experiments.run.curriculum_state import curriculum_behind
 from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
-PRETRAINED = Path(__file__).parents[1] / "pretrained"
-"""Teams that the package brings (`pretrained.py`), one folder each, laid out as trial folders."""
 Arrays = dict[str, np.ndarray]
 _IS_FIRST = "is_first"
 """Travels to the device with the observations."""
@@ -235,31 +235,6 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
     raise UserError(
         f"{named} holds no whole checkpoint: give a run folder, a trial folder or a checkpoint_NUMBER folder"
     )
-
-
-def pretrained_names() -> list[str]:
-    """Names of the teams in the package."""
-    return sorted(folder.name for folder in PRETRAINED.iterdir() if folder.is_dir())
-
-
-def in_package(path: Path) -> Path:
-    """Path of a team of the package, for `pretrained/NAME` where the current folder has no such path.
-
-    Raises:
-        UserError: the package has no such team.
-    """
-    if path.parts[:1] != (PRETRAINED.name,) or len(path.parts) != 2 or path.exists():
-        return path
-    if path.name not in pretrained_names():
-        raise UserError(f"the package has no team {path.name!r}; it has {', '.join(pretrained_names())}")
-    return PRETRAINED / path.name
-
-
-def stored_path(team: str) -> str:
-    """The path of a team as a run stores it, which is opened from other folders: absolute, or a name of the package."""
-    path = Path(team)
-    is_of_package = path.parts[:1] == (PRETRAINED.name,) and not path.exists()
-    return team if is_of_package or not team else os.path.abspath(os.path.expanduser(team))
 
 
 def _trials_of(run: Path, allow: Sequence[str]) -> list[Path]:

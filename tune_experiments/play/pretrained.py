@@ -21,7 +21,8 @@ import numpy as np
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
-from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
+from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
+from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import read_sessions

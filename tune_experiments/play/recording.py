@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from rl_envs import World
-from rl_models.device import DeviceChoice, to_device
+from rl_models.configuration import DeviceChoice
+from rl_models.device import to_device
 from rl_models.networks.added_observations import MESSAGES
 from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from tune_experiments.core.errors import UserError

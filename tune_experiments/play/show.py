@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rl_models.device import DeviceChoice
+from rl_models.configuration import DeviceChoice
 from tune_experiments.core.drawing import Drawn, Missing, reason_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically

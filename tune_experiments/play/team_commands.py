@@ -20,17 +20,18 @@ from rich.console import Console
 
 from rl_envs.core.errors import installing
 from rl_envs.registry import make
-from rl_models.device import DeviceChoice
+from rl_models.configuration import DeviceChoice
 from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.drawing import lines_of, reason_of
 from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.game.human_game import HumanGame
-from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, find_checkpoint, load_policy
+from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.pretrained import CARD, pack, size_of
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
+from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.play.video import write_gif
 from tune_experiments.results.skipped_updates import skipped_words
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics

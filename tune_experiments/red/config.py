@@ -13,7 +13,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from rl_envs.minirts.opponents import opponent_of
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.configuration import STAYS, UnitInterval
-from rl_models.networks.commanded_units import CommandedUnitsConfig
+from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig

@@ -23,7 +23,7 @@ from rl_envs.minirts.factored import (
 from rl_envs.minirts.facts import VOCABULARY, text_tables
 from rl_envs.minirts.observation import MONEY_BINS
 from rl_envs.minirts.symbols import FOG, NUM_TYPES, PEASANT, RESOURCE, SIDE
-from rl_models.networks.commanded_units import CommandedUnitsConfig
+from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.commanded_team import commanded_team
 from rl_models.unit_spec import Argument, UnitList, UnitSpec

@@ -15,8 +15,7 @@ from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import MAY_GROW, UnitInterval
-from rl_models.networks.film2_stack import FirstSummary, check_channels
-from rl_models.networks.reading import Activation
+from rl_models.networks.network_config import Activation, FirstSummary, check_channels
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError

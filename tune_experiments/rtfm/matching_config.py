@@ -13,7 +13,8 @@ from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import MAY_GROW, constants_of
-from rl_models.networks.matching import MatchingConfig, MatchingOptions
+from rl_models.networks.matching import MatchingConfig
+from rl_models.networks.network_config import MatchingOptions
 from rl_models.rllib.workers import Workers
 
 MatchingRow: TypeAlias = Literal[

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import torch
 
-from rl_models.device import DeviceChoice, chosen_device
+from rl_models.configuration import DeviceChoice
+from rl_models.device import chosen_device
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 

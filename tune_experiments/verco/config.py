@@ -15,13 +15,11 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from rl_envs import make
 from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
-from rl_models.algorithms.actor_critic import ValueLossAt
-from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.learner_config import LearnerConfig, ValueLossAt
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.configuration import MAY_CHANGE, UnitInterval
-from rl_models.llm.distillation import DistillationSettings
-from rl_models.llm.llm_config import LanguageTeamSettings
-from rl_models.networks.vector import VectorConfig
+from rl_models.llm.llm_config import DistillationSettings, LanguageTeamSettings
+from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_at_least
 from tune_experiments.core.errors import UserError

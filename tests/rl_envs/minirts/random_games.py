@@ -13,8 +13,7 @@ import numpy as np
 
 from rl_envs.minirts.actions import SIZES
 from rl_envs.minirts.batch import Player
-from rl_envs.minirts.scripts import LEARNER
-from rl_envs.minirts.symbols import BUILD, COST, FIRST_BUILDING, GATHER, PLACE_GHOST, TO_HALL, TO_RESOURCE
+from rl_envs.minirts.symbols import BUILD, COST, FIRST_BUILDING, GATHER, LEARNER, PLACE_GHOST, TO_HALL, TO_RESOURCE
 from rl_envs.minirts.tick import RUNNING
 from rl_envs.minirts.units import TOUCH_2
 from rl_envs.minirts.world import DECISION_TICKS, MiniRts

@@ -2,7 +2,6 @@
 
 import pytest
 
-from rl_envs.minirts.scripts import MEDIUM, PASSIVE
 from rl_envs.minirts.symbols import (
     ARCHER,
     ATTACK,
@@ -13,7 +12,9 @@ from rl_envs.minirts.symbols import (
     CAVALRY,
     DRAGON,
     HALL,
+    MEDIUM,
     NOWHERE,
+    PASSIVE,
     PEASANT,
     SPEARMAN,
     STABLE,

@@ -12,12 +12,10 @@ from rl_envs.core.world import World
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.role_objectives import role_objective
-from rl_models.losses.maser import MaserConfig
 from rl_models.networks.qmix_encoders import VectorEncoder
-from rl_models.networks.role_q_network import RoleConfig
-from rl_models.networks.subtask_q_network import SubtaskConfig
+from rl_models.networks.role_team_config import MaserConfig, RoleConfig, RoleTeamConfig, SubtaskConfig
 from rl_models.schedule import Schedule
-from rl_models.teams.role_team import RoleTeamConfig, role_team
+from rl_models.teams.role_team import role_team
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner

@@ -8,9 +8,10 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_encoders import GridSymbolsConfig, VectorEncoder
 from rl_models.networks.reading import ReadingSizes
+from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.schedule import Schedule
 from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
-from rl_models.teams.role_team import RoleTeamConfig, role_team
+from rl_models.teams.role_team import role_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.algorithms.vector_state import VectorState

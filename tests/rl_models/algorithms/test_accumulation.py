@@ -13,7 +13,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, se
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import count_steps, decision_mask, forward, select_worlds, share_of, to_batch
 from rl_models.losses import policy_gradient as pg
-from rl_models.networks.vector import VectorConfig
+from rl_models.networks.network_config import VectorConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.vector_team import vector_team
 from rl_models.training.collector import Collector

@@ -6,10 +6,11 @@ import torch
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.role_objectives import role_objective
 from rl_models.batch import forward
-from rl_models.networks.parts import Part, PartsConfig
+from rl_models.networks.network_config import PartsConfig
+from rl_models.networks.parts import Part
+from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.schedule import Progress
 from rl_models.teams.parts_team import qmix_parts_team
-from rl_models.teams.role_team import RoleTeamConfig
 
 WORLDS, STEPS, ACTIONS, GAMMA = 4, 9, 3, 0.9
 

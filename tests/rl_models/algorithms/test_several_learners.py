@@ -16,7 +16,7 @@ from rl_envs import make
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.networks.vector import VectorConfig
+from rl_models.networks.network_config import VectorConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.vector_team import vector_team
 from rl_models.training.collector import Collector

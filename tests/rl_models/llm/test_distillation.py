@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.llm.distillation import DistillationSettings, MessageDistillation, is_held_out, message_cross_entropy
+from rl_models.llm.distillation import MessageDistillation, is_held_out, message_cross_entropy
+from rl_models.llm.llm_config import DistillationSettings
 from tests.rl_models.llm.small import THINGS, HintNarrator, stir, team
 
 

@@ -12,7 +12,6 @@ from rl_models.algorithms.replay import Replay
 from rl_models.algorithms.role_objectives import role_objective
 from rl_models.batch import forward, to_batch
 from rl_models.losses.maser import (
-    MaserConfig,
     actionable_distance,
     divergence_from_uniform,
     find_subgoals,
@@ -20,6 +19,7 @@ from rl_models.losses.maser import (
     proxy_reward,
     subgoal_steps,
 )
+from rl_models.networks.role_team_config import MaserConfig
 from rl_models.schedule import Progress
 from tests.rl_models.algorithms.role_worlds import SMALL, Corridor, played
 

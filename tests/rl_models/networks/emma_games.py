@@ -2,7 +2,8 @@
 
 from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
-from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
+from rl_models.networks.emma_body import EmmaSizes
+from rl_models.networks.network_config import EmmaConfig
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.choice import TextEncoderConfig, text_encoder
 from rl_models.training.collector import Collector

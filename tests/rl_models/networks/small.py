@@ -4,9 +4,10 @@ import dataclasses
 
 import torch
 
+from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.readers import ReaderConfig
 from rl_models.networks.reading import ReadingSizes
-from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
+from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 
 WORDS, NAMES, ACTIONS = 40, 12, 5

@@ -10,12 +10,13 @@ from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
 from rl_models.networks import entity_divider_emma, entity_divider_matching, entity_divider_reading
-from rl_models.networks.emma_body import EmmaConfig, EmmaSizes
+from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import Division
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.matching import MatchingConfig
+from rl_models.networks.network_config import EmmaConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.teams.endi_team import (

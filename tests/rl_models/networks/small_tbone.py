@@ -6,7 +6,7 @@ import torch
 from rl_envs.furnmove.actions import NUM_ACTIONS, coordinated_actions
 from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_models.losses.cordial import CoordinationSet
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
 
 SMALL = TboneConfig(cell_features=4, channels=(8, 8, 12, 16), agent_features=3, hidden_size=24, message_features=5)

@@ -2,7 +2,7 @@
 
 import torch
 
-from rl_models.networks.commanded_units import CommandedUnitsConfig
+from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.teams.commanded_team import commanded_team
 from rl_models.unit_spec import Argument, UnitList, UnitSpec
 

@@ -10,7 +10,7 @@ import torch
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.heads.central_head import CentralHead, SharedValueHead
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import Features
 from tests.rl_models.networks.small_tbone import central as team
 from tests.rl_models.networks.small_tbone import coordination, run, views

@@ -2,7 +2,7 @@
 
 import torch
 
-from rl_models.networks.commanded_units import CommandedUnitsConfig
+from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.networks.unit_map import UnitMap
 from rl_models.teams.commanded_team import commanded_team
 from tests.rl_models.networks.small_units import TEXTS, observations, output_of, sample_of, team, unit_spec

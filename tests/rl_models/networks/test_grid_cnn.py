@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from rl_models.networks.grid_cnn import GridCnn, GridCnnConfig
+from rl_models.networks.grid_cnn import GridCnn
+from rl_models.networks.network_config import GridCnnConfig
 
 
 @pytest.mark.parametrize("channels", [(3,), (4, 3, 5)])

@@ -8,8 +8,9 @@ import torch
 
 from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.networks.mentions import DOCUMENTS, SCORES
+from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.reading import offsets_to
-from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, SilgConfig, Txt2PiConfig
+from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from tests.rl_models.networks.slow_reading import SlowReading

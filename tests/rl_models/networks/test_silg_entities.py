@@ -8,8 +8,8 @@ from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.emma_body import EmmaSizes
+from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.silg_entities import SilgEntities
-from rl_models.networks.txt2pi import SilgConfig
 from rl_models.teams.endi_team import silg_entities_team
 from rl_models.text.words import Vocabulary
 from rl_models.training.collector import Collector

@@ -7,7 +7,7 @@ import torch
 
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from tests.rl_models.networks.small_tbone import SMALL, coordination, run, team, views
 
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from rl_models.networks.text_readers import TextPart, TextReader, TextReaderConfig, WordTable
+from rl_models.networks.network_config import TextReaderConfig
+from rl_models.networks.text_readers import TextPart, TextReader, WordTable
 from rl_models.text.token_states import ModelTokens, TokenStates
 from tests.rl_models.text.small import save_bert
 

@@ -2,7 +2,8 @@
 
 import torch
 
-from rl_models.networks.vector import VectorConfig, VectorNetwork
+from rl_models.networks.network_config import VectorConfig
+from rl_models.networks.vector import VectorNetwork
 from rl_models.teams.vector_team import vector_team
 
 

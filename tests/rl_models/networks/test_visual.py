@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from rl_models.networks.visual import FrameConvolutions, VisualConfig, VisualTbone
+from rl_models.networks.network_config import VisualConfig
+from rl_models.networks.visual import FrameConvolutions, VisualTbone
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
 
 FRAME = (84, 84, 3)

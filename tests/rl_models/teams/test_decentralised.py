@@ -5,7 +5,7 @@ import torch
 
 from rl_envs.core.chance import Chance
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import constant_team
 from rl_models.teams.decentralised import AgentPolicy, message_sizes

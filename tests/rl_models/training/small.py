@@ -8,7 +8,7 @@ from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.registry import make
 from rl_models.batch import forward, to_batch
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
 from rl_models.training.collector import Collector

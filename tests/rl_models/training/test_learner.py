@@ -16,7 +16,7 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, load_optimiser, optimiser_tensors
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
 from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team

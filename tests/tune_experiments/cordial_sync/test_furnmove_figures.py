@@ -8,7 +8,7 @@ from PIL import Image
 
 from rl_envs.furnmove.splits import rooms_of
 from rl_envs.furnmove.starts import make_starts
-from rl_models.networks.tbone import TboneConfig
+from rl_models.networks.network_config import TboneConfig
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.evaluation import world_from
 from tune_experiments.cordial_sync.figures import (

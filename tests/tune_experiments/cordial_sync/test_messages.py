@@ -10,11 +10,12 @@ from rl_envs.furnlift.sight import sees_lifted
 from rl_envs.furnmove.actions import PASS
 from rl_envs.furnmove.frame_renderer import Eyes
 from rl_envs.furnmove.render import framed
-from rl_models.networks.visual import VisualConfig
+from rl_models.networks.network_config import VisualConfig
 from tune_experiments.cordial_sync import camera_video, communication
-from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, columns_of, fitted, play_and_listen
+from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, columns_of, fitted
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.evaluation import world_from
+from tune_experiments.cordial_sync.listener import play_and_listen
 from tune_experiments.cordial_sync.message_figure import chosen, draw_messages, passes_for_another
 from tune_experiments.cordial_sync.messages import ROUNDS, listening, talks
 from tune_experiments.cordial_sync.regression import NotIdentified

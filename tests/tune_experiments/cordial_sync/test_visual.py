@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_models.networks.visual import VisualConfig
+from rl_models.networks.network_config import VisualConfig
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import evaluation

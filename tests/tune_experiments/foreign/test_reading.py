@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_models.batch import forward, to_batch
-from rl_models.networks.text_readers import TextReaderConfig
+from rl_models.networks.network_config import TextReaderConfig
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner

@@ -10,7 +10,8 @@ import pytest
 from tune_experiments.__main__ import main
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import known_experiments
-from tune_experiments.play.loading import PRETRAINED, find_checkpoint
+from tune_experiments.play.loading import find_checkpoint
+from tune_experiments.play.team_paths import PRETRAINED
 
 
 @pytest.mark.parametrize(

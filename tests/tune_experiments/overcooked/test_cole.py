@@ -18,9 +18,9 @@ from rl_models.training.loop import Learner
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked import cole_solver as solver
-from tune_experiments.overcooked.cole import STATE, Cole, ColeSettings, generations_of
+from tune_experiments.overcooked.cole import STATE, Cole, generations_of
 from tune_experiments.overcooked.cole_figure import draw_generations
-from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.overcooked.config import ColeSettings, OvercookedConfig
 from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
 from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import payoff, plan, self_play_team, worlds_of_generation

@@ -14,7 +14,7 @@ from rl_envs.core.spec import ArraySpec
 from rl_envs.core.world import World
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.networks.vector import VectorConfig
+from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
 from rl_models.teams.vector_team import vector_team
@@ -23,7 +23,8 @@ from rl_models.training.evaluation import Evaluation
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.plan import TrialPlan
-from tune_experiments.overcooked.cole import STATE, Cole, ColeSettings
+from tune_experiments.overcooked.cole import STATE, Cole
+from tune_experiments.overcooked.config import ColeSettings
 
 pytestmark = pytest.mark.long
 

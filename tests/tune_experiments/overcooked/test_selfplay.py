@@ -8,7 +8,7 @@ import torch
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.batch import forward, to_batch
-from rl_models.networks.grid_cnn import GridCnnConfig
+from rl_models.networks.network_config import GridCnnConfig
 from rl_models.schedule import Progress
 from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.grid_cnn_team import grid_cnn_team

@@ -10,7 +10,6 @@ from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Tested
-from tune_experiments.play.loading import PRETRAINED, pretrained_names, stored_path
 from tune_experiments.play.pretrained import (
     MOST_BYTES,
     PEOPLES_CARD,
@@ -20,6 +19,7 @@ from tune_experiments.play.pretrained import (
     read_card,
     size_of,
 )
+from tune_experiments.play.team_paths import PRETRAINED, pretrained_names, stored_path
 
 NAMES = pretrained_names()
 MAIN_METRICS = {"win_rate", "reward", "success"}

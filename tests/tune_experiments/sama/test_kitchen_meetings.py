@@ -9,7 +9,8 @@ from rl_models.planners.rounds import PlanningLoop
 from tests.tune_experiments.overcooked.runs import INTERACT, stubborn_team
 from tune_experiments.overcooked_selfplay import EXPERIMENT as SELF_PLAY
 from tune_experiments.overcooked_selfplay import SMOKE as SELF_PLAY_SMOKE
-from tune_experiments.play.loading import PRETRAINED, LoadedPolicy, load_policy
+from tune_experiments.play.loading import LoadedPolicy, load_policy
+from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.sama.kitchen.evaluation import planned_episodes
 from tune_experiments.sama.kitchen.meetings import Commander, MeetingKitchen, meet
 from tune_experiments.sama.planning import loop_of

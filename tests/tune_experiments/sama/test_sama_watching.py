@@ -5,7 +5,8 @@ import pytest
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments import load_policy
-from tune_experiments.play.loading import PRETRAINED, find_checkpoint
+from tune_experiments.play.loading import find_checkpoint
+from tune_experiments.play.team_paths import PRETRAINED
 
 METHOD = "sama-cramped_room"
 

@@ -17,7 +17,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import MAY_GAIN, UnitInterval
-from rl_models.networks.sama import SamaNetworkConfig
+from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
 from tune_experiments.core.checks import check_some

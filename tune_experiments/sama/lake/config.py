@@ -9,7 +9,7 @@ from pydantic import NonNegativeInt
 
 from rl_envs.frozen_lake_spread.maps import MAPS
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.networks.parts import PartsConfig
+from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig

@@ -10,10 +10,9 @@ from pydantic import NonNegativeInt, PositiveInt
 from rl_envs.minirts.opponents import opponent_of
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
-from tune_experiments.play.loading import stored_path
+from tune_experiments.play.team_paths import stored_path
 from tune_experiments.red.config import RedConfig
 from tune_experiments.sama.minirts.domain import game_of
-from tune_experiments.sama.minirts.planned_rts import Sight
 from tune_experiments.sama.planned_game import PlannedGame
 from tune_experiments.sama.planner_config import PlannerConfig
 
@@ -21,6 +20,8 @@ RtsRow: TypeAlias = Literal["scripted_2", "scripted_3", "learned_2", "learned_3"
 Test: TypeAlias = Literal[
     "plain", "commanders", "sights", "reflections", "erring", "random", "goals", "prompts", "rewards"
 ]
+Sight: TypeAlias = Literal["fair", "full", "types"]
+"""What the planner sees of a game."""
 LEARNED = "learned"
 _OPPONENTS = {2: "medium_two", 3: "medium_three"}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from rl_envs.minirts.symbols import NUM_TYPES
 from rl_envs.minirts.text import team_view
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
 from tune_experiments.red.frame_captions import with_lines
+from tune_experiments.sama.minirts.config import Sight
 from tune_experiments.sama.minirts.scene import in_words
 
-Sight: TypeAlias = Literal["fair", "full", "types"]
 _CLOCK = ("key", "episode", "step")
 
 

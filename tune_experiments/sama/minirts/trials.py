@@ -24,9 +24,9 @@ from tune_experiments.play.loading import load_policy
 from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import GAME
 from tune_experiments.red.trials import play as play_learned
-from tune_experiments.sama.minirts.config import LEARNED, RtsConfig
+from tune_experiments.sama.minirts.config import LEARNED, RtsConfig, Sight
 from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
-from tune_experiments.sama.minirts.planned_rts import PlannedRts, Sight
+from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.play import RtsPlay, Watch
 from tune_experiments.sama.minirts.subgoal_rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
