@@ -23,7 +23,7 @@ import numpy as np
 from rl_envs import World
 from rl_envs.furnlift.world import FurnLift
 from rl_models.policy import TeamPolicy
-from tune_experiments.cordial_sync import evaluation, lifting
+from tune_experiments.cordial_sync import lifting, methods
 from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.config import beside_the_authors
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
@@ -39,7 +39,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 
-METRICS = (*evaluation.METRICS, "failed_pickups", "missed_pickups")
+METRICS = (*methods.METRICS, "failed_pickups", "missed_pickups")
 _COMPARED = (
     "room_size",
     "train_rooms",

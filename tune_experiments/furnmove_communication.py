@@ -39,7 +39,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.configuration import MAY_GAIN
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from tune_experiments.cordial_sync import evaluation, trials
+from tune_experiments.cordial_sync import evaluation, methods, trials
 from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.communication import (
     DEVIATIONS,
@@ -93,7 +93,7 @@ _CAPTIONS = {
 _PAPER: PaperNumbers = {TRAINED: {TALK_TURNS: 0.821, f"{PASSES.name}_reply_2{ODDS}": 2.7}}
 """All numbers of table 9 that the paper's text prints (appendix A.5)."""
 
-_PLAYED = (*evaluation.METRICS, *DEVIATIONS)
+_PLAYED = (*methods.METRICS, *DEVIATIONS)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rl_models.networks.network_config import VisualConfig
-from tune_experiments.cordial_sync import evaluation
+from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.camera_video import record_cameras
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.gridworld import COMPARED, GridworldExperiment, paper_preset
@@ -97,7 +97,7 @@ class FurnmoveVisual(GridworldExperiment):
         """The paper's six metrics, and its numbers for as many agents."""
         has_three = any(result.world.endswith("3_agents") for result in results)
         paper = _THREE_AGENTS if has_three else _TWO_AGENTS
-        return [make_table(results, self.caption, evaluation.METRICS, paper, says_world=True)]
+        return [make_table(results, self.caption, methods.METRICS, paper, says_world=True)]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""

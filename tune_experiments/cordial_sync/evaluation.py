@@ -32,9 +32,6 @@ EVALUATION_SEED = 229
 _STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
 """A room of a named stream, as a file of starts can have them."""
 
-METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
-"""Metrics of the paper's tables."""
-
 
 def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
     """The table's numbers."""

@@ -17,7 +17,7 @@ from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync import evaluation, figures
+from tune_experiments.cordial_sync import evaluation, figures, methods
 from tune_experiments.cordial_sync.config import (
     AUTHORS_ENV_STEPS,
     Config,
@@ -124,7 +124,7 @@ class GridworldExperiment(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's six metrics."""
-        return [make_table(results, self.caption, evaluation.METRICS, self.paper, says_world=True)]
+        return [make_table(results, self.caption, methods.METRICS, self.paper, says_world=True)]
 
     def deviations(self, config: Config) -> list[str]:
         """Deviations of a configuration from the paper, smaller sizes among them."""

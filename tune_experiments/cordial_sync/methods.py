@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
+"""Metrics of the paper's tables."""
+
+
 Family: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
 MethodName: TypeAlias = Literal[
     "no_communication",
