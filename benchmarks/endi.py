@@ -27,10 +27,11 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.networks.emma_body import RELEASED, EmmaSizes
+from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import OTHERS
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_reading import DividedReadingConfig
+from rl_models.networks.network_config import RELEASED
 from rl_models.networks.reading import ReadingSizes
 from rl_models.policy import TeamPolicy
 from rl_models.teams.endi_team import (

@@ -24,21 +24,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 import tyro
 from rich.console import Console
 
-from rl_models.device import refusing_gpu
 from tune_experiments.core.config_json import spelled
 from tune_experiments.core.drawing import lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
-from tune_experiments.launch.launch import show_results
 from tune_experiments.play.team_commands import (
     Acting,
     Doctor,
@@ -58,8 +54,6 @@ from tune_experiments.play.team_commands import (
 )
 from tune_experiments.results import comparison
 from tune_experiments.results import rows as result_file
-from tune_experiments.results.plots.comparison_report import write_comparison
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
 
 @dataclass(frozen=True)
@@ -106,6 +100,10 @@ def table(command: Table, console: Console) -> None:
 
 def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
+    from tune_experiments.experiment.finding import find_stored
+    from tune_experiments.launch.launch import show_results
+    from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
+
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
     results = path / result_file.RESULTS_FILE
     if not results.exists() or not result_file.read(results):
@@ -120,6 +118,8 @@ def _tables_of_run(path: Path, command: Table, console: Console) -> None:
 
 def compare(command: Compare, console: Console) -> None:
     """Compare methods in whatever two of them were measured in."""
+    from tune_experiments.results.plots.comparison_report import write_comparison
+
     if not command.paths:
         raise UserError("write python -m tune_experiments compare RUN [RUN ...]")
     comparisons = comparison.compare(comparison.read_runs(command.paths))
@@ -146,6 +146,8 @@ USAGE = f"write python -m tune_experiments EXPERIMENT [flags], or {'|'.join(COMM
 
 def read_command(words: Sequence[str]) -> Any:
     """The command with its arguments; whatever tyro refuses is one sentence."""
+    from tune_experiments.experiment.finding import known_experiments
+
     if not words:
         raise UserError(f"{USAGE} (--help lists the experiments)")
     if len(words) == 1 and words[0] in COMMANDS and words[0] not in ("table", "compare"):
@@ -168,6 +170,11 @@ def _check_seed(command: Any) -> None:
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command and do it, or run the experiment that the first word names."""
+    import torch
+
+    from rl_models.device import refusing_gpu
+    from tune_experiments.experiment.finding import find_experiment, known_experiments
+
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] not in (*COMMANDS, "-h", "--help"):
         known = known_experiments()

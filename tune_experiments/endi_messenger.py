@@ -21,32 +21,30 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rl_envs.messenger.world import Messenger
 from rl_models.networks.network_config import SilgConfig
-from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.endi import episode_video
 from tune_experiments.endi.division import DIVISION_RANGES, division_deviations, division_table
-from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
-from tune_experiments.endi.messenger_trials import evaluate, plan
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
-from tune_experiments.messenger import tables as messenger
 from tune_experiments.messenger.config import GROUNDED
-from tune_experiments.messenger.deviations import deviations as of_messenger
-from tune_experiments.messenger.deviations import optimiser_steps_beside
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.endi import episode_video
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 LAPTOP = EndiMessengerConfig()
 SMOKE = dataclasses.replace(
@@ -87,19 +85,27 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def plan(self, config: EndiMessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by PPO."""
+        from tune_experiments.endi.messenger_trials import plan
+
         return plan(config, method, seed)
 
     def evaluate(self, config: EndiMessengerConfig, method: str, policy: TeamPolicy) -> Tests:
         """Games of training, new games, and the same with permuted roles."""
+        from tune_experiments.endi.messenger_trials import evaluate
+
         return evaluate(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then how entities were divided."""
+        from tune_experiments.messenger import tables as messenger
+
         divided = division_table(results, self.caption, DIVISION_WORLDS)
         return [*messenger.tables(results, self.caption, PAPER_NUMBERS, CHOSEN), *divided]
 
     def deviations(self, config: EndiMessengerConfig) -> Sequence[str]:
         """Against the release's constants."""
+        from tune_experiments.messenger.deviations import deviations as of_messenger
+
         notes = of_messenger(config, REFERENCE)
         if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
             notes.insert(1, "rows endi_..._grounding: the divider finds sentences with the policy's symbols")
@@ -112,6 +118,8 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def optimiser_steps(self, config: EndiMessengerConfig) -> str:
         """In the first stage, beside those of the release."""
+        from tune_experiments.messenger.deviations import optimiser_steps_beside
+
         return optimiser_steps_beside(config, REFERENCE)
 
     def draws_noise(self, config: EndiMessengerConfig) -> bool:
@@ -120,15 +128,21 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, divisions among them, and an episode of each row with its manual."""
+        from tune_experiments.endi.figures import draw_all
+
         more = {"loss/grounding": "contrastive grounding loss"}
         return draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
         """Sees all agents' entities."""
+        from tune_experiments.endi import episode_video
+
         return episode_video.DivisionSpectator(loaded, episode_video.MESSENGER)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with all agents' entities."""
+        from tune_experiments.endi import episode_video
+
         return episode_video.video(loaded, episode_video.MESSENGER, seed)
 
 

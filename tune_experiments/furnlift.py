@@ -17,27 +17,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rl_envs import World
 from rl_envs.furnlift.world import FurnLift
-from rl_models.policy import TeamPolicy
-from tune_experiments.cordial_sync import lifting, methods
-from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
+from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.config import beside_the_authors
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.cordial_sync.camera_video import CameraEpisode
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 METRICS = (*methods.METRICS, "failed_pickups", "missed_pickups")
 _COMPARED = (
@@ -83,10 +86,14 @@ class Furnlift(Experiment[LiftConfig]):
 
     def plan(self, config: LiftConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The warm start, then reinforcement learning."""
+        from tune_experiments.cordial_sync import lifting
+
         return lifting.plan(config, method, seed)  # type: ignore[arg-type]
 
     def evaluate(self, config: LiftConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """The same test episodes for every method; also by class of difficulty."""
+        from tune_experiments.cordial_sync import lifting
+
         return lifting.evaluate(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -95,6 +102,8 @@ class Furnlift(Experiment[LiftConfig]):
 
     def main_comparisons(self, config: LiftConfig) -> Sequence[MainComparison]:
         """Comparison of teams with and without messages, over all test episodes."""
+        from tune_experiments.cordial_sync import lifting
+
         return (MainComparison("marginal", "no_communication", "success", lifting.world_name(config)),)
 
     def deviations(self, config: LiftConfig) -> list[str]:
@@ -117,6 +126,9 @@ class Furnlift(Experiment[LiftConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each method with what its agents see and say."""
+        from tune_experiments.cordial_sync.camera_video import write_camera_videos
+        from tune_experiments.play.trial_figures import draw_curves, draw_teams
+
         curves = {key: heading for heading, key in self.columns.items()}
 
         def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
@@ -130,15 +142,21 @@ class Furnlift(Experiment[LiftConfig]):
 
     def test_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the test's rooms."""
+        from tune_experiments.cordial_sync import lifting
+
         return lifting.world_of(config, config.test_rooms, num_worlds)
 
     def valid_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the rooms of validation, which serve nothing else."""
+        from tune_experiments.cordial_sync import lifting
+
         lifting.check_rooms_apart(config)
         return lifting.world_of(config, config.valid_rooms, num_worlds)
 
 
 def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> CameraEpisode:
+    from tune_experiments.cordial_sync.camera_video import record_cameras
+
     return record_cameras(policy, seed, policy.config.frame_pixels, policy.config.agents_visible)
 
 

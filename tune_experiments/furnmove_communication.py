@@ -27,7 +27,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from pydantic import PositiveInt
@@ -35,12 +35,9 @@ from pydantic import PositiveInt
 from rl_envs import World
 from rl_envs.core.metrics import COUNT
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.configuration import MAY_GAIN
-from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from tune_experiments.cordial_sync import evaluation, methods, trials
-from tune_experiments.cordial_sync.camera_video import CameraEpisode, record_cameras, write_camera_videos
+from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.communication import (
     DEVIATIONS,
     MODELS,
@@ -53,8 +50,6 @@ from tune_experiments.cordial_sync.communication import (
     slopes,
 )
 from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.listener import play_and_listen
-from tune_experiments.cordial_sync.message_figure import draw_messages
 from tune_experiments.cordial_sync.messages import talks
 from tune_experiments.cordial_sync.methods import method_of
 from tune_experiments.core.checks import check_ranges, check_some
@@ -64,14 +59,17 @@ from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
 from tune_experiments.launch.experiment import Experiment, main
-from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.team_paths import stored_path
-from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.results.intervals import BOOTSTRAP, Interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
-from tune_experiments.run.final_evaluation import figure_data_files
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.cordial_sync.camera_video import CameraEpisode
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 Row: TypeAlias = Literal["trained", "untrained"]
 TRAINED: Row = "trained"
@@ -150,6 +148,9 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def plan(self, config: CommunicationConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """The team's training; none for one that is given or stays untrained."""
+        from rl_models.algorithms.optimiser import OptimiserSettings
+        from tune_experiments.cordial_sync import trials
+
         settings, name = _settings(config)
         if method == TRAINED and not config.team:
             return trials.plan(settings, name, seed)
@@ -163,6 +164,9 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def evaluate(self, config: CommunicationConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """The paper's metrics, the data, and what the models say of them."""
+        from tune_experiments.cordial_sync import evaluation
+        from tune_experiments.cordial_sync.listener import play_and_listen
+
         settings, _ = _settings(config)
         played = play_and_listen(settings, policy)
         found = [*deviations(played), *slopes(played, config.bootstrap_draws)]
@@ -197,6 +201,11 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, weights over an episode of each row's first seed, and videos with what agents see and say."""
+        from tune_experiments.cordial_sync.camera_video import write_camera_videos
+        from tune_experiments.cordial_sync.message_figure import draw_messages
+        from tune_experiments.play.trial_figures import draw_curves, draw_teams
+        from tune_experiments.run.final_evaluation import figure_data_files
+
         curves = {key: heading for heading, key in self.columns.items()}
 
         def messages(method: str) -> Iterator[Path]:
@@ -220,11 +229,15 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def test_world(self, config: CommunicationConfig, num_worlds: int) -> World:
         """Worlds that draw a start in the test's rooms."""
+        from tune_experiments.cordial_sync import evaluation
+
         return evaluation.shown_world(_settings(config)[0], num_worlds)
 
 
 def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> CameraEpisode:
     """A team that sees the map is shown with the paper's frames, which it does not see."""
+    from tune_experiments.cordial_sync.camera_video import record_cameras
+
     settings, _ = _settings(policy.config)
     return record_cameras(policy, seed, settings.frame_pixels if settings.observation == "frame" else 84)
 
@@ -244,6 +257,8 @@ def _given(path: str) -> LoadedPolicy:
     Raises:
         UserError: there is none, it plays another game, or its agents say nothing.
     """
+    from tune_experiments.play.loading import load_policy
+
     team = load_policy(path)
     if not isinstance(team.config, Config):
         raise UserError(f"--team {path} was trained by {team.experiment.name}: name a run of a FurnMove experiment")

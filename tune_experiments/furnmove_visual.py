@@ -19,20 +19,22 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rl_models.networks.network_config import VisualConfig
 from tune_experiments.cordial_sync import methods
-from tune_experiments.cordial_sync.camera_video import record_cameras
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.gridworld import COMPARED, GridworldExperiment, paper_preset
 from tune_experiments.launch.experiment import main
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
+
+if TYPE_CHECKING:
+    from tune_experiments.play.loading import LoadedPolicy
 
 WIDENED = {2: 140, 3: 139}
 """Number of agents -> last convolution that gives marginal policies as many parameters as SYNC, or a few more."""
@@ -101,6 +103,8 @@ class FurnmoveVisual(GridworldExperiment):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
+        from tune_experiments.cordial_sync.camera_video import record_cameras
+
         return record_cameras(loaded, seed, loaded.config.frame_pixels).frames
 
 

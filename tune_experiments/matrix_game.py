@@ -32,39 +32,32 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
 from rl_envs.matrix_game.world import ACTION_NAMES
-from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.configuration import MAY_GAIN, MAY_GROW, UnitInterval
-from rl_models.device import device_of
-from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from rl_models.team_world import TeamWorld
-from rl_models.teams.constant_team import constant_team
-from rl_models.training.collector import Collector
-from rl_models.training.local_algorithm import LocalAlgorithm
-from rl_models.training.loop import Learner
 from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
-from tune_experiments.play.trial_figures import Trials, draw_curves
-from tune_experiments.results import plots
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.run.final_evaluation import figure_data_files
+
+if TYPE_CHECKING:
+    from rl_models.distributions.mixture import MixtureOfMarginals
+    from rl_models.policy import TeamPolicy
+    from rl_models.training.local_algorithm import LocalAlgorithm
+    from tune_experiments.play.trial_figures import Trials
 
 GAME = "rock_paper_scissors"
 METRICS = ("value_against_adversary", "invalid_probability", "tvd")
@@ -148,6 +141,10 @@ class InformedAdversary:
 
 def plan(config: Config, method: str, seed: int) -> TrialPlan:
     """One method with one seed; no RLlib, whose start would take longer than all of the training."""
+    from rl_models.algorithms.impala import Impala
+    from rl_models.algorithms.optimiser import OptimiserSettings
+    from rl_models.teams.constant_team import constant_team
+
     settings: Method = getattr(config, method)
     budget = config.budget_env_steps
     entropy_coef = Schedule.linear(settings.entropy_coef, 0.0, config.entropy_share * budget)
@@ -186,6 +183,9 @@ def exact_values(policy: TeamPolicy) -> Episodes:
 
 def _draw_joint_policies(out: Path, trials: Trials) -> Iterator[Path]:
     """Every trial's joint policy."""
+    from tune_experiments.results import plots
+    from tune_experiments.run.final_evaluation import figure_data_files
+
     policies = {}
     for method, seeds in trials.items():
         for seed, folder in seeds.items():
@@ -197,6 +197,10 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterator[Path]:
 
 
 def _make_algorithm(config: Config, plan: TrialPlan) -> LocalAlgorithm:
+    from rl_models.training.collector import Collector
+    from rl_models.training.local_algorithm import LocalAlgorithm
+    from rl_models.training.loop import Learner
+
     world = plan.make_world(num_worlds=config.games, first_world=0)
     objective, policy = plan.objective, plan.new_policy()
     return LocalAlgorithm(
@@ -218,6 +222,10 @@ def _annealed(config: Config, start: float, end: float) -> Schedule:
 
 def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
     """The policy of a team that looks at nothing, [1, 1]."""
+    import torch
+
+    from rl_models.device import device_of
+
     with torch.no_grad():
         return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=device_of(policy))).policy
 
@@ -257,6 +265,8 @@ class MatrixGameExperiment(Experiment[Config]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and every trial's joint policy: seeds may find different ones of three equally good policies."""
+        from tune_experiments.play.trial_figures import draw_curves
+
         policies = attempt("joint policies", lambda: _draw_joint_policies(run_folder, trials))
         return [*draw_curves(run_folder, trials, CURVES, bins=60), *policies]
 

@@ -24,31 +24,29 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rl_envs.core.metrics import PROPORTION
 from rl_envs.messenger.world import Messenger
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
-from tune_experiments.messenger import figures
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
-from tune_experiments.messenger.deviations import deviations, movement_deviations, optimiser_steps_beside
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
-from tune_experiments.messenger.reading import reading_table
-from tune_experiments.messenger.tables import endings_table, tables
-from tune_experiments.messenger.trials import evaluation_of, plan
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.main_comparison import first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 LAPTOP = MessengerConfig()
 STAGES = dataclasses.replace(
@@ -98,31 +96,46 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by PPO."""
+        from tune_experiments.messenger.trials import plan
+
         return plan(config, method, seed)
 
     def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> Tests:
         """Games of training, new games, and the same with permuted roles; and what is read, by rows that read."""
+        from tune_experiments.messenger.trials import evaluation_of
+
         return evaluation_of(method)(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then what games are lost to, and to whose sentences sprites attend."""
+        from tune_experiments.messenger.reading import reading_table
+        from tune_experiments.messenger.tables import endings_table, tables
+
         caption = self.caption
         return [*tables(results, caption), *endings_table(results, caption), *reading_table(results, caption)]
 
     def deviations(self, config: MessengerConfig) -> Sequence[str]:
         """Against the release's constants."""
+        from tune_experiments.messenger.deviations import deviations, movement_deviations
+
         return [*movement_deviations(config), *deviations(config, REFERENCE)]
 
     def optimiser_steps(self, config: MessengerConfig) -> str:
         """In the first stage, beside those of the release."""
+        from tune_experiments.messenger.deviations import optimiser_steps_beside
+
         return optimiser_steps_beside(config, REFERENCE)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention, and an episode of each row."""
+        from tune_experiments.messenger import figures
+
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with its manual and who looks at which sentence."""
+        from tune_experiments.messenger import figures
+
         return figures.video(loaded, seed)
 
 

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 import tyro
 
 from tune_experiments.core.drawing import lines_of
@@ -27,9 +26,6 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.overcooked.crossplay import play_all, report_folder, teams_of
-from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
-from tune_experiments.sama.kitchen.meetings import KITCHENS, meet
 
 
 @dataclass(frozen=True)
@@ -51,6 +47,12 @@ class CrossPlay:
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Play all pairs and write the report."""
+    import torch
+
+    from tune_experiments.overcooked.crossplay import play_all, report_folder, teams_of
+    from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
+    from tune_experiments.sama.kitchen.meetings import KITCHENS, meet
+
     command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     console = Terminal()

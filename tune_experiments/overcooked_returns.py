@@ -20,23 +20,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import torch
 import tyro
 
-from rl_models.training.checkpoint import numbered_checkpoints
 from tune_experiments.core.drawing import Drawn, attempt, lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.overcooked.crossplay import StoredTrial, distinct_names, report_folder, trials_of
-from tune_experiments.play.loading import load_policy
-from tune_experiments.results.plots.figures import REMARK, default_styles, new_figure, save
-from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
-from tune_experiments.run.trial import CHECKPOINTS
+
+if TYPE_CHECKING:
+    from tune_experiments.overcooked.crossplay import StoredTrial
 
 KNOWN = ("overcooked_selfplay", "overcooked_roles", "sama_overcooked")
 REWARD = "valid/reward"
@@ -68,6 +64,8 @@ def names_of(runs: Sequence[Path]) -> list[str]:
     Raises:
         UserError: a run is named twice, or two are still called alike.
     """
+    from tune_experiments.overcooked.crossplay import distinct_names
+
     folders = [run.resolve() for run in runs]
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
@@ -82,6 +80,10 @@ def points_of(trial: StoredTrial, episodes: int) -> Points:
         trial: of which run, row and seed.
         episodes: of each test, where the log has none.
     """
+    from rl_models.training.checkpoint import numbered_checkpoints
+    from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+    from tune_experiments.run.trial import CHECKPOINTS
+
     log = trial.folder / METRICS_FILE
     rows = read_metrics(log) if log.exists() else []
     if logged := [(int(row["env_steps"]), row[REWARD]) for row in rows if REWARD in row]:
@@ -91,6 +93,8 @@ def points_of(trial: StoredTrial, episodes: int) -> Points:
 
 
 def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
+    from tune_experiments.play.loading import load_policy
+
     loaded = load_policy(checkpoint)
     config: Any = dataclasses.replace(loaded.config, test_episodes=episodes)
     played = loaded.experiment.evaluate_trial(config, loaded.method, loaded.policy, loaded.trial_folder)
@@ -129,6 +133,8 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
 
 def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path:
     """One figure: a line for each seed, a colour and a marker for each row."""
+    from tune_experiments.results.plots.figures import REMARK, default_styles, new_figure, save
+
     figure = new_figure(7.5, 4.0)
     panel = figure.subplots()
     styles = default_styles(list(rows))
@@ -152,6 +158,10 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read or play, and draw."""
+    import torch
+
+    from tune_experiments.overcooked.crossplay import report_folder, trials_of
+
     command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     out = command.out or report_folder(command.runs[0], "returns")

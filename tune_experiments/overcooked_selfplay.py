@@ -24,21 +24,21 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl_models.networks.network_config import GridCnnConfig
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.config import ColeSettings, OvercookedConfig, ShapingSettings, learner_config
-from tune_experiments.overcooked.evaluation import evaluate
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.run.ray_cluster import import_tune
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
 
 LAPTOP = OvercookedConfig()
 SMOKE = dataclasses.replace(
@@ -109,6 +109,8 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
 
     def evaluate(self, config: OvercookedConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes without shaping, beside random play."""
+        from tune_experiments.overcooked.evaluation import evaluate
+
         return evaluate(config, policy)
 
     def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
@@ -132,6 +134,8 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         Ranges reach from the published constants over the laptop's. The published ones differ between kitchens by
         factors of two and more.
         """
+        from tune_experiments.run.ray_cluster import import_tune
+
         tune = import_tune()
         domains: dict[str, Any] = {
             "learner.learning_rate": tune.loguniform(1.5e-4, 3e-3),

@@ -22,34 +22,23 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl_envs import World
 from rl_envs.core.errors import ForeignEnvError
-from rl_envs.wrappers import hangs
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.network_config import PartsConfig, TboneConfig
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
-from tune_experiments.foreign.language import keep_model
-from tune_experiments.foreign.trials import (
-    TEST_SEED,
-    VALIDATION_SEED,
-    check_row,
-    plan,
-    play,
-    random_team,
-    scaling_notes,
-)
-from tune_experiments.foreign.worlds import make_world, try_out
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.run.ray_cluster import import_tune
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
 
 LAPTOP = Config()
 SMOKE = dataclasses.replace(
@@ -77,10 +66,14 @@ class PettingzooTeams(Experiment[Config]):
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO, or QMIX and VDN."""
+        from tune_experiments.foreign.trials import plan
+
         return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
         """Test episodes of the team, and with the first row of uniform legal actions."""
+        from tune_experiments.foreign.trials import TEST_SEED, play, random_team
+
         tested: Tests = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
         if method == config.methods[0]:
             random = play(config, config.test_episodes, TEST_SEED, random_team(config))
@@ -89,6 +82,8 @@ class PettingzooTeams(Experiment[Config]):
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
         """Those of validation and test."""
+        from tune_experiments.foreign.trials import TEST_SEED, VALIDATION_SEED
+
         return VALIDATION_SEED, TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -104,6 +99,8 @@ class PettingzooTeams(Experiment[Config]):
 
     def deviations(self, config: Config) -> Sequence[str]:
         """Deviations that a reader of the papers should know."""
+        from tune_experiments.foreign.trials import scaling_notes
+
         notes = [
             "no paper has these numbers: the game is not one of the papers'",
             f"the environment is built with {config.env_arguments}",
@@ -119,6 +116,10 @@ class PettingzooTeams(Experiment[Config]):
 
         An environment that hangs there ends this process with a sentence that says where.
         """
+        from rl_envs.wrappers import hangs
+        from tune_experiments.foreign.trials import check_row
+        from tune_experiments.foreign.worlds import try_out
+
         hangs.watch(lambda said: None)
         for method in config.methods:
             check_row(config, method)
@@ -126,10 +127,14 @@ class PettingzooTeams(Experiment[Config]):
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Keep the small language model beside what is trained on it."""
+        from tune_experiments.foreign.language import keep_model
+
         keep_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Worlds that draw pictures, where the environment can."""
+        from tune_experiments.foreign.worlds import make_world
+
         try:
             return make_world(config, num_worlds, method=method, render_mode="rgb_array")
         except ForeignEnvError:  # it may draw nothing, and know no render_mode
@@ -141,6 +146,8 @@ class PettingzooTeams(Experiment[Config]):
 
     def search_space(self) -> SearchSpace:
         """Constants of PPO, ranked by the return of validation."""
+        from tune_experiments.run.ray_cluster import import_tune
+
         tune = import_tune()
         domains: dict[str, Any] = {
             "learner.learning_rate": tune.loguniform(2e-4, 5e-3),

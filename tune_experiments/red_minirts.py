@@ -20,32 +20,25 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rl_envs.core.metrics import SHARE
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_models.networks.network_config import CommandedUnitsConfig
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment, main
-from tune_experiments.red.commanded_rts import CommandedRts
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
-from tune_experiments.red.trials import (
-    ADVERSARIAL,
-    GAME,
-    ORACLE,
-    RED,
-    VALIDATION_SEED,
-    evaluate,
-    evaluate_scripted,
-    plan,
-)
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.red.commanded_rts import CommandedRts
 
 LAPTOP = RedConfig(cloning=CloningSettings(frames=48_000, num_epochs=2, frequency_power=0.5))
 SMOKE = dataclasses.replace(
@@ -101,10 +94,14 @@ class RedMinirts(Experiment):
 
     def plan(self, config: RedConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """Cloning, then PPO and distillation in turns."""
+        from tune_experiments.red.trials import plan
+
         return plan(config, method, seed)
 
     def evaluate(self, config: RedConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole games under every commander; beside the first row those of a scripted executor."""
+        from tune_experiments.red.trials import evaluate, evaluate_scripted
+
         scripted = evaluate_scripted(config) if method == config.methods[0] else {}
         return evaluate(config, policy) | scripted
 
@@ -115,12 +112,16 @@ class RedMinirts(Experiment):
 
     def main_comparisons(self, config: RedConfig) -> Sequence[MainComparison]:
         """Whether the team follows commands: the oracle against the commander that names what loses."""
+        from tune_experiments.red.trials import ADVERSARIAL, GAME, ORACLE, RED
+
         if RED not in config.methods:
             return ()
         return (MainComparison(RED, RED, "win_rate", GAME, condition=ORACLE, against_condition=ADVERSARIAL),)
 
     def evaluation_seeds(self, config: RedConfig) -> Sequence[int]:
         """Those of validation and test."""
+        from tune_experiments.red.trials import VALIDATION_SEED
+
         return VALIDATION_SEED, config.test_seed
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -142,6 +143,8 @@ class RedMinirts(Experiment):
 
     def test_world(self, config: RedConfig, num_worlds: int) -> CommandedRts:
         """Games under the oracle."""
+        from tune_experiments.red.trials import ORACLE
+
         return make_world(config, num_worlds, commander=ORACLE)
 
 

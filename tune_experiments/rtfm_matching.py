@@ -21,22 +21,23 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl_envs import World
-from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.rtfm import matching_stages as stages
-from tune_experiments.rtfm.evaluation import column
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, refuse_unread
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.matching_stages import MatchingRtfmConfig
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.experiment.curriculum import Curriculum
 
 HORIZON = 1000
 """Env steps of an episode in the paper."""
@@ -83,6 +84,8 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
 
     def main_comparisons(self, config: MatchingRtfmConfig) -> Sequence[MainComparison]:
         """An ablation against the reader, on new names; none where the reader is trained alone."""
+        from tune_experiments.rtfm.evaluation import column
+
         names = column(stages.NEW_NAMES, stages.at_stage(config).task.size)
         pair = first_trained(self.compared, config.methods)
         return (MainComparison(*pair, "win_rate", names),) if pair else ()

@@ -40,14 +40,11 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
-from tune_experiments.rtfm import transfer
 from tune_experiments.rtfm.config import (
     PAPER_LEARNER,
     PAPER_NETWORK,
@@ -56,10 +53,13 @@ from tune_experiments.rtfm.config import (
     LettersTask,
     NetworkSettings,
 )
-from tune_experiments.rtfm.evaluation import evaluate
 from tune_experiments.rtfm.matching import MATCHING_NOTE, as_learned, refuse_unread
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.experiment.curriculum import Curriculum
 
 LAPTOP = LettersConfig()
 SMOKE = dataclasses.replace(
@@ -117,10 +117,15 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         self, config: LettersConfig, method: Any, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
         """One game, or a known one and then another."""
+        from tune_experiments.rtfm import transfer
+
         return transfer.plan(config, method, seed)
 
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> Tests:
         """Evaluate all readers greedily; sample uniform moves, since none of them is the most likely."""
+        from tune_experiments.rtfm import transfer
+        from tune_experiments.rtfm.evaluation import evaluate
+
         return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
 
     def check(self, config: LettersConfig) -> None:
@@ -130,11 +135,15 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
 
     @staticmethod
     def _is_of_the_reader(config: LettersConfig) -> bool:
+        from tune_experiments.rtfm import transfer
+
         rows = set(config.methods) - {transfer.RANDOM}
         return bool(rows) and rows <= set(CHANGES)
 
     def deviations(self, config: LettersConfig) -> list[str]:
         """Deviations of all experiments that read, and of the rows that are not the paper's."""
+        from tune_experiments.rtfm import transfer
+
         supervision = (
             f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_coef}, an auxiliary loss in "
             "training that says which word of the document answers; the paper has none"

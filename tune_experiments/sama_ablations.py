@@ -20,20 +20,21 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.meter import Budget
-from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Tested, Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.sama.kitchen import evaluation
 from tune_experiments.sama.kitchen.config import MOST_REFLECTIONS, ModelSettings, SamaConfig
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
 from tune_experiments.sama.kitchen.tables import ERRING
-from tune_experiments.sama.kitchen.trials import SAMA, UNPLANNED, parts_of
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
 
 PRESETS: dict[str, SamaConfig] = {
     "smoke": dataclasses.replace(PLAIN["smoke"], methods=("sama", "code"), test_episodes=1),
@@ -89,6 +90,9 @@ class SamaAblations(SamaExperiment):
 
         Rows beside `sama` are tested under the first two conditions alone, and those without a planner under none.
         """
+        from tune_experiments.sama.kitchen import evaluation
+        from tune_experiments.sama.kitchen.trials import SAMA, UNPLANNED, parts_of
+
         row, kitchen = parts_of(method)
         if row in UNPLANNED:
             return evaluation.evaluate(config, method, policy)

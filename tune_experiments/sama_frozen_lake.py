@@ -19,11 +19,11 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rl_envs.core.metrics import COUNT
 from rl_envs.frozen_lake_spread.world import FrozenLakeSpread
 from rl_models.networks.network_config import PartsConfig
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
@@ -31,18 +31,9 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.lake.config import LakeConfig
-from tune_experiments.sama.lake.trials import (
-    BY,
-    GAME,
-    MAPPO,
-    PLANNERS,
-    SAMA,
-    TEST_SEED,
-    VALIDATION_SEED,
-    evaluate,
-    make_world,
-    plan,
-)
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
 
 LAPTOP = LakeConfig()
 SMOKE = dataclasses.replace(
@@ -71,20 +62,28 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def plan(self, config: LakeConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO."""
+        from tune_experiments.sama.lake.trials import plan
+
         return plan(config, method, seed)
 
     def evaluate(self, config: LakeConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes under every planner, or without one."""
+        from tune_experiments.sama.lake.trials import evaluate
+
         return evaluate(config, method, policy)
 
     def main_comparisons(self, config: LakeConfig) -> Sequence[MainComparison]:
         """Learning the game against a planner that does not know the map."""
+        from tune_experiments.sama.lake.trials import BY, GAME, MAPPO, PLANNERS, SAMA
+
         both = {MAPPO, SAMA} <= set(config.methods)
         blind = f"{PLANNERS[0]}{BY}learned"
         return (MainComparison(MAPPO, SAMA, "success", GAME, against_condition=blind),) if both else ()
 
     def evaluation_seeds(self, config: LakeConfig) -> Sequence[int]:
         """Those of validation and test."""
+        from tune_experiments.sama.lake.trials import TEST_SEED, VALIDATION_SEED
+
         return VALIDATION_SEED, TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -94,6 +93,8 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def deviations(self, config: LakeConfig) -> Sequence[str]:
         """Against the paper."""
+        from tune_experiments.sama.lake.trials import SAMA
+
         planned = [
             "planners are rules, not a language model, and commands are two numbers, not a sentence",
             "an agent that has reached its sub-goal rests until the round is over; the game has no such action",
@@ -103,10 +104,14 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def test_world(self, config: LakeConfig, num_worlds: int) -> FrozenLakeSpread:
         """Worlds in which the first row learns."""
+        from tune_experiments.sama.lake.trials import make_world
+
         return make_world(config, config.methods[0], num_worlds)
 
     def world_of(self, config: LakeConfig, method: str, num_worlds: int) -> FrozenLakeSpread:
         """Worlds in which the method learns."""
+        from tune_experiments.sama.lake.trials import make_world
+
         return make_world(config, method, num_worlds)
 
 

@@ -23,43 +23,33 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rl_envs import World
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.meter import Budget
-from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.episode import MOST_STEPS, Episode
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials, draw_teams
-from tune_experiments.play.video import write_gif
-from tune_experiments.red.trials import GAME
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.minirts.config import RtsConfig
-from tune_experiments.sama.minirts.episode_records import record_games, video
 from tune_experiments.sama.minirts.tables import ERRING, RANGES, tables, title_of
-from tune_experiments.sama.minirts.trials import (
-    FAIR,
-    SIGHTS,
-    check_team,
-    evaluate,
-    is_learned,
-    make_world,
-    plan,
-    with_sight,
-)
 from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, ModelSettings, as_loaded
 from tune_experiments.sama.planning import check_planner
 from tune_experiments.sama.planning_metrics import write_transcripts
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 LAPTOP = RtsConfig()
 SMOKE = dataclasses.replace(
@@ -91,14 +81,20 @@ class SamaMinirts(Experiment[RtsConfig]):
 
     def plan(self, config: RtsConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """No training; the tests alone."""
+        from tune_experiments.sama.minirts.trials import plan
+
         return plan(config, method, seed)
 
     def evaluate(self, config: RtsConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole games under every planner and commander."""
+        from tune_experiments.sama.minirts.trials import evaluate
+
         return evaluate(config, method, policy)
 
     def evaluate_trial(self, config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """The same where the planner reads a manual that is written for the trial."""
+        from tune_experiments.sama.minirts.trials import evaluate
+
         return evaluate(config, method, policy, trial_folder)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -107,6 +103,9 @@ class SamaMinirts(Experiment[RtsConfig]):
 
     def main_comparisons(self, config: RtsConfig) -> Sequence[MainComparison]:
         """Reflection against as many tries without a memory, for each team, under a planner that errs."""
+        from tune_experiments.red.trials import GAME
+        from tune_experiments.sama.minirts.trials import with_sight
+
         if "erring" not in config.tests:
             return ()
         tests = (f"{ERRING}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
@@ -122,6 +121,8 @@ class SamaMinirts(Experiment[RtsConfig]):
 
     def check(self, config: RtsConfig) -> None:
         """See that the planner can answer, and that the team fits."""
+        from tune_experiments.sama.minirts.trials import check_team
+
         check_planner(config)
         check_team(config)
 
@@ -131,6 +132,8 @@ class SamaMinirts(Experiment[RtsConfig]):
 
     def deviations(self, config: RtsConfig) -> Sequence[str]:
         """Against the paper."""
+        from tune_experiments.sama.minirts.trials import FAIR, SIGHTS, is_learned
+
         by_rule = "rules, written by hand; the paper has a language model"
         planner = by_rule if config.planner in RULES else f"the language model {config.model.name}"
         scripted = "a script of fixed rules carries commands out; the paper has a team that RED has trained"
@@ -144,6 +147,8 @@ class SamaMinirts(Experiment[RtsConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """The planner's transcripts, and a game of each team."""
+        from tune_experiments.play.trial_figures import draw_teams
+        from tune_experiments.play.video import write_gif
 
         def video(method: str, team: LoadedPolicy) -> Path:
             return write_gif(self.video(team), run_folder / f"videos/{method}.gif")
@@ -153,16 +158,22 @@ class SamaMinirts(Experiment[RtsConfig]):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """A game under the planner, with the commands above the map."""
+        from tune_experiments.sama.minirts.episode_records import video
+
         return video(loaded, seed)
 
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
     ) -> Sequence[Episode]:
         """Games under the planner, with its goals and reflections."""
+        from tune_experiments.sama.minirts.episode_records import record_games
+
         return record_games(loaded, seed, episodes, most_steps)
 
     def test_world(self, config: RtsConfig, num_worlds: int) -> World:
         """Games of the first team."""
+        from tune_experiments.sama.minirts.trials import make_world
+
         return make_world(config, config.methods[0], num_worlds)
 
     def world_of(self, config: RtsConfig, method: str, num_worlds: int) -> World:
@@ -171,6 +182,8 @@ class SamaMinirts(Experiment[RtsConfig]):
         Raises:
             UserError: rules carry commands out, and no policy acts.
         """
+        from tune_experiments.sama.minirts.trials import is_learned, make_world
+
         if not is_learned(method):
             raise UserError(f"{method} has no policy to play with: `show` and `render` show it under its planner")
         return make_world(config, method, num_worlds)

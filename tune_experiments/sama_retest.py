@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 import tyro
 
 from tune_experiments import sama_ablations, sama_overcooked
@@ -28,16 +27,13 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import one_sentence
-from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch.saved_results import refuse_foreign, save
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import RESULTS_FILE, Result, read
 from tune_experiments.results.tables import TABLE_FILE, write_tables
 from tune_experiments.run.manifest import describe_session
-from tune_experiments.run.run_folder import ANNOUNCED, read_config, read_sessions, with_announcement_times
 from tune_experiments.sama.kitchen.config import ModelSettings
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
-from tune_experiments.sama.kitchen.retest import check_out, teams_of, tested_again
 
 
 @dataclass(frozen=True)
@@ -80,6 +76,12 @@ class Retest:
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Test all teams, one after another, and write the tables."""
+    import torch
+
+    from tune_experiments.experiment.finding import find_stored
+    from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
+    from tune_experiments.sama.kitchen.retest import check_out, teams_of, tested_again
+
     command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     console = Terminal()
@@ -109,6 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _this_session(command: Retest) -> dict[str, Any]:
     """This test as a session; folders of this machine are left out of its command."""
+    from tune_experiments.run.run_folder import ANNOUNCED
+
     session = describe_session(())
     left_out = {"--save", str(command.save), "--out", str(command.out)}
     words = [word for word in shlex.split(session["command"]) if word not in left_out]

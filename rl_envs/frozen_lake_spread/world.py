@@ -33,7 +33,6 @@ from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.frozen_lake_spread.maps import lake_of
-from rl_envs.frozen_lake_spread.render import AGENT_COLOURS, draw_lake
 
 NUM_AGENTS = 2
 ACTIONS = ("left", "down", "right", "up")
@@ -99,11 +98,15 @@ class FrozenLakeSpread(World):
 
     def render(self, index: int = 0) -> Array:
         """The lake from above, [H, W, 3] uint8."""
+        from rl_envs.frozen_lake_spread.render import draw_lake
+
         state = {name: value[index] for name, value in self.state.items()}
         return draw_lake(self.lake, state["cells"], state["target"], state["out"])
 
     def agent_colours(self) -> Sequence[tuple[int, int, int]]:
         """The agents' colours in the images of `render`."""
+        from rl_envs.frozen_lake_spread.render import AGENT_COLOURS
+
         return AGENT_COLOURS
 
     # ----------------------------------------------------------------- rules

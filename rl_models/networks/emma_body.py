@@ -38,10 +38,6 @@ class EmmaSizes:
     moments: int = 3
 
 
-RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)
-"""EMMA of the release; with 768 wide tokens and its 25 symbols it has 1,942,984 parameters."""
-
-
 class EmmaBody(nn.Module):
     """Table of symbols, convolution and towers.
 

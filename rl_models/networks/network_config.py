@@ -160,6 +160,10 @@ class EmmaConfig:
     """Whether policy and value share the second hidden layer, as in the released code."""
 
 
+RELEASED = EmmaConfig(averages_sentences=True, shares_hidden=True)
+"""EMMA of the release; with 768 wide tokens and its 25 symbols it has 1,942,984 parameters."""
+
+
 Reads = Literal["pairs", "vector"]
 """Features of nodes from a document: of pairs, or, in an ablation, the words around their mentions as vectors."""
 

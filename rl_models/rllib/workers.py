@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
-from rl_models.algorithms.objective import Objective
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.configuration import MAY_CHANGE
-from rl_models.device import built_on, chosen_device
-from rl_models.policy import TeamPolicy
 from rl_models.team_world import MakeWorld
+
+if TYPE_CHECKING:
+    from rl_models.algorithms.objective import Objective
+    from rl_models.algorithms.optimiser import OptimiserSettings
+    from rl_models.policy import TeamPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +130,8 @@ class TrainingPlan:
 
     def new_policy(self) -> TeamPolicy:
         """The team with its initial weights, where networks of this process run."""
+        from rl_models.device import built_on, chosen_device
+
         policy = built_on(chosen_device(), self.build_policy)
         policy.precision = self.optimiser.precision
         return policy

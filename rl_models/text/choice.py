@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from rl_models.text.encoder import SentenceEncoder
-from rl_models.text.frozen import frozen_encoder
-from rl_models.text.pretrained import PretrainedEncoder, PretrainedError, encoder_folder
-from rl_models.text.words import Vocabulary, WordEncoder
+if TYPE_CHECKING:
+    from rl_models.text.encoder import SentenceEncoder
 
 WORDS, AUTO, BERT = "words", "auto", "bert-base-uncased"
 
@@ -34,6 +33,8 @@ class TextEncoderConfig:
 
 def resolve_encoder(name: str) -> tuple[str, str]:
     """The encoder that `name` means on this machine, found without download: its name, and a sentence for the user."""
+    from rl_models.text.pretrained import PretrainedError, encoder_folder
+
     if name == WORDS:
         return WORDS, "Texts: built-in word vectors, learned with the policy (no download)."
     if name != AUTO:
@@ -61,6 +62,10 @@ def text_encoder(
     Raises:
         PretrainedError: the encoder cannot be found or used.
     """
+    from rl_models.text.frozen import frozen_encoder
+    from rl_models.text.pretrained import PretrainedEncoder
+    from rl_models.text.words import Vocabulary, WordEncoder
+
     name, _ = resolve_encoder(config.name)
     if name == WORDS:
         return WordEncoder(sentences, Vocabulary.of(training_sentences), config.word_features)

@@ -18,7 +18,6 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.training_config import TrainingConfig
 
 _MOST_AGENTS = 4
@@ -136,6 +135,8 @@ def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: in
         env_steps: of reinforcement learning in the run.
         paper_env_steps: the same in the paper.
     """
+    from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
+
     steps, how = paper_env_steps // AUTHORS_ENV_STEPS, f", one after every {AUTHORS_ENV_STEPS} env steps of one world"
     return optimiser_steps_in_words(learner, workers, env_steps, steps, "the authors' A3C", how)
 

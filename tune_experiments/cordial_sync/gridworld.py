@@ -9,15 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl_envs import World
 from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.networks.network_config import TboneConfig
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync import evaluation, figures, methods
+from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.config import (
     AUTHORS_ENV_STEPS,
     Config,
@@ -25,21 +24,21 @@ from tune_experiments.cordial_sync.config import (
     FamilySettings,
     beside_the_authors,
 )
-from tune_experiments.cordial_sync.evaluation import check_rooms_apart, test_starts, valid_starts, world_from
 from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.rooms import has_inferred_masks, named_rooms
-from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment
-from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
-from tune_experiments.run.ray_cluster import import_tune
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 _AUTHORS_LEARNER = AlgorithmConfig(
     algorithm="impala",
@@ -116,10 +115,14 @@ class GridworldExperiment(Experiment[Config]):
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO or IMPALA in rooms of training."""
+        from tune_experiments.cordial_sync.trials import plan
+
         return plan(config, method, seed)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Fixed starts in rooms that no method has seen."""
+        from tune_experiments.cordial_sync import evaluation
+
         return evaluation.evaluate(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -128,6 +131,8 @@ class GridworldExperiment(Experiment[Config]):
 
     def deviations(self, config: Config) -> list[str]:
         """Deviations of a configuration from the paper, smaller sizes among them."""
+        from tune_experiments.cordial_sync.evaluation import test_starts
+
         paper = _in_rooms_of(config, self.papers(config))
         notes = [
             _rooms_of(config),
@@ -163,6 +168,8 @@ class GridworldExperiment(Experiment[Config]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, joint policies and an episode of each method."""
+        from tune_experiments.cordial_sync import figures
+
         return figures.draw(run_folder, trials)
 
     def spectator(self, loaded: LoadedPolicy) -> TalkSpectator:
@@ -171,10 +178,14 @@ class GridworldExperiment(Experiment[Config]):
 
     def test_world(self, config: Config, num_worlds: int) -> World:
         """Worlds that draw a start in the test's rooms, for videos and `play`."""
+        from tune_experiments.cordial_sync import evaluation
+
         return evaluation.shown_world(config, num_worlds)
 
     def valid_world(self, config: Config, num_worlds: int) -> World:
         """Worlds at the starts of validation, whose rooms serve nothing else."""
+        from tune_experiments.cordial_sync.evaluation import check_rooms_apart, valid_starts, world_from
+
         check_rooms_apart(config)
         return world_from(config, valid_starts(config), num_worlds)
 
@@ -184,6 +195,8 @@ class GridworldExperiment(Experiment[Config]):
         It holds what the paper leaves open or gives two readings of, and what PPO adds. Ranges reach from the authors'
         constants over the laptop's.
         """
+        from tune_experiments.run.ray_cluster import import_tune
+
         tune = import_tune()
         domains: dict[str, Any] = {
             "learner.algorithm": tune.grid_search(["ppo", "impala"]),
@@ -273,6 +286,8 @@ def _in_rooms_of(config: Config, paper: Config) -> Config:
 
 def _rooms_of(config: Config) -> str:
     """Sentence on which rooms are generated and which have iTHOR's floors and inferred television masks."""
+    from tune_experiments.cordial_sync.evaluation import test_starts
+
     used = {
         "training": named_rooms(config.room_size, (config.train_rooms,)),
         "validation": named_rooms(config.room_size, config.valid_rooms),

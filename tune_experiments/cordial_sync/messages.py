@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from torch import Tensor, nn
 
-from rl_models.layers.communication import CommunicationRound
-from rl_models.policy import TeamPolicy
 from tune_experiments.play.spectator import Note, Spectator
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from rl_models.policy import TeamPolicy
 
 ROUNDS = ("talk", "reply")
 Weights = dict[str, np.ndarray]
@@ -25,6 +27,8 @@ Weights = dict[str, np.ndarray]
 
 def talks(policy: TeamPolicy) -> bool:
     """Whether agents tell each other anything: not in a central policy, nor where agents hear only themselves."""
+    from rl_models.layers.communication import CommunicationRound
+
     rounds = [getattr(policy.network, name, None) for name in ROUNDS]
     return all(isinstance(one, CommunicationRound) and one.communicates for one in rounds)
 

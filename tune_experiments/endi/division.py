@@ -10,23 +10,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import NonNegativeFloat, PositiveFloat
 
 from rl_envs import World
 from rl_envs.core.metrics import COUNT, PROPORTION
-from rl_models.losses.division import division_probe
 from rl_models.networks.network_config import check_channels
-from rl_models.policy import TeamPolicy
-from rl_models.teams.endi_team import VARIANTS, DivisionLosses, divides
-from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.run.final_evaluation import condition_and_stage
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from rl_models.teams.endi_team import DivisionLosses
+    from rl_models.training.evaluation import Evaluation
 
 DividedRow: TypeAlias = Literal["endi_num", "endi_dis", "endi_sup", "endi_reg", "endi_kl", "endi_dis_balance"]
 """Methods with the entity divider and the paper's backbone; the paper has no `endi_kl` and no `endi_dis_balance`."""
@@ -84,6 +84,8 @@ def is_divided(row: str) -> bool:
 
 def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
     """Losses of a row that divides, besides the algorithm's loss, with the weights of a run."""
+    from rl_models.teams.endi_team import VARIANTS
+
     losses = VARIANTS[row.removesuffix(ON_MATCHING)]
     return dataclasses.replace(
         losses,
@@ -96,6 +98,9 @@ def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
 
 def evaluation_of(settings: DivisionSettings, way: type[Way], world: World, policy: TeamPolicy, **options: Any) -> Way:
     """An evaluation with the run's choice of masks, which measures divisions where there are any."""
+    from rl_models.losses.division import division_probe
+    from rl_models.teams.endi_team import divides
+
     probe = division_probe if divides(policy) else None
     return way(world, policy, probe=probe, draws_noise=settings.draws_masks, **options)
 
@@ -130,6 +135,8 @@ def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str,
         caption: which of them.
         worlds: their names in the results -> in the table.
     """
+    from tune_experiments.run.final_evaluation import condition_and_stage
+
     title = f"{caption}: how entities are divided"
     columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
     mine = [line for line in results if line.table == caption and not condition_and_stage(line.condition)[0]]

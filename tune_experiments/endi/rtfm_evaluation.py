@@ -7,23 +7,24 @@ a team that reads falls.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import EVALUATIONS
-from rl_models.policy import TeamPolicy
-from rl_models.teams.constant_team import uniform_team
-from rl_models.training.evaluation import Evaluation
 from tune_experiments.endi.division import evaluation_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
-from tune_experiments.rtfm.evaluation import SHUFFLED, TEST, UNSEEN, VALIDATION_SEED, WithWrongDocuments, play
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
 
 SAME_SIZE = ("train", "eval", "eval_new")
 
 
 def columns(config: EndiRtfmConfig) -> dict[str, dict[str, Any]]:
     """Column of the table -> arguments of its worlds."""
+    from tune_experiments.rtfm.evaluation import SHUFFLED, TEST
+
     found = {name: EVALUATIONS[name] for name in SAME_SIZE}
     larger = {f"eval_{size}x{size}": {"split": TEST, "size": size} for size in config.test_sizes}
     return {**found, **larger, SHUFFLED: EVALUATIONS["eval"]}
@@ -37,11 +38,16 @@ def evaluate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Tests:
 
 def _tested(stage: int, column: str) -> Tested:
     """Test of a column of the table; wrong documents are shown with unseen assignments."""
+    from tune_experiments.rtfm.evaluation import SHUFFLED, UNSEEN
+
     return Tested(f"stage_{stage}_{UNSEEN}", SHUFFLED) if column == SHUFFLED else Tested(f"stage_{stage}_{column}")
 
 
 def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes:
     """Metrics on training assignments, and the win rate on those of validation, which no test plays."""
+    from rl_models.training.evaluation import Evaluation
+    from tune_experiments.rtfm.evaluation import VALIDATION_SEED, play
+
     worlds = [make_stage(config, stage, config.valid_episodes, split=split) for split in ("train", "valid")]
     way = functools.partial(evaluation_of, config.division, Evaluation)
     seen, unseen = (play(world, policy, way, seed=VALIDATION_SEED) for world in worlds)
@@ -51,11 +57,17 @@ def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes
 @functools.lru_cache(maxsize=8)
 def random_play(config: EndiRtfmConfig, stage: int) -> Episodes:
     """Episodes of uniform moves."""
+    from rl_models.teams.constant_team import uniform_team
+    from tune_experiments.rtfm.evaluation import play
+
     world = make_stage(config, stage, config.test_episodes)
     return play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)
 
 
 def _play(config: EndiRtfmConfig, stage: int, policy: TeamPolicy, column: str) -> Episodes:
+    from rl_models.training.evaluation import Evaluation
+    from tune_experiments.rtfm.evaluation import SHUFFLED, WithWrongDocuments, play
+
     world = make_stage(config, stage, config.test_episodes, **columns(config)[column])
     way = WithWrongDocuments if column == SHUFFLED else Evaluation
     return play(world, policy, functools.partial(evaluation_of, config.division, way))

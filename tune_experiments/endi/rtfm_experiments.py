@@ -5,33 +5,31 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rl_envs.rtfm.arena import Arena
-from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.endi import episode_video
 from tune_experiments.endi.division import DIVISION_RANGES, division_deviations, division_table
-from tune_experiments.endi.figures import draw_all
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
-from tune_experiments.endi.rtfm_trials import on_matching, plan
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment
-from tune_experiments.messenger import tables as stage_tables
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.rtfm.evaluation import SHUFFLED
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, refuse_unread
 from tune_experiments.rtfm.reading_experiments import deviations as of_rtfm
 from tune_experiments.rtfm.reading_experiments import optimiser_steps_beside
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.endi import episode_video
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 TESTED = (
     "Weights are the last ones. eval: unseen assignments; eval_new: with words that training never shows; then in a "
@@ -69,6 +67,8 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def plan(self, config: EndiRtfmConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by agents that learn for themselves, or by QMIX."""
+        from tune_experiments.endi.rtfm_trials import plan
+
         return plan(config, method, seed)
 
     def evaluate(self, config: EndiRtfmConfig, method: str, policy: TeamPolicy) -> Tests:
@@ -77,11 +77,16 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then how entities were divided."""
+        from tune_experiments.messenger import tables as stage_tables
+        from tune_experiments.rtfm.evaluation import SHUFFLED
+
         won = stage_tables.tables(results, self.caption, self.paper, TESTED, {SHUFFLED: SHUFFLED})
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
 
     def main_comparisons(self, config: EndiRtfmConfig) -> Sequence[MainComparison]:
         """Both rows on unseen assignments of the last stage; with the mention-matching reader where it alone reads."""
+        from tune_experiments.endi.rtfm_trials import on_matching
+
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
         compared = self.compared
@@ -96,6 +101,8 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
             UserError: a setting that no row of the run reads.
             ValueError: a room that is too small for what a stage has in it.
         """
+        from tune_experiments.endi.rtfm_trials import on_matching
+
         if all(map(on_matching, config.methods)):
             refuse_unread(config, self.presets.values(), _UNREAD_ON_MATCHING)
         for stage in config.stages:
@@ -108,6 +115,8 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def optimiser_steps(self, config: EndiRtfmConfig) -> str:
         """In the first stage, beside those of the preset `paper`."""
+        from tune_experiments.endi.rtfm_trials import on_matching
+
         own = config
         if all(map(on_matching, config.methods)):
             own = as_learned(config, first_stage_env_steps=config.matching.budget_env_steps)
@@ -123,20 +132,28 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, divisions among them, and an episode of each row."""
+        from tune_experiments.endi.figures import draw_all
+
         more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
         return draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
         """Sees all agents' entities."""
+        from tune_experiments.endi import episode_video
+
         return episode_video.DivisionSpectator(loaded, episode_video.RTFM)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with all agents' entities."""
+        from tune_experiments.endi import episode_video
+
         return episode_video.video(loaded, episode_video.RTFM, seed)
 
 
 def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
     """Deviations of a configuration from the paper, and those of all configurations."""
+    from tune_experiments.endi.rtfm_trials import on_matching
+
     ours, theirs = (dataclasses.replace(one, learner=one.learner_for(one.budget_env_steps)) for one in (config, paper))
     has_other_rows = not all(map(on_matching, config.methods))
     if not has_other_rows:

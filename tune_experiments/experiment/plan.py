@@ -6,17 +6,16 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import TrainingPlan
-from rl_models.training.algorithm import Algorithm
-from rl_models.training.grouped_collector import collector_of, make_groups
-from rl_models.training.local_algorithm import LocalAlgorithm
-from rl_models.training.loop import Learner
-from rl_models.training.weight_transfer import FrozenBuild
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from rl_models.training.algorithm import Algorithm
+    from rl_models.training.local_algorithm import LocalAlgorithm
 
 Episodes = dict[str, np.ndarray]
 """Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
@@ -62,6 +61,10 @@ def make_team_algorithm(plan: TrialPlan) -> Algorithm:
 
 
 def _local_algorithm(plan: TrialPlan) -> LocalAlgorithm:
+    from rl_models.training.grouped_collector import collector_of, make_groups
+    from rl_models.training.local_algorithm import LocalAlgorithm
+    from rl_models.training.loop import Learner
+
     workers, objective, policy = plan.workers, plan.objective, plan.new_policy()
     worlds = make_groups(plan.make_world, workers.worlds, first_world=0, groups=workers.world_groups)
     collector = collector_of(worlds, policy, workers.fragment_length, objective.needs_values)
@@ -191,6 +194,8 @@ class Stage:
 
     def plan_at(self, index: int) -> TrialPlan:
         """The plan as it is trained when `index` stages come before: with frozen parameters, and seeds of its own."""
+        from rl_models.training.weight_transfer import FrozenBuild
+
         changes: dict[str, object] = {}
         if self.frozen:
             changes["build_policy"] = FrozenBuild(self.plan.build_policy, self.frozen)

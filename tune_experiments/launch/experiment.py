@@ -22,7 +22,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,16 +34,13 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.import_path import current_folder_last
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
-from tune_experiments.launch.finished_run import Callback, Run
-from tune_experiments.launch.launch import launch
 from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
-from tune_experiments.play.show import PAGE, STEPS_AT_THE_END, write_page
 from tune_experiments.play.spectator import Spectator
-from tune_experiments.play.trial_figures import draw_curves, draw_teams, trained_teams
-from tune_experiments.play.video import write_gif
-from tune_experiments.run.trial_errors import Refusal
+
+if TYPE_CHECKING:
+    from tune_experiments.launch.finished_run import Callback, Run
+    from tune_experiments.play.loading import LoadedPolicy
 
 __all__ = ["Experiment", "main"]
 
@@ -90,6 +87,10 @@ class Experiment(BaseExperiment[Config]):
         Raises:
             UserError: what is wrong, where, and how to mend it; also where a trial failed for good.
         """
+        from tune_experiments.launch.finished_run import Callback
+        from tune_experiments.launch.launch import launch
+        from tune_experiments.run.trial_errors import Refusal
+
         preset = preset if preset is None else spelled(str(preset), self.presets)
         if preset is not None and preset not in self.presets:
             raise UserError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
@@ -122,6 +123,9 @@ class Experiment(BaseExperiment[Config]):
 
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
         """Learning curves of what the live line shows, and an episode of each method where its world can be drawn."""
+        from tune_experiments.play.trial_figures import draw_curves, draw_teams
+        from tune_experiments.play.video import write_gif
+
         curves = {key: heading for heading, key in self.columns.items()}
 
         def video(method: str, team: LoadedPolicy) -> Path:
@@ -145,6 +149,8 @@ class Experiment(BaseExperiment[Config]):
 
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
         """An episode of each method's first seed, all from one start; the command `show` makes longer ones."""
+        from tune_experiments.play.show import PAGE, STEPS_AT_THE_END, write_page
+        from tune_experiments.play.trial_figures import trained_teams
 
         def draw() -> Sequence[Drawn]:
             teams = [team for _, team in trained_teams(trials)]
@@ -159,6 +165,8 @@ def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None) -> 
 
     With `--search` instead: try settings of every method and leave their ranking.
     """
+    from tune_experiments.launch.launch import launch
+
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     current_folder_last()
     words = sys.argv[1:] if arguments is None else arguments

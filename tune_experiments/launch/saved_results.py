@@ -25,11 +25,9 @@ from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
-from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import LISTED, PaperTable
-from tune_experiments.run.run_folder import with_announcement_times
 
 __all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "remake", "save", "with_tables"]
 
@@ -63,6 +61,8 @@ class SavedRun:
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
+        from tune_experiments.experiment.finding import find_experiment
+
         return with_verdicts(find_experiment(self.experiment).tables(self.results), self.comparisons, self.results)
 
     def markdown(self) -> str:
@@ -91,6 +91,9 @@ def save(
     Raises:
         UserError: an experiment from outside, a wrong name, another file of that name, or too many bytes.
     """
+    from tune_experiments.experiment.finding import known_experiments
+    from tune_experiments.run.run_folder import with_announcement_times
+
     refuse_foreign(path)
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
@@ -133,6 +136,8 @@ def read_saved(path: Path) -> SavedRun:
     Raises:
         UserError: no such file, or a damaged one.
     """
+    from tune_experiments.experiment.finding import known_experiments
+
     try:
         head, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         first, rest = json.loads(head), [json.loads(line) for line in lines]

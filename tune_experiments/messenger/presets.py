@@ -8,8 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TypeVar
 
-from rl_models.networks.emma_body import RELEASED
-from rl_models.networks.network_config import EmmaConfig
+from rl_models.networks.network_config import RELEASED, EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import BERT, TextEncoderConfig
 from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig

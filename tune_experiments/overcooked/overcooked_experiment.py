@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -14,17 +14,15 @@ from rl_envs.overcooked.world import Overcooked
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch.experiment import Experiment
-from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED
-from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import COLE
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, record_episode
-from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
-from tune_experiments.play.video import write_gif
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
+
+if TYPE_CHECKING:
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 Config = TypeVar("Config", bound=OvercookedConfig)
 
@@ -54,14 +52,21 @@ class OvercookedExperiment(Experiment[Config]):
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
         """Those of validation and test."""
+        from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED
+
         return VALIDATION_SEED, EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
+        from tune_experiments.overcooked.tables import tables
+
         return tables(results, self.caption)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each row's first seed, of those of which there is something yet."""
+        from tune_experiments.overcooked.cole_figure import draw_generations
+        from tune_experiments.play.trial_figures import draw_curves, draw_teams
+        from tune_experiments.play.video import write_gif
 
         def video(row: str, team: LoadedPolicy) -> Path:
             return write_gif(self.video(team), run_folder / f"videos/{row}.gif")

@@ -12,18 +12,19 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
-from rl_models.distributions.joint_policy import WholeJointPolicy
-from rl_models.policy import TeamOutput
 from tune_experiments.core.drawing import tried
-from tune_experiments.play.attention_maps import AttentionMap, attention_maps, own_entities, texts_of
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, action_in_words, action_name, written_by
 from tune_experiments.play.spectator import Note, Spectator, picture_of
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamOutput
+    from tune_experiments.play.attention_maps import AttentionMap
+    from tune_experiments.play.loading import LoadedPolicy
 
 MOST_STEPS = 500
 """Env steps of an episode that are recorded; a longer one is cut, and its record says so."""
@@ -128,6 +129,8 @@ class EpisodeRecorder:
             obs: name -> [B, N, ...], as the team got them.
             actions: [B, N] int, or factor -> such an array.
         """
+        from tune_experiments.play.attention_maps import attention_maps, own_entities, texts_of
+
         world, index, output = self._world, self._index, self._loaded.last_output
         assert output is not None
         decides = deciding(obs)
@@ -176,6 +179,8 @@ class _WholePolicy:
     """The joint policy of one world at the last choice, as far as it can be shown."""
 
     def __init__(self, output: TeamOutput, index: int, names: Sequence[str]) -> None:
+        from rl_models.distributions.joint_policy import WholeJointPolicy
+
         policy: Any = output.policy
         self._policy, self._index, self._names = policy, index, names
         self._marginals = policy.marginals()[index, 0].cpu().numpy() if isinstance(policy, WholeJointPolicy) else None

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from rl_envs import World
 from rl_models.configuration import DeviceChoice
-from rl_models.device import to_device
-from rl_models.networks.added_observations import MESSAGES
-from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from tune_experiments.core.errors import UserError
-from tune_experiments.play.attention_maps import texts_of
-from tune_experiments.play.decentralised import separate_agents
-from tune_experiments.play.loading import LoadedPolicy
+
+if TYPE_CHECKING:
+    from tune_experiments.play.loading import LoadedPolicy
 
 _CANDIDATES = 16
 SEED = 226
@@ -49,6 +45,9 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     Raises:
         UserError: a team that cannot be taken apart, or a process that fails.
     """
+    from rl_models.teams.decentralised import AgentPolicy
+    from tune_experiments.play.decentralised import separate_agents
+
     try:
         first_agent = AgentPolicy(policy.policy, 0)
     except TypeError as error:
@@ -68,6 +67,11 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
 
 def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
     """Sentence on the messages that an agent sends each other agent in a step."""
+    import torch
+
+    from rl_models.device import to_device
+    from rl_models.teams.decentralised import message_sizes
+
     first = to_device({key: value[:, 0] for key, value in obs.items()}, policy.device)
     with torch.inference_mode():
         sizes = message_sizes(policy.policy, first, torch.ones(1, dtype=torch.bool, device=policy.device))
@@ -78,6 +82,8 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
 
 def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
     """Message of an agent in world `index` at the last step; empty for a team that does not write."""
+    from rl_models.networks.added_observations import MESSAGES
+
     network: Any = policy.policy.network
     output = policy.last_output
     if output is None or MESSAGES not in output.extras or not hasattr(network, "message_text"):
@@ -136,6 +142,8 @@ def _in_words(
 
 def _read(world: World, index: int) -> dict[str, str]:
     """Texts in the observations of world `index`, on one line each: key -> text, or `agent key` where agents differ."""
+    from tune_experiments.play.attention_maps import texts_of
+
     obs = {key: value[index] for key, value in world.observe().items()}
     found = [texts_of(world, obs, agent) for agent in range(world.num_agents)]
     shared = {key: text for key, text in found[0].items() if all(texts.get(key) == text for texts in found)}

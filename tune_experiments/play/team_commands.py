@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
@@ -21,24 +21,15 @@ from rich.console import Console
 from rl_envs.core.errors import installing
 from rl_envs.registry import make
 from rl_models.configuration import DeviceChoice
-from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.drawing import lines_of, reason_of
 from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.core.files import read_json
-from tune_experiments.experiment.finding import trial_name
-from tune_experiments.play.game.human_game import HumanGame
-from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
-from tune_experiments.play.pretrained import CARD, pack, size_of
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
-from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.play.video import write_gif
 from tune_experiments.results.skipped_updates import skipped_words
-from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
-from tune_experiments.run.doctor import diagnose, environment_of, processes_of, report
-from tune_experiments.run.final_evaluation import evaluate_all, evaluations_of, results_of
-from tune_experiments.run.overview import overview, runs_in
-from tune_experiments.run.run_folder import CONFIG_FILE
+
+if TYPE_CHECKING:
+    from tune_experiments.play.loading import LoadedPolicy
 
 FRAME_SECONDS = 0.1
 _WORLD_ID = re.compile(r"[\w.:]+-v\d+")
@@ -152,6 +143,9 @@ class Doctor(Opened):
 
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
+    from tune_experiments.play.loading import load_policy
+    from tune_experiments.run.final_evaluation import evaluate_all, evaluations_of, results_of
+
     loaded = load_policy(command.path, command.allow, command.device)
     experiment, curriculum = loaded.experiment, loaded.curriculum
     stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
@@ -166,6 +160,8 @@ def evaluate(command: Evaluate, console: Console) -> None:
 
 def play(command: Play, console: Console) -> None:
     """Print an episode step by step."""
+    from tune_experiments.play.loading import find_checkpoint, load_policy
+
     given = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
     refuse_together(command.human, command.decentralised, given)
     checkpoint = find_checkpoint(command.path, command.allow)
@@ -183,6 +179,9 @@ def play(command: Play, console: Console) -> None:
 
 def show(command: Show, console: Console) -> None:
     """Write the page of a run or of teams."""
+    from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
+    from tune_experiments.run.run_folder import CONFIG_FILE
+
     if not 1 <= command.episodes <= MOST_EPISODES:
         raise UserError(f"--episodes must be 1 to {MOST_EPISODES}, not {command.episodes}")
     out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
@@ -198,6 +197,9 @@ def show(command: Show, console: Console) -> None:
 
 def render(command: Render, console: Console) -> None:
     """Write an episode, or a match, as a GIF."""
+    from tune_experiments.experiment.finding import trial_name
+    from tune_experiments.play.loading import find_checkpoint, load_policy
+
     if command.policies:
         world_id = str(command.path)
         default = match_file(world_id, command.policies, command.seed)
@@ -240,6 +242,8 @@ def _beside(checkpoint: Path) -> Path:
 
 
 def _write_episode(loaded: LoadedPolicy, seed: int, out: Path) -> Path:
+    from tune_experiments.play.video import write_gif
+
     return write_gif(loaded.experiment.video(loaded, seed), out)
 
 
@@ -258,6 +262,8 @@ def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, co
 
 def export(command: Export, console: Console) -> None:
     """Write what another library reads."""
+    from tune_experiments.play.loading import find_checkpoint, load_policy
+
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, "cpu")
     out = command.out or _beside(checkpoint) / "adapters"
@@ -271,6 +277,9 @@ def export(command: Export, console: Console) -> None:
 
 def pack_team(command: Pack, console: Console) -> None:
     """Write the folder of a team of the package."""
+    from rl_models.training.checkpoint import CheckpointError
+    from tune_experiments.play.pretrained import CARD, pack, size_of
+
     with _writing(command.out, (OSError, CheckpointError)):
         written = pack(command.path, command.name, command.given, command.seed_choice, command.out)
     card = read_json(written / CARD)
@@ -279,6 +288,11 @@ def pack_team(command: Pack, console: Console) -> None:
 
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try; or an overview of the runs in a folder."""
+    from tune_experiments.play.loading import find_checkpoint
+    from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+    from tune_experiments.run.doctor import diagnose, environment_of, processes_of, report
+    from tune_experiments.run.overview import overview, runs_in
+
     if runs := runs_in(command.path):
         for line in (line for run in runs for line in overview(run)):
             console.print(line)
@@ -309,6 +323,8 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) ->
         UserError: no such world, one without matches, or policies that it does not know.
         OSError: the file cannot be written.
     """
+    from tune_experiments.play.video import write_gif
+
     try:
         frames = getattr(make(world_id), "match_frames", None)
         if frames is None:
@@ -351,6 +367,8 @@ def play_in_browser(
     Raises:
         UserError: no such agent or port, or aiohttp is not installed.
     """
+    from tune_experiments.play.game.human_game import HumanGame
+
     try:
         from tune_experiments.play.game.server import serve
     except ModuleNotFoundError as error:

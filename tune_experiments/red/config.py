@@ -6,7 +6,7 @@ Presets are in `red_minirts.py`; `paper` has the published values where there ar
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -17,7 +17,9 @@ from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
-from tune_experiments.red.commanded_rts import CommandedRts
+
+if TYPE_CHECKING:
+    from tune_experiments.red.commanded_rts import CommandedRts
 
 RedRow = Literal["red", "rl", "scratch"]
 Commander = Literal["oracle", "fair", "none", "random", "adversarial"]
@@ -156,5 +158,7 @@ def make_world(
         commander: who speaks; by default that of reinforcement learning.
         changes: further arguments of the world.
     """
+    from tune_experiments.red.commanded_rts import CommandedRts
+
     speaker = config.rl_commander if commander is None else commander
     return CommandedRts(num_worlds, first_world, commander=speaker, share=config.random_share, **config.game | changes)

@@ -9,26 +9,23 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
 
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
-from rl_models.losses.extra_loss import ExtraLoss
-from rl_models.losses.mention_contrast import MentionContrast
-from rl_models.networks.matching import MatchingSizes
-from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm.config import MatchingRunConfig, Task, make_world
 from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings
-from tune_experiments.rtfm.trials import plan as plan_one
-from tune_experiments.rtfm.trials import sizes
+
+if TYPE_CHECKING:
+    from rl_models.losses.extra_loss import ExtraLoss
+    from rl_models.networks.matching import MatchingSizes
+    from rl_models.policy import TeamPolicy
 
 MatchingRun = TypeVar("MatchingRun", bound=MatchingRunConfig)
 MATCHING = "matching"
@@ -49,6 +46,9 @@ def matching_plan(
         seed: of the initial weights.
         extra_losses: losses beside those of the row.
     """
+    from rl_models.losses.mention_contrast import MentionContrast
+    from tune_experiments.rtfm.trials import plan as plan_one
+
     settings: MatchingSettings = dataclasses.replace(config.matching, **CHANGES[row])
     own = as_learned(dataclasses.replace(config, matching=settings), budget_env_steps=settings.budget_env_steps)
     weight = settings.contrastive_coef
@@ -81,6 +81,8 @@ def refuse_unread(config: MatchingRunConfig, presets: Iterable[MatchingRunConfig
 
 def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPolicy:
     """The team with its initial weights."""
+    from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
+
     actions = make_world(task).action_spec
     assert isinstance(actions, int)
     config = MatchingTeamConfig(settings.network(), shares_network=settings.shares_network)
@@ -89,6 +91,11 @@ def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPol
 
 def matching_sizes(task: Task) -> MatchingSizes:
     """Sizes of a task's worlds for the network: agents but the viewer, monsters and items are nodes."""
+    import torch
+
+    from rl_models.networks.matching import MatchingSizes
+    from tune_experiments.rtfm.trials import sizes
+
     world, shared = make_world(task), sizes(task)
     assert isinstance(world, Arena)
     kinds = world.tables["name_kinds"].astype(np.int64)

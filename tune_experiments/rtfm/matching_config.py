@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import MAY_GROW, constants_of
-from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.network_config import MatchingOptions
 from rl_models.rllib.workers import Workers
+
+if TYPE_CHECKING:
+    from rl_models.networks.matching import MatchingConfig
 
 MatchingRow: TypeAlias = Literal[
     "matching",
@@ -67,6 +69,8 @@ class MatchingSettings(MatchingOptions):
 
     def network(self) -> MatchingConfig:
         """The network with these widths."""
+        from rl_models.networks.matching import MatchingConfig
+
         return MatchingConfig(**constants_of(self, MatchingOptions), contrasts=self.contrastive_coef > 0)
 
 

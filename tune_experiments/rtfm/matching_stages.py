@@ -10,32 +10,23 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
-from rl_models.policy import TeamPolicy
 from tune_experiments.core.checks import check_some
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.rtfm.config import MatchingRunConfig, RtfmTask
-from tune_experiments.rtfm.evaluation import (
-    LARGER,
-    NEW_NAMES,
-    REFERENCES,
-    TEST,
-    UNSEEN,
-    Changes,
-    column,
-    columns,
-    evaluate,
-)
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
 from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
-from tune_experiments.run.final_evaluation import condition_and_stage
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.rtfm.evaluation import Changes
 
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
 UNREAD = {
@@ -97,6 +88,8 @@ class MatchingRtfmConfig(
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:
     """The stages of one row with one seed."""
+    from tune_experiments.experiment.curriculum import Curriculum
+
     return Curriculum(tuple(_stage(config, row, seed, index) for index in range(len(config.stages))))
 
 
@@ -125,11 +118,15 @@ def at_stage(config: MatchingRtfmConfig, index: int = -1) -> MatchingRtfmConfig:
 
 
 def _evaluate_stage(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
+    from tune_experiments.rtfm.evaluation import evaluate
+
     return evaluate(config, policy)
 
 
 def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
     """Columns of the last stage's game: also new names, and larger rooms."""
+    from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, column, columns, evaluate
+
     own = at_stage(config)
     size = own.task.size
     further: dict[str, Changes] = {column(NEW_NAMES, size): {"split": TEST, "names": "new"}}
@@ -154,6 +151,9 @@ def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 def _stage_of(line: Result) -> str:
     """The stage after which a line was measured in test games; empty for any other line."""
+    from tune_experiments.rtfm.evaluation import NEW_NAMES, REFERENCES, UNSEEN
+    from tune_experiments.run.final_evaluation import condition_and_stage
+
     condition, stage = condition_and_stage(line.condition)
     is_plain = not condition and line.method not in REFERENCES
     is_of_test = line.world.startswith(f"{UNSEEN}_") and not line.world.startswith(NEW_NAMES)

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from rl_envs import World
 from rl_envs.core.metrics import SHARE
 from rl_envs.rtfm.arena import Arena
-from rl_models.policy import TeamPolicy
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.launch.experiment import Experiment
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.rtfm import figures, stages
+from tune_experiments.rtfm import stages
 from tune_experiments.rtfm.config import CurriculumConfig, RunConfig, make_world
-from tune_experiments.rtfm.evaluation import TEST, UNSEEN, column, evaluate, split_of
-from tune_experiments.rtfm.tables import of_last_games, transfer_table, win_rate_table
-from tune_experiments.rtfm.trials import plan
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 COLUMNS = {"return": "episode/return", "win rate": "episode/win_rate", "greedy": "valid/win_rate"}
 Run = TypeVar("Run", bound=RunConfig)
@@ -74,20 +72,28 @@ class ReadingExperiment(Experiment[Run]):
 
     def plan(self, config: Run, method: Any, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
         """Each row is a network, trained on one game."""
+        from tune_experiments.rtfm.trials import plan
+
         return plan(config, method, seed)
 
     def evaluate(self, config: Run, method: str, policy: TeamPolicy) -> Tests:
         """Assignments of training and unseen ones, in several rooms, and with wrong documents; beside references."""
+        from tune_experiments.rtfm.evaluation import evaluate
+
         return evaluate(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates of finished ways."""
+        from tune_experiments.rtfm.tables import of_last_games, win_rate_table
+
         ends = of_last_games(results)
         is_of_a_simpler_game = bool(results) and not ends
         return [] if is_of_a_simpler_game else [win_rate_table(ends, self.caption, self.paper)]
 
     def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
         """Both rows on unseen assignments in the largest room."""
+        from tune_experiments.rtfm.evaluation import UNSEEN, column
+
         pair = first_trained(self.compared, config.methods) or self.compared[0]
         return (MainComparison(*pair, "win_rate", column(UNSEEN, max(config.test_sizes))),)
 
@@ -106,18 +112,26 @@ class ReadingExperiment(Experiment[Run]):
 
     def test_world(self, config: Run, num_worlds: int) -> World:
         """Unseen assignments."""
+        from tune_experiments.rtfm.evaluation import TEST
+
         return make_world(config.task, num_worlds, split=TEST)
 
     def split_of(self, world: str) -> str:
         """Split on which a column was measured."""
+        from tune_experiments.rtfm.evaluation import split_of
+
         return split_of(world)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention and an episode of each method."""
+        from tune_experiments.rtfm import figures
+
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with what the network attends to."""
+        from tune_experiments.rtfm import figures
+
         return figures.video(loaded, seed)
 
 
@@ -136,6 +150,8 @@ class ReadingInStages(ReadingExperiment[CurriculumConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates of finished ways, and those with which all stages ended."""
+        from tune_experiments.rtfm.tables import transfer_table
+
         return [*super().tables(results), transfer_table(results, self.caption, self.transfers)]
 
 
@@ -158,6 +174,8 @@ def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
 
 def optimiser_steps_beside(config: RunConfig, paper: RunConfig) -> str:
     """Sentence on the optimiser steps of training, or of its first stage: the paper makes one of each batch."""
+    from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
+
     ours, theirs = (
         one.first_stage_env_steps if isinstance(one, StagedExperimentConfig) else one.budget_env_steps
         for one in (config, paper)

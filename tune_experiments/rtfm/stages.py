@@ -9,16 +9,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from rl_models.policy import TeamPolicy
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Promotion, Stage
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.config import CurriculumConfig, RowName, make_world
-from tune_experiments.rtfm.evaluation import column, play
-from tune_experiments.rtfm.trials import plan as plan_one
-from tune_experiments.run.final_evaluation import condition_and_stage
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.experiment.curriculum import Curriculum
 
 GAMES: dict[str, dict[str, Any]] = {
     "simplest": {"group": False, "dyna": False, "nl": False},
@@ -65,10 +64,14 @@ TABLE_2_ROWS: tuple[RowName, ...] = tuple(row for row in ROWS if not row.startsw
 
 def plan(config: CurriculumConfig, row: RowName, seed: int) -> Curriculum:
     """The stages of one row with one seed."""
+    from tune_experiments.experiment.curriculum import Curriculum
+
     return Curriculum(tuple(_stage(config, ROWS[row], name, seed) for name in ROWS[row]))
 
 
 def _stage(config: CurriculumConfig, names: tuple[str, ...], name: str, seed: int) -> Stage:
+    from tune_experiments.rtfm.trials import plan as plan_one
+
     changes: dict[str, Any] = {"task": dataclasses.replace(config.task, **GAMES[name])}
     is_first = name == names[0]
     if is_first:
@@ -87,6 +90,8 @@ def _stage(config: CurriculumConfig, names: tuple[str, ...], name: str, seed: in
 
 def _evaluate(config: CurriculumConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """A column for what the stage's team does in the stage's own game."""
+    from tune_experiments.rtfm.evaluation import column, play
+
     world = make_world(config.task, config.test_episodes)
     return {column("train", config.task.size): play(world, policy)}
 
@@ -110,5 +115,7 @@ def transfers(results: Sequence[Result]) -> list[Result]:
 
 def _trained_game(line: Result) -> str:
     """The game whose training assignments a line is about; empty for any other line."""
+    from tune_experiments.run.final_evaluation import condition_and_stage
+
     _, stage = condition_and_stage(line.condition)
     return (stage or "full") if line.world.startswith("train_") else ""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.core.files import read_arrays, write_atomically
 from tune_experiments.experiment.plan import Episodes
-from tune_experiments.play.trial_figures import Trials
-from tune_experiments.run.final_evaluation import figure_data_files
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
+
+if TYPE_CHECKING:
+    from tune_experiments.play.trial_figures import Trials
 
 TRANSCRIPT = "_transcript"
 """Key of a test's transcript, one text; it is written beside the numbers."""
@@ -42,6 +44,8 @@ def transcript_of(loop: PlanningLoop) -> str:
 
 def write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
     """Write the transcripts that tests have left in the trials' folders, as Markdown."""
+    from tune_experiments.run.final_evaluation import figure_data_files
+
     for method, seeds in trials.items():
         for seed, folder in sorted(seeds.items()):
             for name, path in figure_data_files(folder).items():

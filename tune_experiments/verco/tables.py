@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.verco.evaluation import ABLATIONS, OF_ORDER
 
 COLUMNS = ("return", "success", "episode_length", "wrong_dishes")
 DISTANCES = ("median_prompt_distance", "prompts_in_corpus", "prompts_met")
@@ -25,6 +24,8 @@ _NOTES = {
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     """One table for each task that was tested, one of its orders if it has several, one of what chat models cost."""
+    from tune_experiments.verco.evaluation import OF_ORDER
+
     found = []
     for task in dict.fromkeys(line.world for line in results):
         mine = [line for line in results if line.world == task]
@@ -57,6 +58,8 @@ def _with_notes(table: PaperTable) -> PaperTable:
 
 
 def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> PaperTable:
+    from tune_experiments.verco.evaluation import ABLATIONS
+
     mine = [dataclasses.replace(as_row(line), table=title) for line in results]
     ablated_last = sorted(mine, key=lambda line: any(ablation in line.method for ablation in ABLATIONS))
     return make_table(ablated_last, title, columns)

@@ -4,8 +4,8 @@ import dataclasses
 
 import torch
 
-from rl_models.networks.emma_body import RELEASED, EmmaSizes
-from rl_models.networks.network_config import EmmaConfig
+from rl_models.networks.emma_body import EmmaSizes
+from rl_models.networks.network_config import RELEASED, EmmaConfig
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.frozen import FrozenEncoder
 from rl_models.text.words import Vocabulary, WordEncoder

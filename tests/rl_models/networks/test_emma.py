@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from rl_models.layers.sparse_convolution import SparseConvolution
-from rl_models.networks.emma_body import RELEASED
-from rl_models.networks.network_config import EmmaConfig
+from rl_models.networks.network_config import RELEASED, EmmaConfig
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.frozen import FrozenEncoder
 from tests.rl_models.networks import slow_emma

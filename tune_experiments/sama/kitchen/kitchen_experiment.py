@@ -6,44 +6,34 @@ import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rl_envs import World
-from rl_models.policy import TeamPolicy
 from rl_models.text.choice import BERT, resolve_encoder
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.overcooked_experiment import OVERCOOKED_RANGES
 from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.trial_figures import Trials
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
-from tune_experiments.sama.kitchen import evaluation, figures
 from tune_experiments.sama.kitchen.config import RULES, SamaConfig
-from tune_experiments.sama.kitchen.episode_records import record_planned
-from tune_experiments.sama.kitchen.fine_tuning import plan
 from tune_experiments.sama.kitchen.kitchens import SubgoalKitchen
 from tune_experiments.sama.kitchen.tables import RANGES, of_training, tables
-from tune_experiments.sama.kitchen.trials import (
-    BLIND,
-    UNPLANNED,
-    VALIDATION_SEED,
-    check,
-    make_rounds,
-    make_test_rounds,
-    methods_of,
-    parts_of,
-)
 from tune_experiments.sama.planner_config import as_loaded
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.experiment.curriculum import Curriculum
+    from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 __all__ = ["SamaExperiment", "deviations"]
 
@@ -68,12 +58,16 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
+        from tune_experiments.sama.kitchen.trials import methods_of
+
         return methods_of(config)
 
     def plan(
         self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
         """States, sub-goals and rewards from the planner, then PPO; rounds of fine-tuning where there are any."""
+        from tune_experiments.sama.kitchen.fine_tuning import plan
+
         return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: SamaConfig, method: str, policy: TeamPolicy) -> Tests:
@@ -82,10 +76,15 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def evaluate_trial(self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """The same where the planner reads a manual that was written for the trial."""
+        from tune_experiments.sama.kitchen import evaluation
+
         return evaluation.evaluate(config, method, policy, trial_folder)
 
     def evaluation_seeds(self, config: SamaConfig) -> Sequence[int]:
         """Those of validation and test."""
+        from tune_experiments.sama.kitchen import evaluation
+        from tune_experiments.sama.kitchen.trials import VALIDATION_SEED
+
         return VALIDATION_SEED, evaluation.EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -113,6 +112,8 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def check(self, config: SamaConfig) -> None:
         """See that the planner can answer."""
+        from tune_experiments.sama.kitchen.trials import check
+
         check(config)
 
     def shared(self, config: SamaConfig) -> contextlib.AbstractContextManager[None]:
@@ -121,16 +122,23 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, the planner's transcripts, and an episode of each method."""
+        from tune_experiments.sama.kitchen import figures
+
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode under the planner."""
+        from tune_experiments.sama.kitchen import figures
+
         return figures.video(loaded, seed)
 
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
     ) -> Sequence[Episode]:
         """Episodes under the planner, with its goals and reflections; of a row without a planner, the game itself."""
+        from tune_experiments.sama.kitchen.episode_records import record_planned
+        from tune_experiments.sama.kitchen.trials import UNPLANNED, parts_of
+
         row, layout = parts_of(loaded.method)
         if row not in UNPLANNED:
             return record_planned(loaded, seed, episodes, most_steps)
@@ -139,10 +147,14 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def test_world(self, config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
         """Rounds in the run's first kitchen."""
+        from tune_experiments.sama.kitchen.trials import make_test_rounds
+
         return make_test_rounds(config, num_worlds)
 
     def world_of(self, config: SamaConfig, method: str, num_worlds: int) -> World:
         """Rounds in the method's own kitchen; of a row without a planner, the game itself."""
+        from tune_experiments.sama.kitchen.trials import BLIND, UNPLANNED, make_rounds, parts_of
+
         row, layout = parts_of(method)
         if row in UNPLANNED:
             return UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
@@ -151,6 +163,8 @@ class SamaExperiment(Experiment[SamaConfig]):
 
 def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
     """Compare with the preset that has the paper's constants."""
+    from tune_experiments.sama.kitchen.trials import UNPLANNED
+
     notes = ["the paper gives no numbers for its figures, and neither budget nor network sizes"]
     weight, clip = config.learner.entropy_coef, config.learner.clip_range
     notes.append(

@@ -12,7 +12,6 @@ from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.team_paths import stored_path
 from tune_experiments.red.config import RedConfig
-from tune_experiments.sama.minirts.domain import game_of
 from tune_experiments.sama.planned_game import PlannedGame
 from tune_experiments.sama.planner_config import PlannerConfig
 
@@ -87,6 +86,8 @@ class RtsConfig(PlannerConfig):
 
     def game(self, task: str) -> PlannedGame:
         """MiniRTS for so many agents."""
+        from tune_experiments.sama.minirts.domain import game_of
+
         return game_of(int(task))
 
     def opponents_of(self, num_agents: int) -> tuple[str, ...]:
