@@ -27,12 +27,12 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-from tune_experiments.core.config_json import spelled
+from tune_experiments.core.config_path import spelled
 from tune_experiments.core.drawing import lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
-from tune_experiments.experiment.command_line import one_sentence
+from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.play.team_commands import (
@@ -100,7 +100,6 @@ def table(command: Table, console: Console) -> None:
 
 def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
-    from tune_experiments.experiment.finding import find_stored
     from tune_experiments.launch.launch import show_results
     from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
@@ -145,20 +144,15 @@ USAGE = f"write python -m tune_experiments EXPERIMENT [flags], or {'|'.join(COMM
 
 
 def read_command(words: Sequence[str]) -> Any:
-    """The command with its arguments; whatever tyro refuses is one sentence."""
-    from tune_experiments.experiment.finding import known_experiments
-
+    """The command with its arguments; tyro ends the process with code 2 and says why where it cannot read them."""
     if not words:
         raise UserError(f"{USAGE} (--help lists the experiments)")
-    if len(words) == 1 and words[0] in COMMANDS and words[0] not in ("table", "compare"):
-        raise UserError(f"{words[0]} needs a PATH: a run, a trial or a checkpoint ({words[0]} --help lists its flags)")
-    with one_sentence(words, f"{USAGE} (COMMAND --help lists its flags)"):
-        return tyro.extras.subcommand_cli_from_dict(
-            {name: flags for name, (flags, _) in COMMANDS.items()},
-            args=words,
-            prog="python -m tune_experiments",
-            description=f"{__doc__}\nExperiments: {', '.join(known_experiments())}.",
-        )
+    return tyro.extras.subcommand_cli_from_dict(
+        {name: flags for name, (flags, _) in COMMANDS.items()},
+        args=words,
+        prog="python -m tune_experiments",
+        description=f"{__doc__}\nExperiments: {', '.join(known_experiments())}.",
+    )
 
 
 def _check_seed(command: Any) -> None:
@@ -170,11 +164,6 @@ def _check_seed(command: Any) -> None:
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command and do it, or run the experiment that the first word names."""
-    import torch
-
-    from rl_models.device import refusing_gpu
-    from tune_experiments.experiment.finding import find_experiment, known_experiments
-
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] not in (*COMMANDS, "-h", "--help"):
         known = known_experiments()
@@ -187,6 +176,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = read_command(words)
     check_folders(command)
     _check_seed(command)
+    import torch
+
+    from rl_models.device import refusing_gpu
+
     torch.set_num_threads(1)
     with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):
         dict(COMMANDS.values())[type(command)](command, Terminal())

@@ -30,9 +30,12 @@ from rl_models.networks.network_config import SilgConfig
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi.division import DIVISION_RANGES, division_deviations, division_table
 from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import GROUNDED
+from tune_experiments.messenger.deviations import deviations as of_messenger
+from tune_experiments.messenger.deviations import optimiser_steps_beside
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 from tune_experiments.play.recording import SEED
@@ -42,7 +45,6 @@ from tune_experiments.results.tables import PaperTable
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.endi import episode_video
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
 
@@ -104,8 +106,6 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def deviations(self, config: EndiMessengerConfig) -> Sequence[str]:
         """Against the release's constants."""
-        from tune_experiments.messenger.deviations import deviations as of_messenger
-
         notes = of_messenger(config, REFERENCE)
         if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
             notes.insert(1, "rows endi_..._grounding: the divider finds sentences with the policy's symbols")
@@ -118,8 +118,6 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def optimiser_steps(self, config: EndiMessengerConfig) -> str:
         """In the first stage, beside those of the release."""
-        from tune_experiments.messenger.deviations import optimiser_steps_beside
-
         return optimiser_steps_beside(config, REFERENCE)
 
     def draws_noise(self, config: EndiMessengerConfig) -> bool:

@@ -27,6 +27,7 @@ from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.config import beside_the_authors
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.recording import SEED
@@ -38,7 +39,6 @@ from tune_experiments.results.tables import PaperTable, make_table
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.cordial_sync.camera_video import CameraEpisode
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
 

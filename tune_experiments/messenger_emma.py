@@ -32,9 +32,11 @@ from rl_envs.core.metrics import PROPORTION
 from rl_envs.messenger.world import Messenger
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
+from tune_experiments.messenger.deviations import deviations, movement_deviations, optimiser_steps_beside
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
 from tune_experiments.play.recording import SEED
@@ -44,7 +46,6 @@ from tune_experiments.results.tables import PaperTable
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
 
@@ -116,14 +117,10 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def deviations(self, config: MessengerConfig) -> Sequence[str]:
         """Against the release's constants."""
-        from tune_experiments.messenger.deviations import deviations, movement_deviations
-
         return [*movement_deviations(config), *deviations(config, REFERENCE)]
 
     def optimiser_steps(self, config: MessengerConfig) -> str:
         """In the first stage, beside those of the release."""
-        from tune_experiments.messenger.deviations import optimiser_steps_beside
-
         return optimiser_steps_beside(config, REFERENCE)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:

@@ -25,7 +25,6 @@ from tune_experiments.core.drawing import lines_of
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
-from tune_experiments.experiment.command_line import one_sentence
 
 
 @dataclass(frozen=True)
@@ -47,13 +46,13 @@ class CrossPlay:
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Play all pairs and write the report."""
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     import torch
 
     from tune_experiments.overcooked.crossplay import play_all, report_folder, teams_of
     from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
     from tune_experiments.sama.kitchen.meetings import KITCHENS, meet
 
-    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     console = Terminal()
     out = command.out or report_folder(command.runs[0], "crossplay")
@@ -67,9 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def read_command(words: Sequence[str]) -> CrossPlay:
-    """The command; whatever tyro refuses is one sentence."""
-    with one_sentence(words, "write RUN [RUN ...] (--help lists the flags)"):
-        command = tyro.cli(CrossPlay, args=words, description=__doc__)
+    """The command; what tyro refuses it says itself."""
+    command = tyro.cli(CrossPlay, args=words, description=__doc__)
     check_folders(command)
     if not command.runs or command.episodes < 1:
         raise UserError("cross-play needs one run folder or more, and --episodes of at least 1")

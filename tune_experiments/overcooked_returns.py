@@ -29,7 +29,6 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
-from tune_experiments.experiment.command_line import one_sentence
 
 if TYPE_CHECKING:
     from tune_experiments.overcooked.crossplay import StoredTrial
@@ -158,11 +157,11 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read or play, and draw."""
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     import torch
 
     from tune_experiments.overcooked.crossplay import report_folder, trials_of
 
-    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     out = command.out or report_folder(command.runs[0], "returns")
     refuse_other_files(out, (POINTS, PLOTS))
@@ -175,9 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def read_command(words: Sequence[str]) -> Returns:
-    """The command; whatever tyro refuses is one sentence."""
-    with one_sentence(words, "write RUN [RUN ...] (--help lists the flags)"):
-        command = tyro.cli(Returns, args=words, description=__doc__)
+    """The command; what tyro refuses it says itself."""
+    command = tyro.cli(Returns, args=words, description=__doc__)
     check_folders(command)
     if not command.runs or command.episodes < 1:
         raise UserError("a figure of rewards needs one run folder or more, and --episodes of at least 1")

@@ -27,6 +27,7 @@ from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
@@ -37,7 +38,6 @@ from tune_experiments.results.tables import PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.red.commanded_rts import CommandedRts
 
 LAPTOP = RedConfig(cloning=CloningSettings(frames=48_000, num_epochs=2, frequency_power=0.5))

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rl_envs import World
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison, first_trained
@@ -37,7 +38,6 @@ from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
 
 HORIZON = 1000
 """Env steps of an episode in the paper."""

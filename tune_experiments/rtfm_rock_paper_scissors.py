@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rl_models.rllib.workers import Workers
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm.config import (
@@ -59,7 +60,6 @@ from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
 
 LAPTOP = LettersConfig()
 SMOKE = dataclasses.replace(

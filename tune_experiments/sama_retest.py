@@ -26,7 +26,7 @@ from tune_experiments import sama_ablations, sama_overcooked
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
-from tune_experiments.experiment.command_line import one_sentence
+from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch.saved_results import refuse_foreign, save
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import RESULTS_FILE, Result, read
@@ -76,13 +76,12 @@ class Retest:
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Test all teams, one after another, and write the tables."""
+    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     import torch
 
-    from tune_experiments.experiment.finding import find_stored
     from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
     from tune_experiments.sama.kitchen.retest import check_out, teams_of, tested_again
 
-    command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     torch.set_num_threads(1)
     console = Terminal()
     experiment: SamaExperiment = (sama_ablations if command.ablations else sama_overcooked).EXPERIMENT
@@ -126,9 +125,8 @@ def _in_words(method: str, seed: int, rows: Sequence[Result]) -> str:
 
 
 def read_command(words: Sequence[str]) -> Retest:
-    """The command; whatever tyro refuses is one sentence."""
-    with one_sentence(words, "write RUN [flags] (--help lists the flags)"):
-        command = tyro.cli(Retest, args=words, description=__doc__)
+    """The command; what tyro refuses it says itself."""
+    command = tyro.cli(Retest, args=words, description=__doc__)
     check_folders(command)
     if command.episodes < 0:
         raise UserError("--episodes must be at least 0, and 0 stands for as many as in the run")

@@ -48,6 +48,7 @@ from rl_models.llm.llm_config import (
 from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.recording import SEED
@@ -65,7 +66,6 @@ from tune_experiments.verco.tables import DISTANCES, tables
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
     from tune_experiments.verco.replay import KitchenSpectator

@@ -28,13 +28,13 @@ ValueLossAt = Literal["all", "decisions"]
 class ActorCriticConfig:
     """Constants of PPO and IMPALA: flags of an experiment, and fields of the objective that is made of them."""
 
-    joint_ratio: bool = field(default=True, metadata={"renamed_from": "is_joint"})
+    joint_ratio: bool = True
     """Whether the loss has one probability ratio for the whole team; if not, each agent has a ratio of its own."""
     gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1."""
     value_coef: NonNegativeFloat = 0.25
     """Weight of the squared value error in the loss, at least 0."""
-    value_loss_at: ValueLossAt = field(default="all", metadata={"renamed_from": "regressed"})
+    value_loss_at: ValueLossAt = "all"
     """Steps at which values are learned: all, or decisions, those at which an agent decides or a fragment begins."""
     num_epochs: PositiveInt = 1
     """Number of epochs over each batch, at least 1."""
@@ -59,7 +59,7 @@ class PpoConfig(ActorCriticConfig):
     num_minibatches: PositiveInt = 4
     """Number of minibatches of whole fragments, and so of optimiser steps, in an epoch; at most one for each
     environment."""
-    decision_minibatches: bool = field(default=False, metadata={"renamed_from": "by_decisions"})
+    decision_minibatches: bool = False
     """Whether minibatches hold single steps at which an agent decides, instead of whole fragments (PPO)."""
     target_kl: NonNegativeFloat = 0.0
     """Mean approximate KL divergence at which an update ends, at least 0; 0 sets no limit (PPO)."""
@@ -101,7 +101,7 @@ class OptimiserConfig:
     """Maximum global gradient norm, at least 0; 0 clips no gradient."""
     grad_clip_by: GradClipBy = "norm"
     """Measure that max_grad_norm limits: norm, the Euclidean norm, or largest, the largest absolute entry."""
-    precision: Precision = field(default="float32", metadata={"came_later": True})
+    precision: Precision = "float32"
     """Data type (dtype) of the network's matrix products: float32, or bfloat16, which a GPU computes faster; weights,
     heads and losses are float32 with either."""
 
@@ -112,7 +112,7 @@ class AnnealedOptimiserConfig(OptimiserConfig):
 
     final_learning_rate_share: UnitInterval = 0.1
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
-    schedule_optimiser_steps: NonNegativeInt = field(default=0, metadata={"came_later": True})
+    schedule_optimiser_steps: NonNegativeInt = 0
     """Number of optimiser steps, at least 0, in which the learning rate, and an entropy bonus that falls, reach their
     last values; 0: they fall with env steps until the end of the budget."""
 
@@ -133,7 +133,7 @@ class QmixConfig:
     """Number of fragments in a minibatch; QMIX's paper has 32 episodes."""
     update_target_every_updates: PositiveInt = 200
     """Number of optimiser steps between updates of the targets; QMIX's paper has 200 episodes."""
-    td_lambda: UnitInterval = field(default=0.0, metadata={"came_later": True})
+    td_lambda: UnitInterval = 0.0
     """Lambda of the lambda-returns in the targets, from 0 (one-step targets, as in QMIX's paper) to 1."""
 
 
@@ -149,7 +149,7 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     learning_rate: PositiveFloat = 5e-4
     """Learning rate at the start, above 0; QMIX's paper has 0.0005 throughout."""
-    precision: Precision = field(default="float32", metadata={"came_later": True})
+    precision: Precision = "float32"
     """Data type (dtype) of the network's matrix products: float32; bfloat16 is refused here, because the last
     products are the action values."""
     exploration_env_steps: PositiveInt = 50_000

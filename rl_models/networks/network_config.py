@@ -184,7 +184,7 @@ class MatchingOptions:
     """Sharpness of the attention to mentions at the start, above 0; it is learned."""
     sees_names: bool = False
     """Whether nodes hold the vectors of their names, which are untrained for names that training never showed."""
-    unit_words: bool = field(default=True, metadata={"absent_means": False})
+    unit_words: bool = True
     """Whether vectors of words have length 1, so that a word that training never showed matches itself as well as a
     known one does."""
     learns_words: bool = True

@@ -30,7 +30,7 @@ class Workers:
     """Number of env runner processes; 0: the trial's own process samples."""
     worlds_per_runner: PositiveInt = field(default=64, metadata=MAY_CHANGE)
     """Number of worlds that one runner steps at once, at least 1."""
-    world_groups: PositiveInt = field(default=1, metadata={"came_later": True} | MAY_CHANGE)
+    world_groups: PositiveInt = field(default=1, metadata=MAY_CHANGE)
     """Number of groups, at least 1, into which a runner's worlds are split: while the GPU computes the actions of one
     group, the CPU steps the others; 1: all worlds are stepped at once."""
     fragment_length: PositiveInt = 20
@@ -39,13 +39,13 @@ class Workers:
     """Number of learner processes; 0: the trial's own process learns. Contrastive losses (the grounding losses and the
     mention contrast) compare the texts of one learner's share only, so several learners make another update than
     one."""
-    aggregators: NonNegativeInt = field(default=0, metadata={"came_later": True} | MAY_CHANGE)
+    aggregators: NonNegativeInt = field(default=0, metadata=MAY_CHANGE)
     """Number of processes per learner that join fragments into its batches (IMPALA); 0: the learner joins them
     itself."""
     gpus_per_learner: NonNegativeFloat = field(default=0.0, metadata=MAY_CHANGE)
     """Number of GPUs per learner, also for the trial's own process if it learns, at least 0; 0: what `--device`
     finds."""
-    gpus_per_runner: NonNegativeFloat = field(default=0.0, metadata={"came_later": True} | MAY_CHANGE)
+    gpus_per_runner: NonNegativeFloat = field(default=0.0, metadata=MAY_CHANGE)
     """Number of GPUs per env runner process, at least 0; 0: the runner acts on the CPU."""
 
     @property

@@ -18,6 +18,7 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.training_config import TrainingConfig
 
 _MOST_AGENTS = 4
@@ -57,7 +58,7 @@ class CordialSettings:
     decline_episodes: NonNegativeInt = 0
     """Number of finished training episodes after which beta is at its floor; the paper has 4,950, one optimiser step
     in each 50 env steps of them; 0: use `decline`."""
-    decline_optimiser_steps: NonNegativeInt = field(default=0, metadata={"came_later": True})
+    decline_optimiser_steps: NonNegativeInt = 0
     """Number of optimiser steps after which beta is at its floor; 0: use `decline_episodes`."""
 
 
@@ -77,13 +78,13 @@ class Config(TrainingConfig):
     """Number of env steps until an episode is stopped; the paper has 250."""
     bootstrap_at_limit: bool = True
     """Whether returns bootstrap at the time limit; the authors' code does not."""
-    observation: Literal["view", "frame"] = field(default="view", metadata={"came_later": True})
+    observation: Literal["view", "frame"] = "view"
     """Observation of an agent: view, a crop of the map; frame, the image of its camera. The rules are the same."""
-    frame_pixels: Literal[42, 84] = field(default=42, metadata={"came_later": True})
+    frame_pixels: Literal[42, 84] = 42
     """Side of the agents' camera frames in pixels: 42 or 84, the paper's."""
     network: TboneConfig = field(default_factory=lambda: TboneConfig(channels=(16, 32, 64, 128), hidden_size=128))
     """Widths of TBONE, and of the central team's network."""
-    visual_network: VisualConfig = field(default=SMALL_VISUAL, metadata={"came_later": True})
+    visual_network: VisualConfig = SMALL_VISUAL
     """Widths of the networks of teams that see frames."""
     no_communication: FamilySettings = FamilySettings(1e-3)
     """Learning of the family of marginal policies without messages."""
@@ -135,8 +136,6 @@ def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: in
         env_steps: of reinforcement learning in the run.
         paper_env_steps: the same in the paper.
     """
-    from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
-
     steps, how = paper_env_steps // AUTHORS_ENV_STEPS, f", one after every {AUTHORS_ENV_STEPS} env steps of one world"
     return optimiser_steps_in_words(learner, workers, env_steps, steps, "the authors' A3C", how)
 

@@ -31,7 +31,7 @@ class ExpertWarmStart:
     """Number of training episodes in which that probability falls linearly to 0."""
     learning_rate: PositiveFloat = 1e-3
     """Learning rate of the stage, above 0."""
-    num_epochs: PositiveInt = field(default=4, metadata={"absent_means": 2})
+    num_epochs: PositiveInt = 4
     """Number of epochs over each batch of the stage, at least 1."""
 
 
@@ -55,7 +55,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     """Whether returns bootstrap at the time limit; the authors' code does not."""
     frame_pixels: Literal[42, 84] = 42
     """Side of the agents' camera frames in pixels: 42 or 84, the paper's."""
-    min_separation_cells: NonNegativeInt = field(default=8, metadata={"came_later": True})
+    min_separation_cells: NonNegativeInt = 8
     """Smallest Manhattan distance of the agents at a pickup, in cells of 0.25 m, at least 0; 0: any distance."""
     agents_visible: bool = False
     """Whether agents see each other in their frames, which the paper calls implicit communication."""

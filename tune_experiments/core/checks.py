@@ -7,14 +7,14 @@ are never in range. This file must not know about any experiment.
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import math
 import typing
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from tune_experiments.core.config_json import DataclassInstance, describe_range, is_configuration, reader_of
+from tune_experiments.core.config_json import DataclassInstance, fault_in_words, is_configuration
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 
@@ -26,29 +26,52 @@ _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"
 """Pydantic's names for errors of range."""
 
 
-def check_ranges(config: DataclassInstance, path: str = "") -> None:
-    """Refuse values outside the ranges that their fields are annotated with, here and in the dataclasses below."""
-    plain, ranged = typing.get_type_hints(type(config)), typing.get_type_hints(type(config), include_extras=True)
-    for field in dataclasses.fields(config):
-        value, hint = getattr(config, field.name), ranged[field.name]
+@functools.cache
+def _reader_of(hint: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
+
+
+@functools.cache
+def _ranged_fields(cls: type) -> dict[str, Any]:
+    """Fields whose types have a range, with those types."""
+    plain, ranged = typing.get_type_hints(cls), typing.get_type_hints(cls, include_extras=True)
+    return {name: hint for name, hint in ranged.items() if hint != plain[name]}
+
+
+def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = False) -> None:
+    """Refuse values outside the ranges that their fields are annotated with, here and in the dataclasses below.
+
+    Args:
+        config: A dataclass.
+        path: What stands before the names of its fields: empty, or a dotted path that ends with a dot.
+        also_types: Whether a value of another type is refused, too, which is otherwise told where it is read.
+
+    Raises:
+        UserError: which flag, and what it must be.
+    """
+    hints = typing.get_type_hints(type(config), include_extras=True) if also_types else _ranged_fields(type(config))
+    for name in config.__dataclass_fields__:
+        value = getattr(config, name)
         for one in value if isinstance(value, tuple) else (value,):
             is_huge = isinstance(one, int) and abs(one) >= _MOST
-            _require(not is_huge, f"{path}{field.name}", f"below {_MOST}", f"a number of {len(str(one))} digits")
+            _require(not is_huge, f"{path}{name}", f"below {_MOST}", "a number of so many digits")
         if is_configuration(value):
-            check_ranges(value, f"{path}{field.name}.")
-        elif hint != plain[field.name]:
+            check_ranges(value, f"{path}{name}.", also_types)
+        elif name in hints:
             try:
-                reader_of(hint).validate_python(value)
+                _reader_of(hints[name]).validate_python(value)
             except ValidationError as error:
-                # A value of another type is told where it is read: from the command line or from JSON.
-                for one in error.errors(include_url=False):
-                    _require(one["type"] not in _OUTSIDE, f"{path}{field.name}", describe_range(hint), one["input"])
+                for fault in error.errors(include_url=False):
+                    if also_types or fault["type"] in _OUTSIDE:
+                        raise UserError(f"{flag_of(f'{path}{name}')}: {fault_in_words(fault)}") from None
 
 
 def check_at_least(least: float, config: DataclassInstance, *paths: str) -> None:
     """Refuse fields (or entries of tuples) below `least`."""
-    for path, value in _numbers(config, paths):
-        _require(least <= value < math.inf, path, f"at least {least}", value)
+    for path in paths:
+        value = value_at(config, path)
+        for one in value if isinstance(value, tuple) else (value,):
+            _require(one is None or least <= one < math.inf, path, f"at least {least}", one)
 
 
 def check_some(config: DataclassInstance, *paths: str) -> None:
@@ -63,11 +86,6 @@ def check_precision_of_values(config: DataclassInstance, *paths: str) -> None:
     for path in paths:
         wanted = "float32, because action values and their targets are computed in no other data type"
         _require(value_at(config, path) == "float32", path, wanted, value_at(config, path))
-
-
-def _numbers(config: DataclassInstance, paths: tuple[str, ...]) -> list[tuple[str, float]]:
-    values = [(path, value) for path in paths if (value := value_at(config, path)) is not None]
-    return [(path, one) for path, value in values for one in (value if isinstance(value, tuple) else (value,))]
 
 
 def _require(holds: bool, path: str, wanted: str, value: Any) -> None:

@@ -7,24 +7,29 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from rl_envs.core.entry_point import ENTRY_POINT
-from tune_experiments.core.config_json import (
-    DataclassInstance,
-    absent_filled,
-    config_from_json,
-    config_to_json,
-    is_configuration,
-)
+from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
 from tune_experiments.core.errors import UserError
 
-__all__ = ["checked_path", "flag_of", "flags_between", "replaced", "value_at", "with_flags", "with_overrides"]
+__all__ = [
+    "checked_path",
+    "flag_of",
+    "flags_between",
+    "replaced",
+    "spelled",
+    "spelled_rows",
+    "value_at",
+    "with_flags",
+    "with_overrides",
+]
 
 
 Config = TypeVar("Config", bound=DataclassInstance)
@@ -53,35 +58,37 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
 
     Args:
         config: a (nested) frozen dataclass.
-        overrides: dotted path -> value.
+        overrides: dotted path -> value; a group of fields may be given as a mapping of some of them.
 
     Raises:
         UserError: no such field (with the nearest one), or a value that it cannot have.
     """
-    data = absent_filled(config)
+    data = config_to_json(config)
     for path, value in _one_by_one(config, overrides):
-        plain = config_to_json(value) if is_configuration(value) else _plain(path, value)
-        data = _changed(data, path.split("."), plain)
-    try:
-        return config_from_json(type(config), data) if overrides else config
-    except UserError as error:
-        said = re.sub(r"^config\.([\w.]+)", lambda found: flag_of(found[1]), str(error))
-        raise UserError(said) from error
+        *groups, name = path.split(".")
+        functools.reduce(operator.getitem, groups, data)[name] = _plain(path, value)
+    return config_from_json(type(config), data, name_of=flag_of) if overrides else config
 
 
 def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, Any]]:
-    """Path and value of each override; a group of fields may be given as a mapping of some of them."""
     for name, value in overrides.items():
         path = checked_path(config, f"{group}{name}")
         if isinstance(value, Mapping) and is_configuration(value_at(config, path)):
             yield from _one_by_one(config, value, f"{path}.")
         else:
-            yield path, value
+            yield path, spelled_rows(value) if path == "methods" else value
 
 
-def _changed(data: Any, path: Sequence[str], value: Any) -> Any:
-    name, *rest = path
-    return data | {name: _changed(data[name], rest, value) if rest else value}
+def spelled_rows(names: Any) -> Any:
+    """Names of methods as they are declared, where a list of them may be written like flags: `sync-4`."""
+    if not isinstance(names, list | tuple):
+        return names
+    return [name.replace("-", "_") if isinstance(name, str) else name for name in names]
+
+
+def spelled(name: str, known: Collection[str]) -> str:
+    """The known name that differs from this one by `-` and `_` alone; else the name as it is."""
+    return next((one for one in known if one.replace("-", "_") == name.replace("-", "_")), name)
 
 
 def with_flags(sentence: str, config: object) -> str:
@@ -110,29 +117,27 @@ def checked_path(config: object, name: str) -> str:
 
 
 def _plain(path: str, value: Any) -> Any:
-    """The value as JSON has it; numbers of NumPy and paths are what they stand for.
+    """The value as JSON has it; numbers of NumPy, paths and configurations are what they stand for.
 
     Raises:
         UserError: anything that a run could not store, such as a function.
     """
-    if isinstance(value, tuple | list):
-        return [_plain(path, one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(path, one) for key, one in value.items()}
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if callable(value):
-        name = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
-        example = f", here perhaps {name!r}" if ENTRY_POINT.fullmatch(name) and not name.startswith("__main__") else ""
-        raise UserError(
-            f"{flag_of(path)} takes a name and not the {type(value).__name__} itself, which other processes of a run "
-            f"could not find: write 'package.module:function'{example}"
-        )
-    raise UserError(f"{flag_of(path)} cannot be of type {type(value).__name__}: a run stores text, numbers and lists")
+    if is_configuration(value):
+        return config_to_json(value)
+    try:
+        return to_jsonable_python(value, inf_nan_mode="strings", fallback=_number_of_numpy)
+    except (PydanticSerializationError, TypeError):
+        kind = type(value).__name__
+    raise UserError(
+        f"{flag_of(path)} takes text, numbers and lists, which a run can store, and not a {kind}: of a function or a "
+        "class write the name, 'package.module:function'"
+    )
+
+
+def _number_of_numpy(value: Any) -> Any:
+    if not isinstance(value, np.generic):
+        raise TypeError(type(value))
+    return value.item()
 
 
 def _has(config: object, path: str) -> bool:

@@ -6,14 +6,13 @@ This file must not know about any experiment.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, TypeAlias
 
 from rl_models.configuration import CONTINUED
 from tune_experiments.core.config_json import (
     ABSENT,
     DataclassInstance,
-    absent_values,
     differences,
     is_configuration,
 )
@@ -22,17 +21,8 @@ from tune_experiments.core.config_path import flag_of, value_at
 __all__ = ["Difference", "Rules", "differences_of", "grown_values", "rules_of"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Rules:
-    """Permitted changes to the configuration of a run that is continued.
-
-    Attributes:
-        by_path: dotted path of a field -> changes, grows, gains or stays; others stay.
-        absent: dotted path of a field that came later -> JSON of its value where a file does not name it.
-    """
-
-    by_path: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    absent: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+Rules: TypeAlias = Mapping[str, str]
+"""Dotted path of a field -> what a run that is continued may do with it: changes, grows or gains; others stay."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,8 +68,7 @@ def rules_of(config: DataclassInstance, may: Collection[str] = ("changes", "grow
         config: the configuration.
         may: kinds of rules that hold; what has another one stays.
     """
-    by_path = {path: rule for path, rule in _rules(config).items() if rule in may}
-    return Rules(by_path, absent_values(config))
+    return {path: rule for path, rule in _rules(config).items() if rule in may}
 
 
 def _rules(config: DataclassInstance, path: str = "", inherited: str | None = None) -> dict[str, str]:
@@ -96,17 +85,7 @@ def _rules(config: DataclassInstance, path: str = "", inherited: str | None = No
 
 def differences_of(old: Any, new: Any, rules: Rules) -> list[Difference]:
     """All leaves in which two configurations differ, as JSON values."""
-    return [Difference(path, was, now, rules.by_path.get(path, "stays")) for path, was, now in _leaves(old, new, rules)]
-
-
-def _leaves(old: Any, new: Any, rules: Rules, place: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The same with the values that a file leaves out."""
-    for path, *values in differences(old, new, place):
-        was, now = (rules.absent.get(path, ABSENT) if value is ABSENT else value for value in values)
-        if ABSENT in values and isinstance(was, Mapping) and isinstance(now, Mapping):
-            yield from _leaves(was, now, rules, path)
-        elif was != now:
-            yield path, was, now
+    return [Difference(path, was, now, rules.get(path, "stays")) for path, was, now in differences(old, new)]
 
 
 def grown_values(config: DataclassInstance) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import NonNegativeFloat, PositiveFloat
@@ -45,14 +45,14 @@ Way = TypeVar("Way", bound="Evaluation")
 class DivisionSettings:
     """How methods with the entity divider differ from their backbones, beside the losses that their names say."""
 
-    regulariser_coef: NonNegativeFloat = field(default=1.0, metadata={"renamed_from": "regulariser_weight"})
+    regulariser_coef: NonNegativeFloat = 1.0
     """Weight of the regulariser, at least 0; the paper gives none, the release has 1."""
-    kl_deviation: PositiveFloat = field(default=0.5, metadata={"came_later": True})
+    kl_deviation: PositiveFloat = 0.5
     """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
-    modelling_coef: NonNegativeFloat = field(default=1.0, metadata={"renamed_from": "modelling_weight"})
+    modelling_coef: NonNegativeFloat = 1.0
     """Weight of agent modelling, at least 0; the paper gives none, the release has 1. Rows with weak modelling have a
     tenth of it."""
-    loss_reduction: Literal["as_learner", "mean"] = field(default="as_learner", metadata={"came_later": True})
+    loss_reduction: Literal["as_learner", "mean"] = "as_learner"
     """How the regulariser and agent modelling are reduced: as_learner, as the learner's own loss, which IMPALA may sum
     over the T steps of a fragment (`--learner.loss-reduction`); or mean, over all steps, so that beside a summed loss
     the same weight counts 1/T. The paper does not say, and its code for RTFM is unreleased."""

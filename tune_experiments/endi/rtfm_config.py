@@ -137,7 +137,7 @@ class EndiRtfmConfig(
     """How all rows learn but `qmix` and those of the mention-matching reader."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How methods with the entity divider differ from their backbones."""
-    matching_goal_features: PositiveInt = field(default=16, metadata={"came_later": True})
+    matching_goal_features: PositiveInt = 16
     """Width of the states that ground the goal, in methods with the entity divider and the mention-matching reader."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the row `qmix` learns, and its widths."""

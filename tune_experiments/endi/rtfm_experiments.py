@@ -14,6 +14,7 @@ from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi.division import DIVISION_RANGES, division_deviations, division_table
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.play.recording import SEED
@@ -27,7 +28,6 @@ from tune_experiments.rtfm.reading_experiments import optimiser_steps_beside
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.endi import episode_video
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
 

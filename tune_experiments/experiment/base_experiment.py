@@ -21,6 +21,7 @@ from rl_envs import World
 from rl_envs.core.metrics import ANY, COUNT, PROPORTION, MetricRange
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import Interval
@@ -30,7 +31,6 @@ from tune_experiments.results.tables import PaperTable
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
 
 PACKAGE = "tune_experiments"
 _OF_EVERY_TEST = {"episode_length": COUNT, "tvd": PROPORTION, "invalid_probability": PROPORTION}

@@ -119,7 +119,7 @@ class Config(
     """Weight of CORDIAL at the start, at least 0; it falls linearly to a tenth until the end of the budget."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the rows qmix and vdn learn."""
-    language: LanguageSettings = field(default=LanguageSettings(), metadata={"came_later": True})
+    language: LanguageSettings = LanguageSettings()
     """How the rows lora and lora_blind play and learn."""
 
     def __post_init__(self) -> None:

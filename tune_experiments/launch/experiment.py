@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl_models.configuration import DeviceChoice
-from tune_experiments.core.config_json import spelled
-from tune_experiments.core.config_path import with_flags, with_overrides
+from tune_experiments.core.config_path import spelled, with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.import_path import current_folder_last
@@ -104,7 +103,7 @@ class Experiment(BaseExperiment[Config]):
         options = RunOptions(
             preset=chosen,
             out=Path(out) if isinstance(out, str | os.PathLike) else out,
-            seeds=self.seeds if seeds is None else tuple(seeds) if isinstance(seeds, Iterable) else (seeds,),
+            seeds=self.seeds if seeds is None else _as_tuple(seeds),
             device=device,
             max_concurrent_trials=max_concurrent_trials,
             slice_seconds=slice_seconds,
@@ -159,16 +158,22 @@ class Experiment(BaseExperiment[Config]):
         return list(attempt(PAGE, draw))
 
 
+def _as_tuple(seeds: Any) -> tuple[Any, ...]:
+    """One seed or several, with whole numbers of NumPy as those of Python."""
+    several = seeds if isinstance(seeds, Iterable) else (seeds,)
+    return tuple(seed.item() if isinstance(seed, np.integer) else seed for seed in several)
+
+
 @exits_with_one_sentence
 def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None) -> int:
     """Train every method with every seed, evaluate it, and leave table, plots and videos in the run folder.
 
     With `--search` instead: try settings of every method and leave their ranking.
     """
-    from tune_experiments.launch.launch import launch
-
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     current_folder_last()
     words = sys.argv[1:] if arguments is None else arguments
     config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds)
+    from tune_experiments.launch.launch import launch
+
     return 1 if launch(experiment, config, options).failures else 0

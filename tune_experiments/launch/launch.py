@@ -15,6 +15,7 @@ from rl_envs.core.errors import ForeignEnvError
 from rl_models.device import refusing_gpu
 from rl_models.errors import InputError
 from rl_models.training.checkpoint import load_state
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.continued import grown_values, rules_of
 from tune_experiments.core.drawing import attempt, lines_of
@@ -22,7 +23,7 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.storage_uri import below
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
-from tune_experiments.experiment.command_line import RunOptions, config_to_json
+from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import trial_folders, trial_name, trusting
 from tune_experiments.experiment.plan import TrialPlan

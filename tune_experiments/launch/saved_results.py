@@ -17,7 +17,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
+from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import LISTED, PaperTable
@@ -57,12 +58,10 @@ class SavedRun:
     commands: tuple[str, ...]
     seeds: tuple[int, ...]
     comparisons: tuple[MainComparison, ...]
-    results: tuple[Result, ...] = field(default=(), metadata={"came_later": True})
+    results: tuple[Result, ...] = ()
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
-        from tune_experiments.experiment.finding import find_experiment
-
         return with_verdicts(find_experiment(self.experiment).tables(self.results), self.comparisons, self.results)
 
     def markdown(self) -> str:
@@ -91,7 +90,6 @@ def save(
     Raises:
         UserError: an experiment from outside, a wrong name, another file of that name, or too many bytes.
     """
-    from tune_experiments.experiment.finding import known_experiments
     from tune_experiments.run.run_folder import with_announcement_times
 
     refuse_foreign(path)
@@ -136,8 +134,6 @@ def read_saved(path: Path) -> SavedRun:
     Raises:
         UserError: no such file, or a damaged one.
     """
-    from tune_experiments.experiment.finding import known_experiments
-
     try:
         head, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         first, rest = json.loads(head), [json.loads(line) for line in lines]
@@ -145,10 +141,12 @@ def read_saved(path: Path) -> SavedRun:
         raise UserError(f"{path} does not exist; write it with python -m tune_experiments table RUN --save") from None
     except (OSError, EOFError, ValueError) as error:
         raise UserError(f"{path} is not a saved file ({error}); write it again with table RUN --save") from error
-    found = config_from_json(SavedRun, first, f"{path} line 1")
+    found = config_from_json(SavedRun, first, f"{path} line 1", has_all=False)
     if found.experiment not in known_experiments():
         raise UserError(f"{path} is of the experiment {found.experiment!r}, which Concord has not; correct its name")
-    results = tuple(config_from_json(Result, row, f"{path} line {n}") for n, row in enumerate(rest, start=2))
+    results = tuple(
+        config_from_json(Result, row, f"{path} line {n}", has_all=False) for n, row in enumerate(rest, start=2)
+    )
     return SavedRun(**vars(found) | {"results": results})
 
 

@@ -59,7 +59,7 @@ class MessengerLearnerConfig(LearnerConfig):
     """Weights of the entropy bonus at the end of a stage's budget, by stage."""
     value_coef: NonNegativeFloat = 0.5
     """Weight of the squared value error in the loss, at least 0."""
-    grounding_coef: PositiveFloat = field(default=1.0, metadata={"renamed_from": "grounding_weight"})
+    grounding_coef: PositiveFloat = 1.0
     """Weight of the contrastive grounding loss, above 0, in rows that have it."""
 
     def at_stage(self, stage: int) -> LearnerConfig:
@@ -154,7 +154,7 @@ class MessengerConfig(MessengerRunConfig):
 
     learner: MessengerLearnerConfig = field(default_factory=lambda: MessengerLearnerConfig(learning_rate=3e-3))
     """How all rows learn, with one number for each stage in a triple."""
-    movement_grounding_coef: NonNegativeFloat = field(default=1.0, metadata={"came_later": True})
+    movement_grounding_coef: NonNegativeFloat = 1.0
     """Weight of the movement contrast, at least 0, in the row emma_movement_grounding."""
     methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
     """Rows of the table, each a method that is trained: game_id, emma, emma_grounding, emma_movement_grounding."""

@@ -92,7 +92,7 @@ class OvercookedConfig(
     """Widths of the chefs' network."""
     shaping: ShapingSettings = ShapingSettings()
     """Weight of the shaped points in the rewards, in rows with shaping."""
-    cole: ColeSettings = field(default=ColeSettings(), metadata={"came_later": True})
+    cole: ColeSettings = ColeSettings()
     """How row cole grows its population."""
     learner: LearnerConfig = field(default_factory=learner_config)
     """How all rows learn, each chef with its own ratio and advantage."""

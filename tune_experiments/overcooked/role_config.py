@@ -25,7 +25,7 @@ Q_ROWS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
 class RoleSettings(QmixLearnerConfig):
     """How the rows of Q-learning learn, chosen by validation of QMIX in cramped_room."""
 
-    worlds_per_runner: NonNegativeInt = field(default=8, metadata={"absent_means": 0})
+    worlds_per_runner: NonNegativeInt = 8
     """Number of worlds that one runner steps at once in these rows; 0: the value of `--workers.worlds-per-runner`. The
     releases have 1 or 8."""
     gamma: UnitInterval = 0.99
@@ -43,7 +43,7 @@ class RoleSettings(QmixLearnerConfig):
     """Number of env steps that are played for each minibatch; the releases play one episode or eight."""
     update_target_every_updates: PositiveInt = 20
     """Number of optimiser steps between updates of the targets; the releases have 200 episodes."""
-    td_lambda: UnitInterval = field(default=0.8, metadata={"absent_means": 0.0})
+    td_lambda: UnitInterval = 0.8
     """Lambda of the lambda-returns in the targets, from 0 to 1; the releases have one-step targets, 0."""
     optimiser: OptimiserName = "adam"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; the releases have rmsprop."""

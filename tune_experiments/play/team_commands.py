@@ -24,6 +24,7 @@ from rl_models.configuration import DeviceChoice
 from tune_experiments.core.drawing import lines_of, reason_of
 from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.core.files import read_json
+from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results.skipped_updates import skipped_words
@@ -197,7 +198,6 @@ def show(command: Show, console: Console) -> None:
 
 def render(command: Render, console: Console) -> None:
     """Write an episode, or a match, as a GIF."""
-    from tune_experiments.experiment.finding import trial_name
     from tune_experiments.play.loading import find_checkpoint, load_policy
 
     if command.policies:

@@ -32,7 +32,7 @@ class CloningSettings:
 
     frames: PositiveInt = 4_000
     """Number of decisions of the scripts that are cloned."""
-    distillation_frames: PositiveInt = field(default=4_000, metadata={"came_later": True})
+    distillation_frames: PositiveInt = 4_000
     """Number of decisions of the scripts, and as many of own won games, in a distillation."""
     silent_share: UnitInterval = 1 / 3
     """Share of the aims, from 0 to 1, that are not given as a command."""
@@ -42,7 +42,7 @@ class CloningSettings:
     """Number of epochs over the decisions before reinforcement learning."""
     distillation_epochs: PositiveInt = 1
     """Number of epochs over the decisions in a distillation, half of them of own won games."""
-    frequency_power: UnitInterval = field(default=1.0, metadata={"came_later": True})
+    frequency_power: UnitInterval = 1.0
     """Exponent, from 0 to 1, of a command kind's frequency: an epoch draws kinds in proportion to the result; 1 draws
     each decision once, 0 all kinds equally often."""
     batch_size: PositiveInt = 64
@@ -90,7 +90,7 @@ class RedConfig(
     methods: tuple[RedRow, ...] = ("red", "rl")
     """Rows of the table: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
     alone."""
-    num_agents: PositiveInt = field(default=1, metadata={"renamed_from": "agents"})
+    num_agents: PositiveInt = 1
     """Number of agents that share the side, 1, 2 or 3."""
     opponents: tuple[str, ...] = OPPONENTS
     """Names of the opponents, of which each game draws one: simple, medium, strong, medium_TYPE, medium_two,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.rows import Result
@@ -45,9 +45,9 @@ class MainComparison:
     metric: str
     world: str = ""
     table: str = ""
-    condition: str = field(default="", metadata={"came_later": True})
-    against_condition: str = field(default="", metadata={"came_later": True})
-    named: str = field(default=NOT_RECORDED, metadata={"came_later": True})
+    condition: str = ""
+    against_condition: str = ""
+    named: str = NOT_RECORDED
 
     @property
     def names(self) -> tuple[str, str]:

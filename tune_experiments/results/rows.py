@@ -65,11 +65,11 @@ class Result:
     ci_high: float | None = None
     n_episodes: int | None = None
     env_steps: int | None = None
-    interval: str | None = field(default=None, metadata={"came_later": True})
-    cpu_seconds: float | None = field(default=None, compare=False, metadata={"came_later": True})
-    condition: str = field(default="", metadata={"came_later": True})
-    bounds: tuple[float | None, float | None] = field(default=(None, None), metadata={"came_later": True})
-    skipped_updates: float | None = field(default=None, metadata={"came_later": True})
+    interval: str | None = None
+    cpu_seconds: float | None = field(default=None, compare=False)
+    condition: str = ""
+    bounds: tuple[float | None, float | None] = (None, None)
+    skipped_updates: float | None = None
 
     @property
     def number(self) -> Interval:
@@ -169,7 +169,7 @@ def _parse(path: Path, number: int, line: bytes) -> Result:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} line {number} is not JSON ({error}); {_mend(path)}") from error
-    result = config_from_json(Result, data, f"{path} line {number}")
+    result = config_from_json(Result, data, f"{path} line {number}", has_all=False)
     if (fault := _not_finite(result)) is not None:
         raise UserError(f"{path} line {number}: {fault}; {_mend(path)}")
     return result

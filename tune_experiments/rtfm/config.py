@@ -251,18 +251,14 @@ class LettersConfig(
     """How the networks of all methods but `matching` learn."""
     transfer_env_steps: PositiveInt = field(default=500_000, metadata=MAY_GROW)
     """Number of env steps of training on unseen games, in the rows that train there."""
-    attention_coef: PositiveFloat = field(default=0.3, metadata={"renamed_from": "attention_weight"})
+    attention_coef: PositiveFloat = 0.3
     """Weight of the auxiliary loss, above 0, in the row `txt2pi_supervised_attention`; the paper has none."""
-    contrastive_coef: PositiveFloat = field(
-        default=0.3, metadata={"came_later": True, "renamed_from": "contrastive_weight"}
-    )
+    contrastive_coef: PositiveFloat = 0.3
     """Weight, above 0, of the contrastive loss without labels in the row `txt2pi_contrastive`; the paper has none."""
-    warm_start_coef: PositiveFloat = field(
-        default=0.3, metadata={"came_later": True, "renamed_from": "warm_start_weight"}
-    )
+    warm_start_coef: PositiveFloat = 0.3
     """Weight at the start, above 0, of the loss that shows where the dragon is mentioned, in the row
     `txt2pi_attention_warm_start`; the paper has none."""
-    warm_start_env_steps: PositiveInt = field(default=50_000, metadata={"came_later": True})
+    warm_start_env_steps: PositiveInt = 50_000
     """Number of env steps until that weight is 0."""
 
 

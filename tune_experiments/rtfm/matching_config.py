@@ -56,7 +56,7 @@ def matching_learner(**changes: Any) -> LearnerConfig:
 class MatchingSettings(MatchingOptions):
     """Widths of the mention-matching reader, and how it learns."""
 
-    contrastive_coef: NonNegativeFloat = field(default=0.0, metadata={"renamed_from": "contrastive_weight"})
+    contrastive_coef: NonNegativeFloat = 0.0
     """Weight, at least 0, of a contrastive loss without labels that finds each frame's document among others."""
     shares_network: bool = True
     """Whether all agents of a team share one network; if not, each has its own."""

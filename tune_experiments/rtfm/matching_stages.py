@@ -16,6 +16,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from tune_experiments.core.checks import check_some
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -25,7 +26,6 @@ from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings,
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.rtfm.evaluation import Changes
 
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
@@ -88,8 +88,6 @@ class MatchingRtfmConfig(
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:
     """The stages of one row with one seed."""
-    from tune_experiments.experiment.curriculum import Curriculum
-
     return Curriculum(tuple(_stage(config, row, seed, index) for index in range(len(config.stages))))
 
 

@@ -12,6 +12,8 @@ from rl_envs import World
 from rl_envs.core.metrics import SHARE
 from rl_envs.rtfm.arena import Arena
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.launch.experiment import Experiment
@@ -25,7 +27,6 @@ from tune_experiments.rtfm.config import CurriculumConfig, RunConfig, make_world
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
 
@@ -174,8 +175,6 @@ def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
 
 def optimiser_steps_beside(config: RunConfig, paper: RunConfig) -> str:
     """Sentence on the optimiser steps of training, or of its first stage: the paper makes one of each batch."""
-    from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
-
     ours, theirs = (
         one.first_stage_env_steps if isinstance(one, StagedExperimentConfig) else one.budget_env_steps
         for one in (config, paper)

@@ -11,13 +11,13 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Promotion, Stage
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.config import CurriculumConfig, RowName, make_world
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
 
 GAMES: dict[str, dict[str, Any]] = {
     "simplest": {"group": False, "dyna": False, "nl": False},
@@ -64,8 +64,6 @@ TABLE_2_ROWS: tuple[RowName, ...] = tuple(row for row in ROWS if not row.startsw
 
 def plan(config: CurriculumConfig, row: RowName, seed: int) -> Curriculum:
     """The stages of one row with one seed."""
-    from tune_experiments.experiment.curriculum import Curriculum
-
     return Curriculum(tuple(_stage(config, ROWS[row], name, seed) for name in ROWS[row]))
 
 

@@ -225,7 +225,7 @@ def read_test_results(folder: Path) -> list[Result] | None:
     if not path.exists():
         return None
     try:
-        return [config_from_json(Result, row, f"{path}: a result") for row in read_json(path)["results"]]
+        return [config_from_json(Result, row, f"{path}: a result", has_all=False) for row in read_json(path)["results"]]
     except (KeyError, TypeError) as error:
         raise UserError(f"{path} holds no results ({error!r}); delete it and the trial is tested again") from error
 

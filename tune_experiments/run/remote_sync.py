@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tune_experiments.core.continued import Rules
@@ -50,7 +51,7 @@ def open_run(
     config_json: Mapping[str, Any],
     experiment: str,
     seeds: Sequence[int],
-    rules: Rules = Rules(),  # noqa: B008 (frozen)
+    rules: Rules = MappingProxyType({}),
 ) -> Iterator[tuple[RunFolder, RemoteSync | None]]:
     """`RunFolder.open` for a folder or a URI; with the copy, where there is one.
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from rl_models.file_lock import hold_lock
@@ -44,7 +44,7 @@ __all__ = [
     "with_announcement_times",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Schema version of run files and configuration fields. 1: to commit 657fe97, before experiments became classes."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 ANNOUNCED = "main_comparisons"
@@ -84,7 +84,7 @@ class RunFolder:
         config_json: Mapping[str, Any],
         experiment: str,
         seeds: Sequence[int] = (),
-        rules: Rules = Rules(),  # noqa: B008 (frozen)
+        rules: Rules = MappingProxyType({}),
     ) -> RunFolder:
         """Create the folder of a run, or continue it.
 

@@ -50,7 +50,7 @@ class PlannerConfig(ExperimentConfig):
     """Method that names the goals: sama, deps or plan4mc."""
     reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] = MOST_REFLECTIONS
     """Largest number of further tries after a failed round, from 0 to 3, each after a reflection."""
-    after_failure: Literal["reflect", "retry"] = field(default="reflect", metadata={"came_later": True})
+    after_failure: Literal["reflect", "retry"] = "reflect"
     """Preparation of such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
     planner with another seed and an empty memory plans again."""
     random_share: UnitInterval = 0.0
@@ -68,10 +68,10 @@ class PlannerConfig(ExperimentConfig):
     """Source of the tests of sub-goals: builtin, hand-written; code, written by the planner's model in Python."""
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners that need one."""
-    record: str = field(default="", metadata={"came_later": True})
+    record: str = ""
     """Folder in which all questions and answers are saved, those of rules, too; empty: only those of a language model
     are saved, in `--model.folder`."""
-    replay: str = field(default="", metadata={"came_later": True})
+    replay: str = ""
     """Folder that --record or --model.folder has written; its answers replace those of the planner."""
 
     def __post_init__(self) -> None:

@@ -150,7 +150,7 @@ class VercoConfig(
     model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
     """How a chat model is reached, for that teacher and for the row `api`."""
-    concurrency: PositiveInt = field(default=4, metadata={"came_later": True} | MAY_CHANGE)
+    concurrency: PositiveInt = field(default=4, metadata=MAY_CHANGE)
     """Number of questions to a chat model under way at the same time."""
     replay: str = ""
     """Folder of a run whose records replace the endpoint's answers, to repeat that run offline."""

@@ -13,9 +13,9 @@ from typing import Literal
 import pytest
 
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.config_json import first_differences
+from tune_experiments.core.config_json import config_from_json, config_to_json, first_differences
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.experiment.command_line import config_from_json, config_to_json, parse
+from tune_experiments.experiment.command_line import parse
 
 
 @dataclass(frozen=True)

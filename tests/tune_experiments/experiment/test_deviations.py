@@ -5,10 +5,9 @@ import re
 import pytest
 
 from rl_models.text.choice import BERT, WORDS
-from tune_experiments.core.config_json import config_from_json
+from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.command_line import config_to_json
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 
 UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}

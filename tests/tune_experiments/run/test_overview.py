@@ -4,7 +4,7 @@ import pytest
 
 from tune_experiments import matrix_game
 from tune_experiments.__main__ import main
-from tune_experiments.experiment.command_line import config_to_json
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tune_experiments.core.continued import Rules
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
 from tune_experiments.run import run_folder
@@ -80,7 +79,7 @@ def test_another_configuration_is_refused_with_the_flags_that_differ(tmp_path):
 def test_a_field_may_do_what_its_rule_says(tmp_path, rule, new, is_allowed):
     name = "widths" if rule == "gains" else "learning_rate"
     other = {**CONFIG, "learner": CONFIG["learner"] | {name: new}}
-    rules = Rules({f"learner.{name}": rule})
+    rules = {f"learner.{name}": rule}
     with_checkpoint(tmp_path)
     if not is_allowed:
         with pytest.raises(UserError, match=f"--learner.{name.replace('_', '-')} "):

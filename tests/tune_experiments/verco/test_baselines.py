@@ -12,8 +12,8 @@ from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import RECIPES
 from rl_models.schedule import Progress
 from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.command_line import config_to_json
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.launch.launch import trial_requests
 from tune_experiments.results.rows import Result

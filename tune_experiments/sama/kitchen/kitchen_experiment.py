@@ -13,6 +13,7 @@ import numpy as np
 from rl_envs import World
 from rl_models.text.choice import BERT, resolve_encoder
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.config import OvercookedConfig
@@ -31,7 +32,6 @@ from tune_experiments.sama.planner_config import as_loaded
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pydantic import NonNegativeInt, PositiveInt
@@ -40,15 +40,15 @@ class RtsConfig(PlannerConfig):
     sees; reflections, fewer of them; erring, a planner that errs, with reflections and with retries; random, shares of
     random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (a language model alone); rewards,
     tests of sub-goals in Python that the planner's model writes."""
-    sight: Sight = field(default="fair", metadata={"renamed_values": {"told": "types"}})
+    sight: Sight = "fair"
     """Information that the planner gets: fair, what the team sees or remembers; full, everything; types, as fair, and
     the types that the enemy trains."""
     opponents: tuple[str, ...] = ()
     """Names of the opponents, of which each game draws one; by default medium_two against two agents and medium_three
     against three."""
-    min_round_steps: PositiveInt = field(default=4, metadata={"renamed_from": "least_round_decisions"})
+    min_round_steps: PositiveInt = 4
     """Smallest number of env steps (decisions) of a round; a factory needs 4 to train a unit."""
-    round_steps: PositiveInt = field(default=12, metadata={"renamed_from": "round_decisions"})
+    round_steps: PositiveInt = 12
     """Largest number of env steps (decisions) of a round."""
     max_episode_steps: PositiveInt = 256
     """Number of decisions after which a game stops as a draw."""
