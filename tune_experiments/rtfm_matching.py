@@ -84,9 +84,9 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
 
     def main_comparisons(self, config: MatchingRtfmConfig) -> Sequence[MainComparison]:
         """An ablation against the reader, on new names; none where the reader is trained alone."""
-        from tune_experiments.rtfm.evaluation import column
+        from tune_experiments.rtfm.evaluation import NEW_NAMES, column
 
-        names = column(stages.NEW_NAMES, stages.at_stage(config).task.size)
+        names = column(NEW_NAMES, stages.at_stage(config).task.size)
         pair = first_trained(self.compared, config.methods)
         return (MainComparison(*pair, "win_rate", names),) if pair else ()
 

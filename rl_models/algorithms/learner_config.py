@@ -1,4 +1,4 @@
-"""Configurations of the algorithms for an experiment's user, and the objective of PPO or IMPALA that is built from one.
+"""Configurations of the algorithms, for an experiment's user.
 
 Each constant is declared once, so all experiments have the same names; they are close to Stable-Baselines3's. An
 experiment's configuration holds an instance with its own default values. Importing this file loads no torch.
@@ -7,16 +7,15 @@ experiment's configuration holds an instance with its own default values. Import
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.configuration import MAY_CHANGE, Precision, UnitInterval, constants_of
+from rl_models.configuration import MAY_CHANGE, Precision, UnitInterval
 from rl_models.schedule import Schedule
 
 if TYPE_CHECKING:
-    from rl_models.algorithms.objective import Objective
-    from rl_models.losses.extra_loss import ExtraLoss
+    pass
 
 EntropyKind = Literal["component", "marginal"]
 
@@ -189,31 +188,3 @@ class LearnerConfig(AlgorithmConfig):
         if self.entropy_env_steps:
             return Schedule.linear(self.entropy_coef, self.final_entropy_coef, self.entropy_env_steps)
         return self.falling(self.entropy_coef, self.final_entropy_coef, budget_env_steps)
-
-
-def make_objective(
-    config: AlgorithmConfig,
-    entropy_coef: Schedule,
-    extra_losses: tuple[ExtraLoss, ...] = (),
-    entropy_kind: EntropyKind = "component",
-) -> Objective:
-    """Build the objective of the configured algorithm.
-
-    Args:
-        config: the constants.
-        entropy_coef: weight of the entropy bonus.
-        extra_losses: declared additions.
-        entropy_kind: of what the bonus is: `component`, component and action together; `marginal`, the agent's action.
-    """
-    beside: dict[str, Any] = {
-        "entropy_coef": entropy_coef,
-        "entropy_kind": entropy_kind,
-        "extra_losses": extra_losses,
-    }
-    if config.algorithm == "impala":
-        from rl_models.algorithms.impala import Impala
-
-        return Impala(**constants_of(config, ImpalaConfig), **beside)
-    from rl_models.algorithms.ppo import Ppo
-
-    return Ppo(**constants_of(config, PpoConfig), **beside)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import PositiveFloat, PositiveInt
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from rl_models.networks.reading import ReadingNetwork, ReadingSizes
 
 
 @dataclass(frozen=True)
@@ -236,16 +231,6 @@ class SilgConfig:
     """Width of the features that the heads receive."""
     activation: Activation = "tanh"
     """Activation function of the features that the heads receive: tanh or relu."""
-
-    def build(self, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
-        """Build the network over an embedding of words, for worlds of these sizes."""
-        from rl_models.networks.film2_stack import Film2Stack
-        from rl_models.networks.reading import ReadingNetwork
-        from rl_models.networks.txt2pi import SilgReader
-
-        reader = SilgReader(self.hidden_size, words)
-        stack = Film2Stack(self.word_features, reader.features, reader.context_features, self.channels)
-        return ReadingNetwork(sizes, words, reader, stack, self.features, self.activation)
 
 
 @dataclass(frozen=True)

@@ -202,4 +202,10 @@ ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwork:
     """Build txt2π or a baseline for worlds of these sizes."""
     words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
-    return config.build(words, sizes)
+    return _silg_network(config, words, sizes) if isinstance(config, SilgConfig) else config.build(words, sizes)
+
+
+def _silg_network(config: SilgConfig, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
+    reader = SilgReader(config.hidden_size, words)
+    stack = Film2Stack(config.word_features, reader.features, reader.context_features, config.channels)
+    return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)

@@ -15,8 +15,8 @@ from rl_envs.furnlift.guided import GuidedFurnLift
 from rl_envs.furnlift.world import DIFFICULTIES
 from rl_envs.furnmove.ithor import LABEL
 from rl_envs.furnmove.room import Room
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.imitation_learning import ImitationLearning
-from rl_models.algorithms.learner_config import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.cordial import CoordinationLoss, CoordinationProbe

@@ -7,7 +7,7 @@ import functools
 from typing import TypeVar
 
 from rl_envs import World, make
-from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet

@@ -97,21 +97,21 @@ def config_from_json(
     for path, given, read in differences(data, config_to_json(config)):
         if given is ABSENT and has_all:
             raise UserError(f"{name_of(path)} is missing; write {where} with this version of Concord")
-        if given is not ABSENT and not _is_same(given, read):
+        if given is not ABSENT and not _is_alike(given, read):
             raise UserError(f"{name_of(path)} must have another type, such as {read!r}, not {_SHORT.repr(given)}")
     return config
 
 
 def fault_in_words(fault: Mapping[str, Any]) -> str:
-    """What pydantic says of a value, as the end of a sentence that begins with the value's name."""
+    """Pydantic's complaint about a value, as the end of a sentence that begins with the value's name."""
     return f"{fault['msg'][0].lower()}{fault['msg'][1:]}, not {_SHORT.repr(fault['input'])}"
 
 
-def _is_same(given: Any, read: Any) -> bool:
-    """Whether a JSON value was read as it is: 1 is a float where one is due, and true is no number."""
+def _is_alike(given: Any, read: Any) -> bool:
+    """Whether a JSON value was read as its own type; 1 may be a float, and a configuration may change values itself."""
     if isinstance(given, list) and isinstance(read, list):
-        return len(given) == len(read) and all(map(_is_same, given, read))
-    return given == read and (type(given), type(read)) in ((type(read), type(read)), (int, float))
+        return all(map(_is_alike, given, read))
+    return given is None or (type(given), type(read)) in ((type(read), type(read)), (int, float))
 
 
 def first_differences(old: Any, new: Any, limit: int = 5) -> list[str]:
@@ -126,9 +126,7 @@ def differences(old: Any, new: Any, path: str = "") -> Sequence[tuple[str, Any, 
         keys = [*old, *(key for key in new if key not in old)]
         parts = (differences(old.get(key, ABSENT), new.get(key, ABSENT), f"{path}.{key}".lstrip(".")) for key in keys)
         return [difference for part in parts for difference in part]
-    if type(old) is type(new) and old == new:
-        return []
-    return [(path, old, new)]
+    return [] if repr(old) == repr(new) else [(path, old, new)]  # in lists, too, 1, 1.0 and true are three values
 
 
 class _Absent:

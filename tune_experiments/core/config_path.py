@@ -8,13 +8,15 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import json
+import math
 import operator
 import re
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
 from tune_experiments.core.errors import UserError
@@ -124,20 +126,22 @@ def _plain(path: str, value: Any) -> Any:
     """
     if is_configuration(value):
         return config_to_json(value)
-    try:
-        return to_jsonable_python(value, inf_nan_mode="strings", fallback=_number_of_numpy)
-    except (PydanticSerializationError, TypeError):
-        kind = type(value).__name__
+    if isinstance(value, tuple | list):
+        return [_plain(path, one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(path, one) for key, one in value.items()}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else json.dumps(value)
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
     raise UserError(
-        f"{flag_of(path)} takes text, numbers and lists, which a run can store, and not a {kind}: of a function or a "
-        "class write the name, 'package.module:function'"
+        f"{flag_of(path)} takes text, numbers and lists, which a run can store, and not a {type(value).__name__}: of a "
+        "function or a class write the name, 'package.module:function'"
     )
-
-
-def _number_of_numpy(value: Any) -> Any:
-    if not isinstance(value, np.generic):
-        raise TypeError(type(value))
-    return value.item()
 
 
 def _has(config: object, path: str) -> bool:

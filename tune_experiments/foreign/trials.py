@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from rl_envs import World
-from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective

@@ -10,7 +10,7 @@ from typing import Any
 from rl_envs.messenger.corpus import STILL
 from rl_envs.messenger.games import pairs_of_games
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, ENTITIES, MOVEMENTS, ROLES, SIDE, SYMBOLS
-from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.grounding import GroundingLoss

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rl_envs.overcooked.words import ACTIONS
-from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.configured import make_objective
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from rl_models.algorithms.learner_config import OptimiserConfig, make_objective
+from rl_models.algorithms.configured import make_objective
+from rl_models.algorithms.learner_config import OptimiserConfig
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.configuration import constants_of
 from rl_models.policy import TeamPolicy

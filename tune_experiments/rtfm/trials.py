@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import torch
 
-from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.reading import ReadingSizes

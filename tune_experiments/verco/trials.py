@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError

@@ -6,8 +6,9 @@ import dataclasses
 import pytest
 import torch
 
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.learner_config import AlgorithmConfig, make_objective
+from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import count_steps, forward, share_of, to_batch

@@ -12,7 +12,6 @@ from typing import Literal
 
 import pytest
 
-from rl_models.rllib.workers import Workers
 from tune_experiments.core.config_json import config_from_json, config_to_json, first_differences
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.experiment.command_line import parse
@@ -22,12 +21,12 @@ from tune_experiments.experiment.command_line import parse
 class Learner:
     learning_rate: float = 1e-3
     """Step of the optimiser."""
-    form: Literal["code", "paper"] = field(default="code", metadata={"renamed_from": "loss_form"})
+    form: Literal["code", "paper"] = "code"
     loss_weights: dict[str, float] = field(default_factory=lambda: {"cordial": 1.0})
     gradient_clip: float | None = None
     widths: tuple[int, ...] = (64, 64)
     betas: tuple[float, float] = (0.9, 0.999)
-    shared: bool = field(default=True, metadata={"renamed_from": "is_shared"})
+    shared: bool = True
 
 
 @dataclass(frozen=True)
@@ -62,41 +61,63 @@ def test_every_field_is_a_flag_by_its_dotted_path_with_dashes_or_underscores():
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "named"),
     [
-        ("--learner.learning-rat 1", "unknown flag --learner.learning-rat; did you mean --learner.learning-rate?"),
-        ("--learner.loss-form code", "unknown flag --learner.loss-form; it is --learner.form now"),
-        ("--learner.no-is-shared", "unknown flag --learner.no-is-shared; it is --learner.shared now"),
-        ("--learning_rate 1", "unknown flag --learning_rate; did you mean --learner.learning-rate?"),
-        ("--qqqqq", "unknown flag --qqqqq; --help lists the flags"),
-        ("--learner.learning-rate fast", "--learner.learning-rate must be a number, not 'fast'"),
-        ("--budget-env-steps 1.5", "--budget-env-steps must be a whole number, not '1.5'"),
-        ("--budget-env-steps", "--budget-env-steps must be a whole number, and nothing follows it"),
-        ("--learner.form both", "--learner.form must be one of code, paper, not 'both'"),
-        ("--learner.betas 1", "--learner.betas must be 2 values (a number, a number), not '1'"),
-        ("--learner.shared yes", "--learner.shared takes no value, not 'yes'"),
-        ("--preset huge", "--preset must be one of smoke, laptop, paper, not 'huge'"),
-        ("--max-concurrent-trials 0", "--max-concurrent-trials must be at least 1, not 0"),
-        ("--seeds 1 1", "--seeds needs one or more different whole numbers"),
-        ("--seeds 0 -1", "--seeds needs one or more different whole numbers"),
-        ("train", "'train' belongs to no flag"),
+        ("--learner.learning-rat 1", "--learner.learning-rate"),
+        ("--learner.learning-rate fast", "--learner.learning-rate"),
+        ("--budget-env-steps 1.5", "--budget-env-steps"),
+        ("--budget-env-steps", "--budget-env-steps"),
+        ("--learner.form both", "--learner.form"),
+        ("--learner.betas 1", "--learner.betas"),
+        ("--learner.shared yes", "yes"),
+        ("train", "train"),
     ],
 )
-def test_a_wrong_command_line_is_one_sentence_that_names_the_flag(line, said, capsys):
+def test_what_tyro_refuses_ends_with_code_2_and_names_the_flag(line, named, capsys):
+    with pytest.raises(SystemExit) as ended:
+        read(line)
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert named in said.err and said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "flag"),
+    [
+        ("--preset huge", "--preset"),
+        ("--preset", "--preset"),
+        ("--max-concurrent-trials 0", "--max-concurrent-trials"),
+        ("--slice-seconds inf", "--slice-seconds"),
+        ("--seeds 1 1", "--seeds"),
+        ("--seeds 0 -1", "--seeds"),
+        ("--search 0", "--search"),
+        ("--search-seed 3", "--search"),
+        ("--local --max-concurrent-trials 2", "--local"),
+    ],
+)
+def test_a_value_that_no_run_can_have_is_one_sentence_that_names_the_flag(line, flag):
     with pytest.raises(UserError) as raised:
         read(line)
-    assert said in str(raised.value)
-    assert "\n" not in str(raised.value)
-    assert capsys.readouterr().err == ""
+    assert flag in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_help_lists_every_flag_with_its_meaning(capsys):
-    with pytest.raises(SystemExit) as raised:
-        read("--help")
-    assert raised.value.code == 0
-    printed = capsys.readouterr().out
-    for word in ("--learner.learning-rate", "Step of the optimiser", "--seeds", "--out", "--preset", "A test."):
-        assert word in printed
+def test_the_first_page_of_help_is_short_and_names_the_other(capsys):
+    with pytest.raises(SystemExit) as ended:
+        read("--help --preset smoke")
+    page = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert len(page.splitlines()) <= 60
+    for word in ("A test.", *PRESETS, "--seeds", "--out", "--budget-env-steps 10", "--help-all"):
+        assert word in page
+
+
+def test_the_second_page_of_help_lists_every_flag_with_its_meaning(capsys):
+    with pytest.raises(SystemExit) as ended:
+        read("--help-all")
+    page = capsys.readouterr().out
+    assert ended.value.code == 0
+    for word in ("--learner.learning-rate", "Step of the optimiser", "--search-by", "A test."):
+        assert word in page
 
 
 def test_a_user_error_is_printed_without_a_traceback_and_exits_with_2(capsys):
@@ -154,28 +175,31 @@ def test_a_config_survives_json_exactly_with_its_types(config):
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "named"),
     [
-        (("budget_env_steps",), "many", "config.budget_env_steps must be a whole number, not 'many'"),
-        (("budget_env_steps",), True, "config.budget_env_steps must be a whole number, not True"),
-        (("learner", "form"), "both", "config.learner.form must be one of code, paper"),
-        (("learner", "betas"), [1], "config.learner.betas must be 2 values"),
-        (("learner", "widths"), [1, "a"], "config.learner.widths[1] must be a whole number"),
-        (("learner", "loss_weights"), {"a": "b"}, "config.learner.loss_weights.a must be a number"),
-        (("learner", "gradient_clip"), "no", "config.learner.gradient_clip must be a number or None"),
-        (("learner", "extra"), 1, "unknown extra"),
-        (("learner",), 5, "config.learner must be an object"),
+        (("budget_env_steps",), "many", "budget_env_steps"),
+        (("budget_env_steps",), "1", "budget_env_steps"),
+        (("budget_env_steps",), True, "budget_env_steps"),
+        (("budget_env_steps",), 1.0, "budget_env_steps"),
+        (("learner", "form"), "both", "learner.form"),
+        (("learner", "betas"), [1], "learner.betas"),
+        (("learner", "widths"), [1, "a"], "learner.widths.1"),
+        (("learner", "widths"), [1, True], "learner.widths"),
+        (("learner", "loss_weights"), {"a": "b"}, "learner.loss_weights.a"),
+        (("learner", "gradient_clip"), "no", "learner.gradient_clip"),
+        (("learner", "extra"), 1, "learner.extra"),
+        (("learner",), 5, "learner"),
     ],
 )
-def test_wrong_json_is_one_sentence_that_names_the_field(path, value, said):
+def test_wrong_json_is_one_sentence_that_names_the_field(path, value, named):
     data = config_to_json(Config())
     inner = data
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
     with pytest.raises(UserError) as raised:
-        config_from_json(Config, data)
-    assert said in str(raised.value)
+        config_from_json(Config, data, "config.json")
+    assert f"config.json.{named}" in str(raised.value) and "\n" not in str(raised.value)
 
 
 @dataclass(frozen=True)
@@ -199,7 +223,7 @@ DEEP = json.loads("[" * 400 + "]" * 400)
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        *(("clip", one) for one in ("1.5", "Infinity", "NaN", True, None, 10**400, DEEP, {"a": 1})),
+        *(("clip", one) for one in ("1.5", True, None, 10**400, DEEP, {"a": 1})),
         *(("pair", one) for one in ([], [1.0], [1.0, "a", "b"], [True, "a"], ["1", "a"], [10**400, "a"], "ab", DEEP)),
         *(("count", one) for one in (1.0, "1", False, DEEP)),
         *(("out", one) for one in (1, ["a"], DEEP)),
@@ -207,7 +231,7 @@ DEEP = json.loads("[" * 400 + "]" * 400)
     ids=lambda value: repr(value)[:20],
 )
 def test_hostile_json_is_one_short_sentence(path, value):
-    with pytest.raises(UserError, match=rf"^config\.{path}.* must be ") as raised:
+    with pytest.raises(UserError, match=rf"^config\.{path}") as raised:
         config_from_json(Odd, config_to_json(Odd()) | {path: value})
     assert len(str(raised.value)) < 400
 
@@ -215,21 +239,12 @@ def test_hostile_json_is_one_short_sentence(path, value):
 def test_a_missing_field_is_named():
     data = config_to_json(Config())
     del data["world"]
-    with pytest.raises(UserError, match="missing world"):
+    with pytest.raises(UserError, match=r"config\.world"):
         config_from_json(Config, data)
+    assert config_from_json(Config, data, has_all=False) == Config()
 
 
 def test_differences_are_dotted_paths():
     old, new = config_to_json(Config()), config_to_json(Config(Learner(form="paper"), world="y"))
     assert first_differences(old, new) == ["learner.form: 'code' -> 'paper'", "world: 'furnmove-v0' -> 'y'"]
     assert first_differences({"a": 1}, {"b": 2}, limit=1) == ["a: 1 -> (absent)", "and 1 more"]
-
-
-def test_a_run_from_before_a_field_came_is_read_with_its_default_and_looks_the_same():
-    workers = Workers(runners=2)
-    data = config_to_json(workers)
-    assert "aggregators" not in data, "or an old run's folder would refuse to be continued"
-    assert config_from_json(Workers, data) == workers
-    with_one = replace(workers, aggregators=1)
-    assert config_to_json(with_one)["aggregators"] == 1
-    assert config_from_json(Workers, config_to_json(with_one)) == with_one

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
+import inspect
+import itertools
+import json
+import subprocess
+import sys
+import textwrap
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
-from tyro._docstrings import get_field_docstring
 
 from tune_experiments.__main__ import COMMANDS
-from tune_experiments.experiment.command_line import RunOptions, parse
+from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.overcooked_crossplay import CrossPlay
 from tune_experiments.overcooked_returns import Returns
@@ -27,6 +34,24 @@ UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 """These scripts train nothing, so they have no configuration."""
 
 
+@functools.cache
+def helps_of(cls: type) -> dict[str, str]:
+    """Field -> the string below it, of the fields that a class itself declares."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    pairs = itertools.pairwise([*getattr(tree, "body", []), ast.Pass()])
+    texts = {ast.unparse(line.target): after for line, after in pairs if isinstance(line, ast.AnnAssign)}
+    return {
+        name: " ".join(str(after.value.value).split())
+        for name, after in texts.items()
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+    }
+
+
+def help_of(config_class: type, name: str) -> str:
+    """What `--help-all` says of a field."""
+    return next((helps_of(cls)[name] for cls in config_class.__mro__[:-1] if name in helps_of(cls)), "")
+
+
 def _inner_types(hint: Any) -> Iterator[Any]:
     """A type and all that it is made of."""
     yield hint
@@ -39,7 +64,7 @@ def _faults(config_class: Any) -> Iterator[str]:
     """What is wrong with the help of a configuration, its nested ones included."""
     hints = typing.get_type_hints(config_class)
     for field in dataclasses.fields(config_class):
-        text = get_field_docstring(config_class, field.name, ()) or ""
+        text = help_of(config_class, field.name)
         where = f"{config_class.__module__}.{config_class.__name__}.{field.name}: {text!r}"
         if len(text.split()) < FEWEST_WORDS or not text.endswith(".") or text.startswith(FRAGMENTS):
             yield f"{where} is no full sentence"
@@ -64,7 +89,7 @@ def _unchecked_ranges(config_class: Any) -> Iterator[str]:
     """Fields of a configuration, its nested ones included, whose help names a range that their type does not have."""
     hints = typing.get_type_hints(config_class, include_extras=True)
     for field in dataclasses.fields(config_class):
-        text = get_field_docstring(config_class, field.name, ()) or ""
+        text = help_of(config_class, field.name)
         parts = [*_types_without_range(hints[field.name])]
         if any(words in text for words in RANGES) and {int, float} & {*parts}:
             yield f"{config_class.__module__}.{config_class.__name__}.{field.name}: {text!r}"
@@ -88,20 +113,6 @@ def test_every_flag_of_a_command_has_a_full_sentence(options: type) -> None:
 
 
 @dataclass(frozen=True)
-class _Wordy:
-    number: int = 0
-    """A help of more than one line, the second of which
-    begins where code is indented."""
-
-
-def test_a_help_over_several_lines_is_one_paragraph(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    monkeypatch.setenv("COLUMNS", "400")
-    with pytest.raises(SystemExit):
-        parse({"laptop": _Wordy()}, ["--help"], "a wordy experiment")
-    assert "A help of more than one line, the second of which begins where code is indented." in capsys.readouterr().out
-
-
-@dataclass(frozen=True)
 class _Fragments:
     undocumented: int = 0
     short: int = 0
@@ -117,3 +128,31 @@ class _Fragments:
 def test_fragments_are_found() -> None:
     found = [fault.split(":")[0].rsplit(".", 1)[-1] for fault in _faults(_Fragments)]
     assert found == ["undocumented", "short", "begins_with_a_preposition", "unnamed_choice"]
+
+
+HEAVY = ("ray", "torch", "scipy", "numba", "matplotlib", "gymnasium", "pettingzoo", "transformers", "pyarrow")
+ASKS_FOR_HELP = """
+import contextlib, importlib, io, json, sys
+
+for name in sys.argv[2:]:
+    script = importlib.import_module(name)
+    main = script.main if not hasattr(script, "EXPERIMENT") else lambda words: script.main(script.EXPERIMENT, words)
+    page = io.StringIO()
+    with contextlib.redirect_stdout(page), contextlib.suppress(SystemExit):
+        main(["--help"])
+    heavy = [one for one in sys.argv[1].split() if one in sys.modules]
+    print(json.dumps([name, len(page.getvalue().splitlines()), heavy]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.processes
+def test_help_of_every_script_is_short_and_loads_nothing_heavy() -> None:
+    scripts = [*(f"tune_experiments.{name}" for name in known_experiments()), "tune_experiments.__main__"]
+    words = [sys.executable, "-c", ASKS_FOR_HELP, " ".join(HEAVY), *scripts]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    pages = {name: (lines, heavy) for name, lines, heavy in map(json.loads, told)}
+    assert [*pages] == scripts
+    assert {name: heavy for name, (_, heavy) in pages.items() if heavy} == {}
+    untrained = {f"tune_experiments.{name}" for name in UNTRAINED} | {"tune_experiments.__main__"}
+    assert all(0 < lines <= 60 for name, (lines, _) in pages.items() if name not in untrained)

@@ -12,7 +12,7 @@ from typing import Any
 
 from rl_envs.frozen_lake_spread.maps import lake_of
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
-from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.chat.client import ChatClient
 from rl_models.networks.parts import Part

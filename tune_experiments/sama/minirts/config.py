@@ -20,7 +20,7 @@ Test: TypeAlias = Literal[
     "plain", "commanders", "sights", "reflections", "erring", "random", "goals", "prompts", "rewards"
 ]
 Sight: TypeAlias = Literal["fair", "full", "types"]
-"""What the planner sees of a game."""
+"""Information that the planner gets about a game."""
 LEARNED = "learned"
 _OPPONENTS = {2: "medium_two", 3: "medium_three"}
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rl_models.algorithms.learner_config import make_objective
+from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
