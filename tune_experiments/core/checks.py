@@ -8,7 +8,6 @@ are never in range. This file must not know about any experiment.
 from __future__ import annotations
 
 import functools
-import math
 import typing
 from typing import Any
 
@@ -18,7 +17,7 @@ from tune_experiments.core.config_json import DataclassInstance, fault_in_words,
 from tune_experiments.core.config_path import flag_of, value_at
 from tune_experiments.core.errors import UserError
 
-__all__ = ["check_at_least", "check_precision_of_values", "check_ranges", "check_some"]
+__all__ = ["check_precision_of_values", "check_ranges", "check_some"]
 
 _MOST = 2**63
 """Whole numbers are below this in size, as arrays hold them."""
@@ -63,15 +62,7 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
             except ValidationError as error:
                 for fault in error.errors(include_url=False):
                     if also_types or fault["type"] in _OUTSIDE:
-                        raise UserError(f"{flag_of(f'{path}{name}')}: {fault_in_words(fault)}") from None
-
-
-def check_at_least(least: float, config: DataclassInstance, *paths: str) -> None:
-    """Refuse fields (or entries of tuples) below `least`."""
-    for path in paths:
-        value = value_at(config, path)
-        for one in value if isinstance(value, tuple) else (value,):
-            _require(one is None or least <= one < math.inf, path, f"at least {least}", one)
+                        raise UserError(f"{flag_of(f'{path}{name}')}{fault_in_words(fault)}") from None
 
 
 def check_some(config: DataclassInstance, *paths: str) -> None:

@@ -91,7 +91,7 @@ def config_from_json(
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         path = ".".join(map(str, fault["loc"][1:]))
-        raise UserError(f"{name_of(path)}: {fault_in_words(fault)}") from None
+        raise UserError(f"{name_of(path)}{fault_in_words(fault)}") from None
     except RecursionError:
         raise UserError(f"{where} is too deep for a {cls.__name__}; correct it") from None
     for path, given, read in differences(data, config_to_json(config)):
@@ -104,7 +104,8 @@ def config_from_json(
 
 def fault_in_words(fault: Mapping[str, Any]) -> str:
     """Pydantic's complaint about a value, as the end of a sentence that begins with the value's name."""
-    return f"{fault['msg'][0].lower()}{fault['msg'][1:]}, not {_SHORT.repr(fault['input'])}"
+    said = f": {fault['msg']}".replace(": Input should be", " must be")
+    return f"{said}, not {_SHORT.repr(fault['input'])}"
 
 
 def _is_alike(given: Any, read: Any) -> bool:

@@ -110,8 +110,8 @@ def checked_path(config: object, name: str) -> str:
         UserError: no such field (with the nearest one).
     """
     path = name.removeprefix("--").replace("-", "_")
-    if not _has(config, path):
-        known = [leaf for leaf, _ in _leaves(config)]
+    known = [leaf for leaf, _ in _leaves(config)]
+    if path not in known and not any(leaf.startswith(f"{path}.") for leaf in known):
         near = difflib.get_close_matches(path, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise UserError(f"the configuration has no field {name}; {hint}")
@@ -142,13 +142,6 @@ def _plain(path: str, value: Any) -> Any:
         f"{flag_of(path)} takes text, numbers and lists, which a run can store, and not a {type(value).__name__}: of a "
         "function or a class write the name, 'package.module:function'"
     )
-
-
-def _has(config: object, path: str) -> bool:
-    name, _, rest = path.partition(".")
-    if not dataclasses.is_dataclass(config) or name not in {field.name for field in dataclasses.fields(config)}:
-        return False
-    return not rest or _has(getattr(config, name), rest)
 
 
 def flag_of(path: str) -> str:

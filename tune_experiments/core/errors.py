@@ -63,6 +63,10 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except (UserError, InputError, ForeignEnvError) as error:
             print(f"error: {one_line(error)}", file=sys.stderr)
             return EXIT_CODE
+        except SystemExit as refusal:  # tyro's, which has said why, or the end of help
+            if refusal.code != EXIT_CODE:
+                raise
+            return EXIT_CODE
         except KeyboardInterrupt as stop:
             if not stop.args:  # else whoever raised it has printed its sentence
                 print("interrupted", file=sys.stderr)

@@ -21,7 +21,6 @@ from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.llm.llm_config import DistillationSettings, LanguageTeamSettings
 from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_at_least
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
 
@@ -175,7 +174,12 @@ class VercoConfig(
                 f"budget of the row symbolic_imitation_ppo, not {self.budget_env_steps:,}; or leave out that row"
             )
         if "shuffled" in self.methods:  # messages of another kitchen
-            check_at_least(2, self, "workers.worlds_per_runner", "valid_episodes")
+            for flag, value in (
+                ("--workers.worlds-per-runner", self.workers.worlds_per_runner),
+                ("--valid-episodes", self.valid_episodes),
+            ):
+                if value < 2:
+                    raise UserError(f"{flag} must be at least 2 with the row shuffled, not {value}")
             if self.workers.worlds_per_runner < 2 * self.workers.world_groups:
                 raise UserError(
                     f"--workers.world-groups {self.workers.world_groups} leaves a group without two worlds, and "

@@ -37,7 +37,7 @@ class Config:
 WRONG = [
     ("learner.learning-rate", 0.0, "greater than 0"),
     ("learner.learning-rate", math.inf, "finite"),
-    ("learner.gamma", math.nan, "input should be"),
+    ("learner.gamma", math.nan, "must be"),
     ("learner.gamma", 1.5, "less than or equal to 1"),
     ("games", 0, "greater than 0"),
     ("layers", 0, "greater than 0"),

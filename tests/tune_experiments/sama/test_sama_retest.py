@@ -64,7 +64,7 @@ def test_conditions_and_other_planners_are_tested_with_the_same_team(run, tmp_pa
         (["--methods", "blind"], "has no finished trial of these rows"),
         (["--tasks", "coordination_ring"], "has no finished trial of these rows"),
         (["--episodes", "-1"], "--episodes must be at least 0"),
-        (["--planners", "noisy"], "cannot read"),
+        (["--planners", "noisy"], "--planners"),
         (["--planner", "openai"], "OPENAI_API_KEY"),
     ],
 )
