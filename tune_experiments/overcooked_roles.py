@@ -32,7 +32,6 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.config import ColeSettings
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
-from tune_experiments.overcooked.tables import COLUMNS, tables
 from tune_experiments.overcooked.trials import COLE
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
@@ -140,6 +139,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         from tune_experiments.overcooked.role_trials import SAMPLED
+        from tune_experiments.overcooked.tables import COLUMNS, tables
 
         return tables(results, self.caption, (*COLUMNS, SAMPLED))
 

@@ -15,7 +15,6 @@ from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import COLE
 from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.results.rows import Result
@@ -59,6 +58,8 @@ class OvercookedExperiment(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
+        from tune_experiments.overcooked.tables import tables
+
         return tables(results, self.caption)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rl_envs.overcooked.words import ACTIONS
-from rl_models.algorithms.configured import make_objective
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world
@@ -37,6 +36,8 @@ def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:
 
 def objective_of(config: OvercookedConfig) -> Objective:
     """The loss of all rows that learn by the configured algorithm."""
+    from rl_models.algorithms.configured import make_objective
+
     return make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps))
 
 

@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from rl_envs.core.metrics import COUNT, PROPORTION
-from tune_experiments.overcooked.tables import PUBLISHED
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.kitchen.kitchens import FALLEN_BACK
@@ -58,6 +57,8 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 
 def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
+
+    from tune_experiments.overcooked.tables import PUBLISHED
 
     title = f"{caption}: {kitchen}"
     mine = [line for line in results if line.world == kitchen]
