@@ -12,7 +12,6 @@ from rl_models.batch import forward, to_batch
 from rl_models.networks.added_observations import NOISE
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -125,7 +124,7 @@ def test_rows_of_ppo_stand_beside_those_of_q_learning():
     [
         ({"methods": ("cole5",)}, "--methods must be some of qmix"),
         ({"task": "bakery"}, "--task must be one of"),
-        ({"roles.team.ldsa.num_subtasks": 1}, "at least 2"),
+        ({"roles.team.ldsa.num_subtasks": 1}, "num-subtasks"),
         ({"roles.team.maser.own_value_share": 1.5}, "--roles.team.maser.own-value-share must be"),
         ({"roles.batch_size": 0}, "--roles.batch-size must be"),
         ({"roles.precision": "bfloat16"}, "--roles.precision must be float32, because action values"),
@@ -134,17 +133,3 @@ def test_rows_of_ppo_stand_beside_those_of_q_learning():
 def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
     with pytest.raises((UserError, ValueError), match=sentence):
         with_overrides(SMOKE, changes)
-
-
-def test_a_run_from_before_targets_looked_ahead_is_read_as_one_of_one_step_targets():
-    old = config_to_json(dataclasses.replace(LAPTOP, roles=dataclasses.replace(LAPTOP.roles, td_lambda=0.0)))
-    assert "td_lambda" not in old["roles"] and config_to_json(LAPTOP)["roles"]["td_lambda"] == 0.8
-    assert config_from_json(type(LAPTOP), old).roles.td_lambda == 0.0
-
-
-def test_a_run_from_before_q_rows_had_worlds_of_their_own_keeps_its_number():
-    old = config_to_json(LAPTOP)
-    del old["roles"]["worlds_per_runner"]
-    old["workers"]["worlds_per_runner"] = 16
-    read = config_from_json(type(LAPTOP), old)
-    assert read.workers_of("qmix").worlds_per_runner == 16 != LAPTOP.workers_of("qmix").worlds_per_runner

@@ -8,14 +8,12 @@ import torch
 
 from rl_models.schedule import Progress
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm import evaluation
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
-from tune_experiments.rtfm.matching_config import CHANGES, MatchingSettings
 from tune_experiments.rtfm.matching_stages import at_stage, plan
 
 EXPERIMENT = find_experiment("rtfm_matching")
@@ -139,14 +137,6 @@ def test_validation_plays_the_same_games_with_right_and_with_other_documents(mon
     assert not np.array_equal(seen, right)
 
 
-def test_a_stored_reader_from_before_unit_words_is_the_one_that_was_trained():
-    stored = config_to_json(MatchingSettings(sees_names=True, unit_words=False))
-    assert "unit_words" not in stored
-    network = config_from_json(MatchingSettings, stored).network()
-    assert (network.sees_names, network.unit_words) == (True, False)
-    assert config_from_json(MatchingSettings, config_to_json(MatchingSettings())).unit_words
-
-
 @pytest.mark.parametrize(
     ("methods", "pair"),
     [
@@ -159,17 +149,6 @@ def test_a_run_of_letters_compares_the_first_pair_of_rows_that_it_trains(methods
     letters = find_experiment("rtfm_rock_paper_scissors")
     (one,) = letters.main_comparisons(dataclasses.replace(letters.presets["laptop"], methods=methods))
     assert (one.method, one.against) == pair
-
-
-@pytest.mark.parametrize("row", CHANGES)
-def test_every_row_of_a_run_from_before_unit_words_is_built_as_it_was_trained(row):
-    stored = config_to_json(SMOKE)
-    stored["matching"] |= {"sees_names": True}
-    stored["matching"].pop("unit_words")
-    config = config_from_json(type(SMOKE), stored)
-    network = plan(config, row, 0).stages[0].plan.build_policy().network
-    assert not network.config.unit_words
-    assert (network.name is None) == (row == "matching_frozen_words")
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,7 @@ def test_settings_that_no_run_can_have_are_refused(changes, reason):
 def test_a_run_folder_cannot_choose_what_is_sent_as_a_key_or_where_to(name):
     data = config_to_json(dataclasses.replace(LAPTOP, planner="openai"))
     data["model"]["chat"]["endpoint"][name] = "AWS_SECRET_ACCESS_KEY"
-    with pytest.raises(UserError, match=f"unknown {name}"):
+    with pytest.raises(UserError, match=name):
         config_from_json(SamaConfig, data)
 
 
