@@ -27,7 +27,7 @@ from rl_models.chat.meter import Budget
 from tune_experiments.experiment.plan import Tested, Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.sama.kitchen.config import MOST_REFLECTIONS, ModelSettings, SamaConfig
+from tune_experiments.sama.kitchen.config import MAX_REFLECTIONS, ModelSettings, SamaConfig
 from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
 from tune_experiments.sama.kitchen.tables import ERRING
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
@@ -54,7 +54,7 @@ def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
     reflecting = dataclasses.replace(config, after_failure="reflect")
     found = {
         f"{config.planner} planner, {n} reflections": dataclasses.replace(reflecting, reflections=n)
-        for n in (0, MOST_REFLECTIONS)
+        for n in (0, MAX_REFLECTIONS)
     }
     weak, weaker = ERRING
     found |= erring_tests(config, "weak", weak) | erring_tests(config, "weaker", weaker)
@@ -71,7 +71,7 @@ class SamaAblations(SamaExperiment):
 
     def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
         """Reflection against as many tries without a memory, in every kitchen, under a planner that errs."""
-        reflections, retries = (f"{ERRING[0]}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
+        reflections, retries = (f"{ERRING[0]}, {MAX_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         return [
             MainComparison(
                 method=f"sama-{task}",

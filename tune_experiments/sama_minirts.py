@@ -34,7 +34,7 @@ from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
-from tune_experiments.play.episode import MOST_STEPS, Episode
+from tune_experiments.play.episode import MAX_STEPS, Episode
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -42,7 +42,7 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.tables import ERRING, RANGES, tables, title_of
-from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, ModelSettings, as_loaded
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings, as_loaded
 from tune_experiments.sama.planning import check_planner
 from tune_experiments.sama.planning_metrics import write_transcripts
 
@@ -108,7 +108,7 @@ class SamaMinirts(Experiment[RtsConfig]):
 
         if "erring" not in config.tests:
             return ()
-        tests = (f"{ERRING}, {MOST_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
+        tests = (f"{ERRING}, {MAX_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         reflections, retries = (with_sight(config, test) for test in tests)
         return [
             MainComparison(method, method, "win_rate", GAME, title_of(method), reflections, retries)
@@ -163,7 +163,7 @@ class SamaMinirts(Experiment[RtsConfig]):
         return video(loaded, seed)
 
     def episodes(
-        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Games under the planner, with its goals and reflections."""
         from tune_experiments.sama.minirts.episode_records import record_games

@@ -117,7 +117,7 @@ class Store:
         Raises:
             UserError: it is more than fits.
         """
-        content, size = self._archive(), checkpoint_pieces.LARGEST_PIECE_BYTES
+        content, size = self._archive(), checkpoint_pieces.MAX_PIECE_BYTES
         parts = [content[begin : begin + size] for begin in range(0, len(content), size)]
         old = _parts_in(self.out)
         others = sum(1 for path in self.out.iterdir() if not path.name.startswith(".")) - len(old)

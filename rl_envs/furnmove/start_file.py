@@ -31,7 +31,7 @@ _PLACE = ("x", "z", "rotation"), ("y", "horizon")
 QUARTER_TURN = 90
 _TOLERANCE = 0.01
 """Tolerance of an engine's numbers from the grid, in metres or degrees."""
-_MOST = 1e6
+_MAX_STARTS = 1e6
 _STREAM_ROOM = re.compile(r"(train|valid|test)_stream_([0-9]{1,20})_([0-9]{1,10})")
 
 
@@ -169,7 +169,7 @@ def _steps(distance: float, unit: float, where: str) -> int:
 
 def _metres(value: object, where: str) -> float:
     """A finite number of moderate size, in metres or degrees."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MAX_STARTS:
         raise StartError(f"{where} is {shown(value)}: write a finite number")
     return float(value)
 

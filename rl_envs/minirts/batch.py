@@ -21,7 +21,7 @@ FIRST_TICK = 3
 """The map and the units take the ticks before."""
 RESOURCE_DISTANCE, PEASANTS = 4, 3
 LEARNED_KEYS = ("learned_key", "learned_value")
-MOST_LEARNED = PLAYERS * NUM_CELLS * NUM_CELLS
+MAX_LEARNED = PLAYERS * NUM_CELLS * NUM_CELLS
 """Number of distances that there are, and the largest key."""
 
 
@@ -94,8 +94,8 @@ def unpacked(state: Arrays) -> Arrays:
         ValueError: arrays of different shapes, or keys that there cannot be.
     """
     keys, values = (np.asarray(state.get(name, 0)) for name in LEARNED_KEYS)
-    if keys.ndim != 2 or keys.shape != values.shape or not ((keys >= 0) & (keys <= MOST_LEARNED)).all():
-        raise ValueError(f"restore: learned_key and learned_value must be [B, M], keys in 0 .. {MOST_LEARNED}")
+    if keys.ndim != 2 or keys.shape != values.shape or not ((keys >= 0) & (keys <= MAX_LEARNED)).all():
+        raise ValueError(f"restore: learned_key and learned_value must be [B, M], keys in 0 .. {MAX_LEARNED}")
     keys = exactly("restore: learned_key", keys, np.int32)
     count, capacity = (keys != 0).sum(1), MIN_LEARNED
     while 4 * count.max(initial=0) >= 3 * capacity:

@@ -45,7 +45,7 @@ LAYOUTS: dict[str, tuple[str, ...]] = {
     ),
 }
 FLOOR_SIGNS, STARTS, PLACES = " 12", "12", "XOPDS"
-_LARGEST_SIDE = 32
+_MAX_SIDE = 32
 
 
 def rows_of(layout: str | Sequence[str]) -> tuple[str, ...]:
@@ -67,8 +67,8 @@ def rows_of(layout: str | Sequence[str]) -> tuple[str, ...]:
 
 def _check(rows: tuple[str, ...]) -> None:
     width = len(rows[0]) if rows else 0
-    if not (3 <= len(rows) <= _LARGEST_SIDE and 3 <= width <= _LARGEST_SIDE):
-        raise ValueError(f"a layout has 3 to {_LARGEST_SIDE} rows and columns, got {len(rows)} rows of {width}")
+    if not (3 <= len(rows) <= _MAX_SIDE and 3 <= width <= _MAX_SIDE):
+        raise ValueError(f"a layout has 3 to {_MAX_SIDE} rows and columns, got {len(rows)} rows of {width}")
     for number, row in enumerate(rows):
         if len(row) != width:
             raise ValueError(f"layout row {number} has {len(row)} signs, row 0 has {width}: make them equally long")

@@ -93,8 +93,8 @@ _FOODS_END = 3 * NUM_FOODS
 _PLACES_END = _FOODS_END + 2 * (NUM_PLATES + NUM_BOARDS + 1 + 2)
 LENGTH = _PLACES_END + len(RECIPES)
 SPEC = ArraySpec((LENGTH,), "uint8", 0, SIDE - 1, "three foods (row, column, chops), then rows and columns, the order")
-_LARGEST = [SIDE - 1, SIDE - 1, CHOPS] * NUM_FOODS + [SIDE - 1] * (_PLACES_END - _FOODS_END) + [1] * len(RECIPES)
-SCALE = np.array(_LARGEST, np.float32)
+_MAX_VALUE = [SIDE - 1, SIDE - 1, CHOPS] * NUM_FOODS + [SIDE - 1] * (_PLACES_END - _FOODS_END) + [1] * len(RECIPES)
+SCALE = np.array(_MAX_VALUE, np.float32)
 """[30] float32, largest value of each number; a vector divided by it lies in 0 .. 1."""
 
 

@@ -18,7 +18,7 @@ from rl_envs.testing.recorder import WorldFactory, digest, play
 
 __all__ = ["check_registered", "check_world"]
 
-LONGEST_GAME = 600
+MAX_GAME_STEPS = 600
 """Default length of a check's game in env steps, if the time limit is longer."""
 
 
@@ -46,7 +46,7 @@ def check_world(
     world = make_world(num_worlds)
     contract.check_declaration(world)
     refusals.check_not_begun(world)
-    env_steps = env_steps or min(world.max_episode_steps + 3, LONGEST_GAME)
+    env_steps = env_steps or min(world.max_episode_steps + 3, MAX_GAME_STEPS)
     _check_contract(world, seed, env_steps)
     refusals.check_refusals(make_world(num_worlds), seed)
     refusals.check_render(make_world(num_worlds), seed)

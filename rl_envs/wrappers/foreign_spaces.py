@@ -46,7 +46,7 @@ OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination")
 _TABLES = ("texts/", "encoded/")
 """Beginnings of keys under which tables of texts travel; a foreign key that begins so gets an underscore before it."""
 _WHOLE = "observation"
-_WIDEST = 2**20
+_MAX_WIDTH = 2**20
 """Largest number of entries of the one-hot vectors of one observation, and of actions."""
 
 
@@ -232,11 +232,11 @@ def num_actions(space: spaces.Space, agent: str) -> int:
     Raises:
         ForeignEnvError: the actions are not discrete.
     """
-    if isinstance(space, spaces.Discrete) and int(space.n) <= _WIDEST:
+    if isinstance(space, spaces.Discrete) and int(space.n) <= _MAX_WIDTH:
         return int(space.n)
     advice = "let action_space be Discrete, with one number for each combination, and take it apart in step"
     if isinstance(space, spaces.Discrete):
-        advice = f"let it have {_WIDEST:,} actions at most"
+        advice = f"let it have {_MAX_WIDTH:,} actions at most"
     if isinstance(space, spaces.Box):
         advice = (
             "ask the environment for discrete actions if it has them (mpe2: continuous_actions=False), or let "
@@ -336,7 +336,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
         shape = (int(space.n),) if isinstance(space.n, (int, np.integer)) else tuple(map(int, space.n))
         return ArraySpec(shape, "uint8", 0, 1, meaning), of_bits(shape)
     width = spaces.flatdim(space) if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else 0
-    if width > _WIDEST:
+    if width > _MAX_WIDTH:
         raise ForeignEnvError(
             f"the observation {key!r} of {agent!r} is {space_in_words(space)}, and as one-hot vectors it would have "
             f"{width} entries: let it be a Box of numbers, or a MultiDiscrete of smaller parts"

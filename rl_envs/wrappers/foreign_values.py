@@ -24,7 +24,7 @@ Bounds: TypeAlias = tuple[Any, Any]
 """Lowest and highest value: numbers, or arrays of the same shape as what they bound."""
 _KINDS = {"f": "fiub", "i": "iub", "u": "iub", "b": "iub"}
 """Kinds of numbers that an array of each kind takes without losing anything."""
-_LONGEST = 120
+_MAX_LENGTH = 120
 
 
 class Misfit(ValueError):
@@ -49,7 +49,7 @@ def _clipped(value: Any) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # an object of the environment's own
         text = f"{type(value).__name__} object"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]}..."
 
 
 def number(value: Any) -> float:

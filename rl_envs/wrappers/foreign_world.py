@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_EPISODE_STEPS = 1000
 """Time limit of an environment that declares none."""
-LARGEST_MAX_EPISODE_STEPS = 1_000_000
+EPISODE_STEPS_LIMIT = 1_000_000
 """Largest time limit: the actions of the present episode are kept, so that it can be restored."""
 _SEEDS = 2**31
 _NOT_KEPT = ("self", "__class__", "first")
@@ -114,10 +114,10 @@ class ForeignWorld(World):
         self.max_episode_steps = declares[1] if declares else DEFAULT_MAX_EPISODE_STEPS
         if limit is not None:
             self.max_episode_steps = whole("max_episode_steps", limit, 1)
-        if self.max_episode_steps > LARGEST_MAX_EPISODE_STEPS:
+        if self.max_episode_steps > EPISODE_STEPS_LIMIT:
             whose = "" if limit is not None or declares is None else f"the environment's {declares[0]}, "
             raise ForeignEnvError(
-                f"{whose}max_episode_steps = {self.max_episode_steps:,} is more than the {LARGEST_MAX_EPISODE_STEPS:,} "
+                f"{whose}max_episode_steps = {self.max_episode_steps:,} is more than the {EPISODE_STEPS_LIMIT:,} "
                 "env steps of an episode whose actions can be kept: choose fewer (max_episode_steps, "
                 "--max-episode-steps)"
             )

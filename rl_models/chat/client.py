@@ -19,7 +19,7 @@ from rl_models.chat.exchange import ChatFailure, ChatRequest, Transport
 T = TypeVar("T")
 _CLIPPED_TO = 2_000
 """Characters of a rejected reply that are sent back to the model."""
-_LONGEST_REPLY = 8_000
+_MAX_REPLY_BYTES = 8_000
 """Characters of the longest reply that is accepted."""
 _POLL_SECONDS = 1.0
 
@@ -112,8 +112,8 @@ class ChatClient:
         return Answer(question.fallback(), "fallback", tuple(attempts))
 
     def _read(self, question: Question[T], text: str) -> T:
-        if len(text) > _LONGEST_REPLY:
-            raise RejectedReplyError(f"it is longer than {_LONGEST_REPLY} characters")
+        if len(text) > _MAX_REPLY_BYTES:
+            raise RejectedReplyError(f"it is longer than {_MAX_REPLY_BYTES} characters")
         return question.check(text)
 
     def _count(self, name: str) -> None:

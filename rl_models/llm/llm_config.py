@@ -31,7 +31,7 @@ class DistillationSettings:
 
 
 Adapter = Literal["message", "action"]
-SMALLEST_VOCABULARY = 259
+MIN_VOCABULARY = 259
 """Number of bytes and marks, with which every text can be written."""
 
 
@@ -59,7 +59,7 @@ class SmallModelSettings:
     """Number of attention heads in each layer."""
     feed_forward: PositiveInt = 384
     """Width of the hidden layer in each feed-forward block."""
-    vocabulary: Annotated[int, Field(ge=SMALLEST_VOCABULARY)] = 1024
+    vocabulary: Annotated[int, Field(ge=MIN_VOCABULARY)] = 1024
     """Largest number of tokens in the vocabulary, 256 bytes and three marks among them."""
     context: PositiveInt = 512
     """Largest number of tokens of a prompt with what follows it."""

@@ -114,7 +114,7 @@ class CoordinationSet(nn.Module):
         return (1.0 - (log_probabilities.exp() * possible).sum(-1)).clamp(0.0, 1.0)
 
 
-_TVD_WORLDS, _LARGEST_JOINT = 4, 3000
+_TVD_WORLDS, _MAX_JOINT_ACTIONS = 4, 3000
 """TVD needs the whole joint tensor, so training logs it for a few worlds only, and only if that tensor is small."""
 
 _MAX_PROBABILITIES = 2**22
@@ -170,7 +170,7 @@ class CoordinationLoss:
 
 @torch.no_grad()
 def _tvd(policy: WholeJointPolicy) -> Statistics:
-    if policy.num_actions**policy.num_agents > _LARGEST_JOINT:
+    if policy.num_actions**policy.num_agents > _MAX_JOINT_ACTIONS:
         return {}
     return {"policy/tvd": policy.select_worlds(slice(_TVD_WORLDS)).tvd().mean()}
 

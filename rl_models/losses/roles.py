@@ -27,7 +27,7 @@ from rl_models.networks.role_team_config import RoleLossConfig
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
-_LARGEST = 2000.0
+_MAX_VALUE = 2000.0
 _LOG_BOUND = 13.9
 """The log density of one entry of a role is raised by this number, and then at least its negative."""
 _SMALL = 1e-12
@@ -56,7 +56,7 @@ def identifiability(
         divergence_coef: weight of their KL divergence from what the memory implies.
     """
     by_agent = entropy_coef * entropy(role[1]) + divergence_coef * divergence(*role, *inferred)
-    return torch.nn.functional.softplus(by_agent.mean((0, 2)).clamp(max=_LARGEST)).mean()
+    return torch.nn.functional.softplus(by_agent.mean((0, 2)).clamp(max=_MAX_VALUE)).mean()
 
 
 def specialisation(mean: Tensor, variance: Tensor, sample: Tensor, dissimilarity: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from rl_models.networks.network_config import FRAME_LAYERS, VisualConfig, pixels
 from rl_models.networks.tbone import TalkingAgents
 
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-_COLOURS, _LARGEST_BYTE = 3, 255.0
+_COLOURS, _MAX_BYTE = 3, 255.0
 
 
 class FrameConvolutions(nn.Module):
@@ -56,8 +56,8 @@ class FrameConvolutions(nn.Module):
         for layer in self.convolutions:
             layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.pixels, self.features = pixels, left * left * channels[-1]
-        self.register_buffer("mean", _LARGEST_BYTE * torch.tensor(_MEAN), persistent=False)
-        self.register_buffer("deviation", _LARGEST_BYTE * torch.tensor(_DEVIATION), persistent=False)
+        self.register_buffer("mean", _MAX_BYTE * torch.tensor(_MEAN), persistent=False)
+        self.register_buffer("deviation", _MAX_BYTE * torch.tensor(_DEVIATION), persistent=False)
 
     def forward(self, frames: Tensor) -> Tensor:
         """Frames [K, P, P, 3] uint8 -> features [K, features] float32."""

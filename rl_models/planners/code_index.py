@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _K1, _B = 1.5, 0.75
-_LONGEST_DOCUMENT = 2_000
+_MAX_DOCUMENT = 2_000
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
@@ -47,7 +47,7 @@ def split_source(path: str, source: str) -> list[Document]:
         if isinstance(node, ast.FunctionDef)
     ]
     return [
-        Document(f"{path}: {name}", (ast.get_source_segment(source, node) or "")[:_LONGEST_DOCUMENT])
+        Document(f"{path}: {name}", (ast.get_source_segment(source, node) or "")[:_MAX_DOCUMENT])
         for name, node in (*nodes, *methods)
     ]
 

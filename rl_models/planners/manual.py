@@ -19,10 +19,10 @@ from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Domain
 from rl_models.planners.replies import AskFacts, AskRelevance, AskSummary, LinesReply, RelevanceReply
 
-LARGEST_FILE = 4_000_000
-LONGEST_PARAGRAPH = 2_000
-MOST_PARAGRAPHS = 400
-_FEWEST_WORDS = 6
+MAX_FILE_BYTES = 4_000_000
+MAX_PARAGRAPH = 2_000
+MAX_PARAGRAPHS = 400
+_MIN_WORDS = 6
 _COMMENT = re.compile(r"(?<!\\)%.*")
 _LEFT_OUT = re.compile(
     r"\\begin\{(figure|table|tabular|equation|align|algorithm|thebibliography)\*?\}.*?\\end\{\1\*?\}", re.DOTALL
@@ -48,11 +48,11 @@ def read_paragraphs(path: Path) -> list[str]:
     """
     try:
         with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
+            raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise LatexError(f"{path} cannot be read ({error.strerror}): check the path") from None
-    if len(raw) > LARGEST_FILE:
-        raise LatexError(f"{path} is larger than {LARGEST_FILE} bytes: hand in the paper's text alone")
+    if len(raw) > MAX_FILE_BYTES:
+        raise LatexError(f"{path} is larger than {MAX_FILE_BYTES} bytes: hand in the paper's text alone")
     return paragraphs(raw.decode("utf-8", "replace"))
 
 
@@ -62,8 +62,8 @@ def paragraphs(latex: str) -> list[str]:
     text = body.partition("\\end{document}")[0] if begun else latex
     text = _LEFT_OUT.sub("\n\n", "\n".join(_COMMENT.sub("", line) for line in text.splitlines()))
     text = _HEADING.sub(lambda found: f"\n\n{found[1] or ''} ", _POINTERS.sub("", text))
-    found = (" ".join(_plain(part).split())[:LONGEST_PARAGRAPH] for part in re.split(r"\n\s*\n", text))
-    return [part for part in found if len(part.split()) >= _FEWEST_WORDS][:MOST_PARAGRAPHS]
+    found = (" ".join(_plain(part).split())[:MAX_PARAGRAPH] for part in re.split(r"\n\s*\n", text))
+    return [part for part in found if len(part.split()) >= _MIN_WORDS][:MAX_PARAGRAPHS]
 
 
 def _plain(text: str) -> str:
@@ -89,7 +89,7 @@ GAME_QUESTIONS = (
 RELEVANCE = Stage("relevance", RelevanceReply, max_tokens=50)
 FACTS = Stage("facts", LinesReply)
 SUMMARY = Stage("summary", LinesReply, max_tokens=2_000)
-_MOST_FACTS = 300
+_MAX_FACTS = 300
 
 
 def write_manual(caller: Caller, game: str, paragraphs: Sequence[str], domain: Domain) -> str:
@@ -107,7 +107,7 @@ def write_manual(caller: Caller, game: str, paragraphs: Sequence[str], domain: D
     relevant = relevant_paragraphs(caller, game, paragraphs, domain)
     if not relevant:
         raise ValueError(f"none of {len(paragraphs)} paragraphs tells how {game} is played: hand in other papers")
-    facts = tuple(dict.fromkeys(_facts(caller, game, relevant, domain)))[:_MOST_FACTS]
+    facts = tuple(dict.fromkeys(_facts(caller, game, relevant, domain)))[:_MAX_FACTS]
     listed = "\n".join(f"- {fact}" for fact in facts)
     by_rule = tuple(offline_reading.summary(facts, domain.agents))
     call = Call({"game": game, "facts": listed}, AskSummary(facts), _at_least_one, lambda: by_rule)

@@ -21,14 +21,14 @@ _SIGNS_OF = (
 )
 """Words that mark a sentence as an answer to each of the four questions about a game; empty: any object will do. A
 domain adds its aims to the third and its deeds to the fourth."""
-_FEWEST_OBJECTS = 2
+_MIN_OBJECTS = 2
 _SAME = 0.8
-_MOST_LINES = 40
+_MAX_LINES = 40
 
 
 def is_relevant(paragraph: str, objects: Sequence[str]) -> bool:
     """Whether a paragraph names at least two of the game's objects."""
-    return sum(_names(paragraph, thing) for thing in objects) >= _FEWEST_OBJECTS
+    return sum(_names(paragraph, thing) for thing in objects) >= _MIN_OBJECTS
 
 
 def facts(paragraph: str, question: int, domain: Domain) -> list[str]:
@@ -39,7 +39,7 @@ def facts(paragraph: str, question: int, domain: Domain) -> list[str]:
         for sentence in _SENTENCE_END.split(" ".join(paragraph.split()))
         if any(_names(sentence, thing) for thing in domain.objects)
         and (not signs or any(_names(sentence, s) for s in signs))
-    ][:_MOST_LINES]
+    ][:_MAX_LINES]
 
 
 def summary(lines: Sequence[str], agents: Sequence[str]) -> list[str]:
@@ -48,7 +48,7 @@ def summary(lines: Sequence[str], agents: Sequence[str]) -> list[str]:
     for line in lines:
         if all(likeness(line, other, agents) <= _SAME for other in kept):
             kept.append(line)
-    return kept[:_MOST_LINES]
+    return kept[:_MAX_LINES]
 
 
 def objects(manual: str, known: Sequence[str]) -> list[str]:

@@ -28,7 +28,7 @@ TRANSLATION = Stage("translation", SentenceReply, max_tokens=300)
 STATES = Stage("states", StatesReply, max_tokens=3_000)
 GROUPS = Stage("groups", GroupsReply)
 _STATES_A_CALL = 8
-_MOST_OBJECTS = 30
+_MAX_OBJECTS = 30
 _NUMBERS_OF_A_SEED = 1_000_000
 """Portions of states are numbered; those of one seed must be no other's, or teams of different seeds share states."""
 
@@ -42,8 +42,8 @@ def extract_objects(caller: Caller, domain: Domain, manual: str) -> tuple[str, .
     def read(reply: LinesReply) -> tuple[str, ...]:
         found = tuple(dict.fromkeys(" ".join(line.lower().split()) for line in reply.lines))
         strange = [thing for thing in found if not thing or thing not in manual.lower()]
-        if strange or not 0 < len(found) <= _MOST_OBJECTS:
-            raise RejectedReplyError(f"each object must be named in the manual, and at most {_MOST_OBJECTS} of them")
+        if strange or not 0 < len(found) <= _MAX_OBJECTS:
+            raise RejectedReplyError(f"each object must be named in the manual, and at most {_MAX_OBJECTS} of them")
         return found
 
     call = Call({"manual": manual}, AskObjects(manual), read, lambda: domain.objects)

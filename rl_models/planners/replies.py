@@ -15,7 +15,7 @@ from rl_models.planners.domain import SubgoalTexts
 Short: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=600)]
 Long: TypeAlias = Annotated[str, Field(max_length=4_000)]
-MOST_AGENTS = 8
+MAX_AGENTS = 8
 
 
 class Reply(BaseModel):
@@ -53,14 +53,14 @@ class DecompositionReply(Reply):
 
     thoughts: Long = ""
     goal: Short
-    subgoals: Annotated[list[Short], Field(min_length=1, max_length=MOST_AGENTS)]
+    subgoals: Annotated[list[Short], Field(min_length=1, max_length=MAX_AGENTS)]
 
 
 class AllocationReply(Reply):
     """Number of each agent's sub-goal, from 1."""
 
     thoughts: Long = ""
-    numbers: Annotated[list[Annotated[int, Field(ge=1, le=MOST_AGENTS)]], Field(min_length=1, max_length=MOST_AGENTS)]
+    numbers: Annotated[list[Annotated[int, Field(ge=1, le=MAX_AGENTS)]], Field(min_length=1, max_length=MAX_AGENTS)]
 
 
 class FaultReply(Reply):

@@ -28,7 +28,7 @@ from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
 
 RewardSource: TypeAlias = Literal["builtin", "code"]
 CODE = Stage("code", CodeReply, max_tokens=1_200)
-_MOST_PAIRS = 200
+_MAX_PAIRS = 200
 """Largest number of pairs of each kind on which code is tried."""
 
 
@@ -146,7 +146,7 @@ class RewardDesigner:
         kinds: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
         for (world, agent), is_reached in np.ndenumerate(truth):
             found = kinds[bool(is_reached)]
-            if len(found) < _MOST_PAIRS:
+            if len(found) < _MAX_PAIRS:
                 previous, current = self._transitions.texts[world]
                 found.append((self._domain.as_json(previous, agent), self._domain.as_json(current, agent)))
         return KnownPairs(tuple(kinds[True]), tuple(kinds[False]))

@@ -28,7 +28,7 @@ from rl_models.rllib.module import TeamModule
 from rl_models.rllib.workers import Workers
 from rl_models.team_world import MakeWorld
 
-_MOST_REQUESTS = 1_000_000
+_MAX_REQUESTS = 1_000_000
 """That RLlib lets wait at a learner process. A learner at its limit, 3 by default, loses its shard of an update without
 a word while others get theirs: all later updates of IMPALA would then sum gradients of different fragments. The limit
 is not needed: a step of training asks for a few updates, and the trial waits for the learners before the next step."""
@@ -98,7 +98,7 @@ def _set_workers(config: AlgorithmConfig, make_world: MakeWorld, workers: Worker
         # The trial's own process chooses for itself (`private_ray.PrivateDevice`).
         num_gpus_per_learner=workers.gpus_per_learner if workers.learners else 0,
         num_aggregator_actors_per_learner=workers.aggregators,
-        max_requests_in_flight_per_learner=_MOST_REQUESTS,
+        max_requests_in_flight_per_learner=_MAX_REQUESTS,
         add_default_connectors_to_learner_pipeline=False,
         learner_connector=fragments_to_batch,
     )

@@ -23,8 +23,8 @@ FORMAT = "concord-checkpoint"
 SCHEMA_VERSION = 1
 STATE_FILE = "state.json"
 # A file that claims to be larger is refused before it is read: it is a mistake or an attempt to fill the memory.
-LARGEST_STATE_BYTES = 256 * 2**20
-LARGEST_GROUP_BYTES = 64 * 2**30
+MAX_STATE_BYTES = 256 * 2**20
+MAX_GROUP_BYTES = 64 * 2**30
 
 _SUFFIX = ".safetensors"
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -141,7 +141,7 @@ def read_state(path: Path) -> dict[str, Any]:
     state_file = path / STATE_FILE
     if not path.is_dir():
         raise CheckpointError(f"{path} is not a checkpoint directory; give the path of a checkpoint_<step> directory")
-    _check_size(state_file, None, LARGEST_STATE_BYTES)
+    _check_size(state_file, None, MAX_STATE_BYTES)
     try:
         document = json.loads(_read(state_file))
     except (ValueError, RecursionError) as error:
@@ -176,7 +176,7 @@ def read_group(path: Path, name: str, entry: dict[str, Any]) -> tuple[str, dict[
         CheckpointError: missing, truncated, altered, or no safetensors.
     """
     file = path / name
-    _check_size(file, entry["bytes"], LARGEST_GROUP_BYTES)
+    _check_size(file, entry["bytes"], MAX_GROUP_BYTES)
     content = _read(file)
     _check_digest(file, hashlib.sha256(content).hexdigest(), entry["sha256"])
     try:
@@ -194,7 +194,7 @@ def check_file(file: Path, entry: dict[str, Any]) -> None:
     Raises:
         CheckpointError: missing, truncated or altered.
     """
-    _check_size(file, entry["bytes"], LARGEST_GROUP_BYTES)
+    _check_size(file, entry["bytes"], MAX_GROUP_BYTES)
     try:
         with file.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()

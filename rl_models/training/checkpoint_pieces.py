@@ -24,9 +24,9 @@ from rl_models.training import checkpoint_files as files
 from rl_models.training.checkpoint import check_whole, new_checkpoint, path_of
 from rl_models.training.checkpoint_files import CheckpointError
 
-__all__ = ["LARGEST_PIECE_BYTES", "pack", "unpack"]
+__all__ = ["MAX_PIECE_BYTES", "pack", "unpack"]
 
-LARGEST_PIECE_BYTES = 14 * 2**20
+MAX_PIECE_BYTES = 14 * 2**20
 """Size in bytes that no piece exceeds."""
 _FORMAT = "concord-checkpoint-piece"
 _LEVEL = 1
@@ -37,7 +37,7 @@ compressed, and the SHA-256 of the compressed one."""
 _OF_A_PIECE = {"number": int, "sha256": str}
 
 
-def pack(checkpoint: Path, folder: Path, largest_bytes: int = LARGEST_PIECE_BYTES) -> list[Path]:
+def pack(checkpoint: Path, folder: Path, largest_bytes: int = MAX_PIECE_BYTES) -> list[Path]:
     """Write a whole checkpoint as numbered pieces.
 
     Args:

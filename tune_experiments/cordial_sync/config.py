@@ -21,7 +21,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.training_config import TrainingConfig
 
-_MOST_AGENTS = 4
+_MAX_AGENTS = 4
 """The tables need every joint action's probability, of which five agents have 371,293."""
 
 AUTHORS_ENV_STEPS = 50
@@ -68,7 +68,7 @@ class Config(TrainingConfig):
 
     methods: tuple[MethodName, ...]
     """Rows of the table, each a method that is trained."""
-    num_agents: Annotated[int, Field(ge=1, le=_MOST_AGENTS)] = 2
+    num_agents: Annotated[int, Field(ge=1, le=_MAX_AGENTS)] = 2
     """Number of agents who carry the television, from 1 to 4."""
     room_size: Literal["laptop", "full"] = "laptop"
     """Size of the rooms: laptop, 9 to 12 cells a side; full, as large as AI2-THOR's living rooms."""

@@ -36,7 +36,7 @@ from tune_experiments.run.run_folder import read_config
 State = dict[str, np.ndarray]
 PANELS = 4
 """Start, one third, two thirds, end."""
-_WIDEST_ROW = 1400
+_MAX_ROW_WIDTH = 1400
 _GAP, _TEXT, _TITLE = 8, 15, 17
 _MOMENT = ("agent_cells", "agent_headings", "tv", "stand")
 
@@ -87,7 +87,7 @@ def storyboard(start: Starts, states: Sequence[State], metrics: Mapping[str, flo
         caption = _ending(last, metrics) if step == last else f"step {step}" if step else "start"
         panels.append(np.concatenate([caption_strip(caption, picture.shape[1], _TEXT), picture]))
     width = panels[0].shape[1]
-    columns = PANELS if PANELS * width <= _WIDEST_ROW else PANELS // 2
+    columns = PANELS if PANELS * width <= _MAX_ROW_WIDTH else PANELS // 2
     rows = [_beside(panels[first : first + columns]) for first in range(0, PANELS, columns)]
     width = rows[0].shape[1]
     return np.concatenate([caption_strip(title, width, _TITLE), *rows, legend_strip(start.num_agents, width, _TEXT)])

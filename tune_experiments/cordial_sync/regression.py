@@ -13,11 +13,11 @@ import numpy as np
 
 Array = np.ndarray
 _ROUNDS, _TOLERANCE = 40, 1e-8
-_LARGEST_SLOPE, _LARGEST_STEP = 40.0, 4.0
+_MAX_SLOPE, _LARGEST_STEP = 40.0, 4.0
 """Largest slope of an uncorrelated column of deviation 1, and largest change of a weight in one round. Beyond that
 slope all but a few rows have a probability of 0 or 1."""
-_LEAST_DEVIATION = 1e-9
-_LEAST_CURVATURE = 1e-12
+_MIN_DEVIATION = 1e-9
+_MIN_CURVATURE = 1e-12
 _FITTED_SHARE = 0.95
 """Share of the draws that must have slopes; with fewer, the data are nearly separable and an interval says nothing."""
 
@@ -97,11 +97,11 @@ def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Arr
     for _ in range(_ROUNDS):
         probability = _logistic(design @ weights)
         curvature = design.T @ (design * (counts * probability * (1 - probability))[:, None]) / counts.sum()
-        if np.linalg.eigvalsh(curvature)[0] < _LEAST_CURVATURE:
+        if np.linalg.eigvalsh(curvature)[0] < _MIN_CURVATURE:
             raise NotIdentified("a line separates the outcomes")
         step = np.linalg.solve(curvature, design.T @ (counts * (outcome - probability)) / counts.sum())
         weights = weights + step * min(1.0, _LARGEST_STEP / abs(step).max())
-        if abs(weights[1:]).max() > _LARGEST_SLOPE:
+        if abs(weights[1:]).max() > _MAX_SLOPE:
             raise NotIdentified("a line separates the outcomes: the slopes grow without bound")
         if abs(step).max() < _TOLERANCE:
             return weights
@@ -128,10 +128,10 @@ def _whitened(columns: Array) -> tuple[Array, Array]:
     """
     centred = columns - columns.mean(axis=0)
     deviation = centred.std(axis=0)
-    if (deviation < _LEAST_DEVIATION).any():
+    if (deviation < _MIN_DEVIATION).any():
         raise NotIdentified(f"column {int(deviation.argmin()) + 1} never changes")
     uncorrelated, triangle = np.linalg.qr(centred / deviation)
-    if abs(np.diag(triangle)).min() < _LEAST_DEVIATION * len(columns) ** 0.5:
+    if abs(np.diag(triangle)).min() < _MIN_DEVIATION * len(columns) ** 0.5:
         raise NotIdentified("two columns say the same")
     scale = len(columns) ** 0.5
     return uncorrelated * scale, np.linalg.inv(triangle) * scale / deviation[:, None]

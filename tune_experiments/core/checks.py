@@ -19,7 +19,7 @@ from tune_experiments.core.errors import UserError
 
 __all__ = ["check_precision_of_values", "check_ranges", "check_some"]
 
-_MOST = 2**63
+_MAX_SHOWN = 2**63
 """Whole numbers are below this in size, as arrays hold them."""
 _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 """Pydantic's names for errors of range."""
@@ -52,8 +52,8 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
     for name in config.__dataclass_fields__:
         value = getattr(config, name)
         for one in value if isinstance(value, tuple) else (value,):
-            is_huge = isinstance(one, int) and abs(one) >= _MOST
-            _require(not is_huge, f"{path}{name}", f"below {_MOST}", "a number of so many digits")
+            is_huge = isinstance(one, int) and abs(one) >= _MAX_SHOWN
+            _require(not is_huge, f"{path}{name}", f"below {_MAX_SHOWN}", "a number of so many digits")
         if is_configuration(value):
             check_ranges(value, f"{path}{name}.", also_types)
         elif name in hints:

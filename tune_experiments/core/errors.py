@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 EXIT_CODE = 2
-_LONGEST_LINE = 200
+_MAX_LINE = 200
 P = ParamSpec("P")
 
 
@@ -41,7 +41,7 @@ class StoreUnavailableError(UserError):
 
 def first_line(error: BaseException) -> str:
     """The first line of what an error says, or its type if it says nothing; at most 200 characters."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST_LINE]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_MAX_LINE]
 
 
 def one_line(said: object) -> str:

@@ -41,9 +41,9 @@ from tune_experiments.foreign.worlds import make_world, training_world
 
 CORDIAL = "_cordial"
 """How the rows that add CORDIAL end."""
-LARGEST_JOINT = 3000
+MAX_JOINT_ACTIONS = 3000
 """Largest number of joint actions of which every probability is computed."""
-LARGEST_DIVISOR, LARGEST_PIXEL = 1e4, 2.0**16
+MAX_DIVISOR, LARGEST_PIXEL = 1e4, 2.0**16
 """Largest bounds by which numbers are divided; a larger one seldom says how large the numbers are."""
 _TINY = float(np.finfo(np.float32).eps)
 _ALIKE = 10.0
@@ -129,7 +129,7 @@ def scaling_notes(config: Config) -> list[str]:
         if free := int((scale == 0).sum()):
             said.append(
                 f"{free} of {scale.size} entries of the observation {part.key!r} have no bounds, or bounds above "
-                f"{LARGEST_DIVISOR:,.0f}: networks do not divide them, and read them on a logarithmic scale beyond 10 "
+                f"{MAX_DIVISOR:,.0f}: networks do not divide them, and read them on a logarithmic scale beyond 10 "
                 "(declare their bounds in observation_space)"
             )
     return said
@@ -143,7 +143,7 @@ def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: s
     """
     with contextlib.closing(make_world(config, episodes, method=method)) as world:
         joint = cast(int, world.action_spec) ** world.num_agents
-        played = Evaluation(world, policy, _tvd if joint <= LARGEST_JOINT else None).run(seed)
+        played = Evaluation(world, policy, _tvd if joint <= MAX_JOINT_ACTIONS else None).run(seed)
     return played | {"return": played["return"].sum(-1)}
 
 
@@ -221,7 +221,7 @@ def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
         smallest = np.where(largest > _TINY, largest, np.inf).min(0)
         largest = largest.max(0)
         largest = np.where(largest > _ALIKE * smallest, np.inf, largest)
-    most = LARGEST_PIXEL if is_image else LARGEST_DIVISOR
+    most = LARGEST_PIXEL if is_image else MAX_DIVISOR
     divisors = np.where(largest > _TINY, np.where(largest <= most, largest, 0.0), 1.0)
     is_one = divisors.size and (divisors == divisors.flat[0]).all()
     return float(divisors.flat[0]) if is_one else divisors

@@ -33,7 +33,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.import_path import current_folder_last
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
-from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
+from tune_experiments.play.episode import MAX_STEPS, Episode, record_episodes
 from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.play.spectator import Spectator
 
@@ -137,7 +137,7 @@ class Experiment(BaseExperiment[Config]):
         return record_episode(loaded, seed)
 
     def episodes(
-        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """The first episode of each of some worlds."""
         return record_episodes(loaded, seed, episodes, most_steps)

@@ -30,10 +30,10 @@ from tune_experiments.results.main_comparison import MainComparison, with_verdic
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import LISTED, PaperTable
 
-__all__ = ["MOST_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "remake", "save", "with_tables"]
+__all__ = ["MAX_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "remake", "save", "with_tables"]
 
 SUFFIX = ".jsonl.gz"
-MOST_BYTES = 50_000
+MAX_BYTES = 50_000
 """Largest size of a saved file in bytes."""
 _BLOCK = re.compile(r"(<!-- table: ([\w.-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN = "<!-- table:"
@@ -104,9 +104,9 @@ def save(
     }
     text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
     packed = gzip.compress(text.encode(), mtime=0)
-    if len(packed) > MOST_BYTES:
+    if len(packed) > MAX_BYTES:
         raise UserError(
-            f"the results of this run take {len(packed):,} bytes and a saved file at most {MOST_BYTES:,}: "
+            f"the results of this run take {len(packed):,} bytes and a saved file at most {MAX_BYTES:,}: "
             f"save the table of fewer methods or seeds"
         )
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,8 +20,8 @@ SHARPNESS = 10.0
 """Factor in both softmaxes: over centralities, and over Shapley values."""
 NEWEST_SHARE, LATER_NEWEST_SHARE, LATER = 0.1, 0.2, 50
 """Share of the members that count as new where a learner is judged, up to generation 50 and after it."""
-MOST_REFUSALS = 2
-MOST_MEMBERS = 10
+MAX_REFUSALS = 2
+MAX_MEMBERS = 10
 """Coalitions double with every member."""
 
 
@@ -123,7 +123,7 @@ def is_accepted(payoffs: Array, refusals: int, generation: int) -> bool:
     """
     members = len(payoffs) - 1
     newest = int((NEWEST_SHARE if generation <= LATER else LATER_NEWEST_SHARE) * members) + 1
-    return refusals >= MOST_REFUSALS or int(unpopularity(payoffs).argmin()) >= members - newest
+    return refusals >= MAX_REFUSALS or int(unpopularity(payoffs).argmin()) >= members - newest
 
 
 def softmax(logits: Array) -> Array:

@@ -22,7 +22,7 @@ from rl_models.networks.network_config import GridCnnConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
-from tune_experiments.overcooked.cole_solver import MOST_MEMBERS
+from tune_experiments.overcooked.cole_solver import MAX_MEMBERS
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class OvercookedConfig(
         if self.population:  # trials run, continue and are evaluated in other folders
             object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
         check_some_widths(self.network)
-        if self.cole.population_size > MOST_MEMBERS:
+        if self.cole.population_size > MAX_MEMBERS:
             raise UserError(
-                f"--cole.population-size must be at most {MOST_MEMBERS}, not {self.cole.population_size}: the solver "
+                f"--cole.population-size must be at most {MAX_MEMBERS}, not {self.cole.population_size}: the solver "
                 f"looks at every coalition of members"
             )
 

@@ -19,8 +19,8 @@ from rl_models.networks.entity_divider import ENTITIES, MASK
 from rl_models.networks.matching import CELLS
 
 ATTENTION = "attention/"
-_MOST_ROWS = 32
-_LONGEST = 600
+_MAX_ROWS = 32
+_MAX_LENGTH = 600
 """Words of a text that a map shows."""
 
 
@@ -69,7 +69,7 @@ def attention_maps(
         weights = value[index, 0, agent].float().cpu().numpy()
         weights = weights.reshape(-1, weights.shape[-1])
         rows = _row_names(world, obs, agent, key, len(weights), at)
-        kept = [row for row in range(len(weights)) if rows[row] and weights[row].any()][:_MOST_ROWS]
+        kept = [row for row in range(len(weights)) if rows[row] and weights[row].any()][:_MAX_ROWS]
         words = _column_names(world, texts, key.removeprefix(ATTENTION), weights.shape[1])
         if kept:
             names = tuple(rows[row] for row in kept)
@@ -110,8 +110,8 @@ def _column_names(world: Any, texts: Mapping[str, list[list[str]]], name: str, c
         return tuple(" ".join(text) for text in texts[name])
     for key, found in texts.items():
         if len(found) == 1 and columns in (len(found[0]), _padded_length(world, key)):
-            return tuple(found[0][:_LONGEST])
-    return tuple(map(str, range(1, min(columns, _LONGEST) + 1)))
+            return tuple(found[0][:_MAX_LENGTH])
+    return tuple(map(str, range(1, min(columns, _MAX_LENGTH) + 1)))
 
 
 def _padded_length(world: Any, key: str) -> int:

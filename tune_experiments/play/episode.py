@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from tune_experiments.play.attention_maps import AttentionMap
     from tune_experiments.play.loading import LoadedPolicy
 
-MOST_STEPS = 500
+MAX_STEPS = 500
 """Env steps of an episode that are recorded; a longer one is cut, and its record says so."""
 _MOST_LIKELY = 6
-_WIDEST_JOINT = 24
+_MAX_JOINT_WIDTH = 24
 """Actions of an agent up to which the joint policy of two agents is kept whole."""
 
 
@@ -195,7 +195,7 @@ class _WholePolicy:
 
     def joint(self) -> Array | None:
         """[A, A] for two agents with few actions."""
-        if self._marginals is None or self._marginals.shape[0] != 2 or self._marginals.shape[1] > _WIDEST_JOINT:
+        if self._marginals is None or self._marginals.shape[0] != 2 or self._marginals.shape[1] > _MAX_JOINT_WIDTH:
             return None
         first = slice(self._index, self._index + 1)
         joint: Array = self._policy.select_worlds(first).joint()[0, 0].cpu().numpy()
@@ -224,7 +224,7 @@ def colours_of(world: Any) -> tuple[str, ...]:
 
 
 def record_episodes(
-    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS, world: Any = None
+    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS, world: Any = None
 ) -> list[Episode]:
     """The first episode of each of B worlds.
 

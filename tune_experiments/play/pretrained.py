@@ -29,7 +29,7 @@ from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.run.trial import CHECKPOINTS
 
 CARD, PEOPLES_CARD = "card.json", "README.md"
-MOST_BYTES = 12 * 2**20
+MAX_BYTES = 12 * 2**20
 """Largest size of all teams in the package together, in bytes."""
 _KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "validated_at", "curriculum", "choice")
 """Parts of a checkpoint's state that are kept; the others serve training that continues."""
@@ -202,5 +202,5 @@ def size_of(folder: Path) -> int:
 
 
 def _refuse_size(folder: Path) -> None:
-    if size_of(folder) > MOST_BYTES:
-        raise UserError(f"{folder} holds {size_of(folder):,} bytes, more than {MOST_BYTES:,}: delete a team of it")
+    if size_of(folder) > MAX_BYTES:
+        raise UserError(f"{folder} holds {size_of(folder):,} bytes, more than {MAX_BYTES:,}: delete a team of it")

@@ -15,7 +15,7 @@ from tune_experiments.core.drawing import Drawn, Missing, reason_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import find_stored, trial_folders, trial_name
-from tune_experiments.play.episode import MOST_STEPS
+from tune_experiments.play.episode import MAX_STEPS
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.viewer.page import Curves, ShownTeam, page_of
@@ -27,9 +27,9 @@ PAGE = "episodes.html"
 STEPS_AT_THE_END = 160
 """Env steps of an episode on the page that a run writes at its end."""
 GENERATOR = b'content="Concord, page of episodes"'
-MOST_EPISODES = 64
+MAX_EPISODES = 64
 _POINTS = 120
-_MOST_CURVES = 40
+_MAX_CURVES = 40
 _GROUPS = ("episode/", "valid/", "policy/", "loss/")
 """Beginnings of the names of metrics that are drawn, in this order."""
 
@@ -44,7 +44,7 @@ def teams_of(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto
     return [load_policy(folder, allow, device) for folder in trained or [path]]
 
 
-def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_steps: int = MOST_STEPS) -> ShownTeam:
+def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_steps: int = MAX_STEPS) -> ShownTeam:
     """A team with its record and its curves.
 
     Args:
@@ -90,7 +90,7 @@ def write_page(
     seed: int = SEED,
     episodes: int = 1,
     beside: bool = False,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = MAX_STEPS,
 ) -> list[Drawn]:
     """Let each team play from the same starts and write the page.
 
@@ -135,7 +135,7 @@ def curves_of(log: Path, first: Sequence[str] = ()) -> Curves:
         name for group in _GROUPS for name in sorted({key for row in rows for key in row}) if name.startswith(group)
     )
     found = {name: _curve(rows, name) for name in names}
-    return dict([(name, points) for name, points in found.items() if points][:_MOST_CURVES])
+    return dict([(name, points) for name, points in found.items() if points][:_MAX_CURVES])
 
 
 def _curve(rows: Sequence[Mapping[str, float]], name: str) -> list[tuple[float, float]]:

@@ -180,11 +180,11 @@ def play(command: Play, console: Console) -> None:
 
 def show(command: Show, console: Console) -> None:
     """Write the page of a run or of teams."""
-    from tune_experiments.play.show import MOST_EPISODES, PAGE, refuse_foreign, teams_of, write_page
+    from tune_experiments.play.show import MAX_EPISODES, PAGE, refuse_foreign, teams_of, write_page
     from tune_experiments.run.run_folder import CONFIG_FILE
 
-    if not 1 <= command.episodes <= MOST_EPISODES:
-        raise UserError(f"--episodes must be 1 to {MOST_EPISODES}, not {command.episodes}")
+    if not 1 <= command.episodes <= MAX_EPISODES:
+        raise UserError(f"--episodes must be 1 to {MAX_EPISODES}, not {command.episodes}")
     out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
     refuse_foreign(out)
     paths = [command.path] if command.beside is None else [command.path, command.beside]

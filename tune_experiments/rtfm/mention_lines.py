@@ -23,13 +23,13 @@ GOAL_COLOUR: Colour = (191, 138, 20)
 NEITHER: Colour = (150, 154, 162)
 """Colour of things that are no monster and beat none that is there."""
 MONSTER_COLOURS: tuple[Colour, ...] = ((196, 62, 46), (34, 128, 84), (126, 58, 172), (16, 116, 150))
-LEAST_WEIGHT = 0.1
+MIN_WEIGHT = 0.1
 """Attention below this is not drawn."""
 _TEXT, _LINE, _MARGIN, _WIDTH, _SPACE = 15, 25, 64, 620, 6
 _INDENT, _UNDERLINE = 20, 3
 _RING, _GAP = 4, 3
 """Width of a ring around a cell, and its distance from the cell's edge."""
-_WIDEST = 5
+_MAX_WIDTH = 5
 """Width of a line that has all attention, in pixels."""
 _OVERSAMPLING = 2
 
@@ -116,11 +116,11 @@ def _draw_mention(pen: ImageDraw.ImageDraw, mention: Mention, page: Page, room: 
         pen.rounded_rectangle(_scaled(*ring), side // 4, outline=(*colour, 255), width=_RING * _OVERSAMPLING)
         start = (column + 1) * side - _GAP, (row + 0.5) * side
     for weight, (left, _, right, bottom) in zip(mention.weights.tolist(), page.words, strict=True):
-        if weight < LEAST_WEIGHT:
+        if weight < MIN_WEIGHT:
             continue
         strength = (*colour, round(90 + 165 * weight))
         line = _scaled(*start, width + left, bottom)
-        pen.line(line, fill=strength, width=round((1 + (_WIDEST - 1) * weight) * _OVERSAMPLING))
+        pen.line(line, fill=strength, width=round((1 + (_MAX_WIDTH - 1) * weight) * _OVERSAMPLING))
         underline = _scaled(width + left, bottom, width + right, bottom)
         pen.line(underline, fill=(*colour, 255), width=_UNDERLINE * _OVERSAMPLING)
 

@@ -34,7 +34,7 @@ RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
 BUSY = "speed/learner_busy_share"
 LAG, QUEUE = "learner/policy_lag_updates", "learner/queue_length"
 _ROWS = 50
-_FEWEST_WORLDS = 16
+_MIN_WORLDS = 16
 """A runner with fewer worlds spends its time on Python and not on networks."""
 _WORTH_IT = 1.15
 """Factor below which no change of processes is proposed."""
@@ -153,7 +153,7 @@ def _tells(row: Mapping[str, float]) -> bool:
 def proposals(found: Diagnosis, workers: Workers) -> list[str]:
     """Sentences with flags and the speed to expect of them, the best first; the number of worlds stays the same."""
     worlds = max(1, workers.runners) * workers.worlds_per_runner
-    max_runners = max(1, worlds // _FEWEST_WORLDS)
+    max_runners = max(1, worlds // _MIN_WORLDS)
     proposed: list[tuple[float, str]] = []
     factor = found.playing / max(0.25 * found.learning if found.takes_turns else found.learning, 1e-9)
     runners = min(max_runners, max(1, math.ceil(factor * max(1, workers.runners))))

@@ -21,7 +21,7 @@ __all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial", "largest_sha
 
 _OWN_SHARE = 0.1
 """Share of a learner's GPU that the trial's own process gets, which acts and validates at the same time."""
-_MOST_PARTS = 100
+_MAX_PARTS = 100
 """Processes that learn on one GPU, at most."""
 
 
@@ -78,7 +78,7 @@ def largest_share(workers: Workers, has_gpus: int, trials: int) -> float:
         return 0.0
     left = [1 - one for one in taken] + [1.0] * (has_gpus - len(taken))
     wanted = trials * max(workers.learners, 1)
-    fitting = (parts for parts in range(1, _MOST_PARTS + 1) if sum(int(one * parts + 1e-6) for one in left) >= wanted)
+    fitting = (parts for parts in range(1, _MAX_PARTS + 1) if sum(int(one * parts + 1e-6) for one in left) >= wanted)
     return 1 / next(fitting, math.inf)
 
 
@@ -103,7 +103,7 @@ def least_gpus(workers: Workers, has_gpus: float) -> float:
             f"NCCL refuses: write 1, or --workers.learners 1"
         )
     runners = workers.gpus_per_runner * workers.runners
-    unnamed = 1.0 if workers.learners > 1 else bool(runners) / _MOST_PARTS
+    unnamed = 1.0 if workers.learners > 1 else bool(runners) / _MAX_PARTS
     return (workers.gpus_per_learner or unnamed) * max(workers.learners, 1) + runners
 
 

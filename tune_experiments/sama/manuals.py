@@ -16,7 +16,7 @@ from tune_experiments.sama.planned_game import PlannedGame
 from tune_experiments.sama.planner_config import PlannerConfig
 
 FILE = "manual.txt"
-_LARGEST = 100_000
+_MAX_BYTES = 100_000
 
 
 def paragraphs_of(config: PlannerConfig) -> list[str]:
@@ -61,7 +61,7 @@ def manual_of(config: PlannerConfig, task: str, trial_folder: Path | None) -> st
         return game.domain.manual
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return f"{file.read(_LARGEST).strip()}\n{game.map}"
+            return f"{file.read(_MAX_BYTES).strip()}\n{game.map}"
     except OSError as error:
         raise UserError(
             f"the trial's manual {path} cannot be read ({error.strerror}): copy it along with the checkpoints"

@@ -16,7 +16,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.sama.planned_game import PlannedGame
 
-MOST_REFLECTIONS = 3
+MAX_REFLECTIONS = 3
 RULES = ("offline", "noisy")
 """Planners that are no language model."""
 
@@ -48,7 +48,7 @@ class PlannerConfig(ExperimentConfig):
     """How often the noisy planner errs: weak, or weaker, which errs more often."""
     goals: Literal["sama", "deps", "plan4mc"] = "sama"
     """Method that names the goals: sama, deps or plan4mc."""
-    reflections: Annotated[int, Field(ge=0, le=MOST_REFLECTIONS)] = MOST_REFLECTIONS
+    reflections: Annotated[int, Field(ge=0, le=MAX_REFLECTIONS)] = MAX_REFLECTIONS
     """Largest number of further tries after a failed round, from 0 to 3, each after a reflection."""
     after_failure: Literal["reflect", "retry"] = "reflect"
     """Preparation of such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a

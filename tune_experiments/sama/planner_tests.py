@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal, TypeVar
 
-from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, PlannerConfig
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, PlannerConfig
 
 Settings = TypeVar("Settings", bound=PlannerConfig)
 _SHARES = (0.25, 0.5, 0.75, 1.0)
@@ -25,7 +25,7 @@ def erring_tests(config: Settings, noise: Literal["weak", "weaker"], name: str) 
     replay = config.replay if config.planner in RULES else ""
     noisy = dataclasses.replace(config, planner="noisy", noise=noise, replay=replay, after_failure="reflect")
     again = dataclasses.replace(noisy, after_failure="retry")
-    counts = range(MOST_REFLECTIONS + 1)
+    counts = range(MAX_REFLECTIONS + 1)
     found = {f"{name}, {n} reflections": dataclasses.replace(noisy, reflections=n) for n in counts}
     return found | {f"{name}, {n} retries": dataclasses.replace(again, reflections=n) for n in counts[1:]}
 

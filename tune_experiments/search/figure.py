@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_scores", "write_hparams"]
 
-_MOST_COLUMNS = 3
+_MAX_COLUMNS = 3
 _SPREAD = 20.0
 """Ratio of the largest to the smallest value from which on an axis is logarithmic."""
 
@@ -31,7 +31,7 @@ def draw_scores(plots: Path, ranking: Ranking, objective: str) -> Path:
         objective: what it was ranked by.
     """
     paths = list(dict.fromkeys(path for ranked in ranking.values() for one in ranked for path in one.setting.values))
-    columns = min(_MOST_COLUMNS, max(1, len(paths)))
+    columns = min(_MAX_COLUMNS, max(1, len(paths)))
     rows = math.ceil(max(1, len(paths)) / columns)
     figure = new_figure(width=3.4 * columns + 0.4, height=2.7 * rows + 0.5)
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-LONGEST_SOURCE = 4_000
-MOST_NODES = 300
-DEEPEST = 14
-LARGEST_INTEGER = 1_000_000
-LONGEST_STRING = 200
+MAX_SOURCE = 4_000
+MAX_NODES = 300
+MAX_DEPTH = 14
+MAX_INTEGER = 1_000_000
+MAX_STRING = 200
 FUNCTION = "reward"
 PARAMETERS = ("previous", "current")
 FUNCTIONS = frozenset({"len", "any", "all", "sum", "min", "max", "abs", "sorted", "set", "int", "range", "isinstance"})
@@ -54,8 +54,8 @@ def check_source(source: str) -> None:
     Raises:
         UnsafeCodeError: with the first reason found.
     """
-    if len(source) > LONGEST_SOURCE:
-        raise UnsafeCodeError(f"the code is longer than {LONGEST_SOURCE} characters")
+    if len(source) > MAX_SOURCE:
+        raise UnsafeCodeError(f"the code is longer than {MAX_SOURCE} characters")
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -83,13 +83,13 @@ def _only_function(module: ast.Module) -> ast.FunctionDef:
 
 
 def _check_size(function: ast.FunctionDef) -> None:
-    if sum(1 for _ in ast.walk(function)) > MOST_NODES:
-        raise UnsafeCodeError(f"the code has more than {MOST_NODES} parts")
+    if sum(1 for _ in ast.walk(function)) > MAX_NODES:
+        raise UnsafeCodeError(f"the code has more than {MAX_NODES} parts")
     layer: list[ast.AST] = [function]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         layer = [child for node in layer for child in ast.iter_child_nodes(node)]
     if layer:
-        raise UnsafeCodeError(f"the code is nested more than {DEEPEST} deep")
+        raise UnsafeCodeError(f"the code is nested more than {MAX_DEPTH} deep")
 
 
 def _below(function: ast.FunctionDef) -> Iterator[ast.AST]:
@@ -129,9 +129,9 @@ def _check_name(node: ast.Name, known: set[str]) -> None:
 def _check_constant(node: ast.Constant) -> None:
     value = node.value
     if isinstance(value, str):
-        raise_unless(len(value) <= LONGEST_STRING, f"a string is longer than {LONGEST_STRING} characters", node)
+        raise_unless(len(value) <= MAX_STRING, f"a string is longer than {MAX_STRING} characters", node)
     elif isinstance(value, int):
-        raise_unless(value <= LARGEST_INTEGER, f"a number is larger than {LARGEST_INTEGER}", node)
+        raise_unless(value <= MAX_INTEGER, f"a number is larger than {MAX_INTEGER}", node)
     else:
         raise_unless(value is None, f"a constant of type {type(value).__name__} is not allowed", node)
 

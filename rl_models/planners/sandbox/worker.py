@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-LONGEST_RANGE = 1_000
+MAX_RANGE = 1_000
 NOBODY = 65_534
 """The user without rights."""
 
@@ -51,7 +51,7 @@ def limit_resources(memory_bytes: int) -> None:
 def short_range(*bounds: int) -> range:
     """`range` with a bound on its length."""
     numbers = range(*bounds)
-    if len(numbers) > LONGEST_RANGE:
+    if len(numbers) > MAX_RANGE:
         raise ValueError
     return numbers
 

@@ -17,7 +17,7 @@ from tests.rl_envs.furnmove.slow_game import STAND_OFFSETS, STEP, around, chebys
 
 SMALL = room_from_drawing("small", [".......", ".....o.", ".......", ".......", ".......", "......."])
 FLOOR = {(row, column) for row in range(6) for column in range(7) if SMALL.agent_cells[row, column]}
-LEAST_P = 1e-4
+MIN_P = 1e-4
 """Seeds are fixed, so a test that passes once passes for ever; a wrong distribution gives p below 1e-20."""
 
 
@@ -168,7 +168,7 @@ def test_places_are_drawn_as_plain_rejection_of_uniform_draws_draws_them(name, a
     found = Counter(map(tuple, values.get(name, drawn["stand"]).tolist()))
     shares = expected[name]
     assert set(found) <= set(shares), "something impossible happened"
-    assert chi_square_p([found[value] for value in shares], list(shares.values())) > LEAST_P
+    assert chi_square_p([found[value] for value in shares], list(shares.values())) > MIN_P
 
 
 def test_the_television_lies_uniformly_over_the_floor_of_a_real_room():
@@ -187,19 +187,19 @@ def test_a_coin_says_whether_an_agent_faces_along_rows_or_columns_and_another_wh
     away = drawn["tv"][:, None, :2] - drawn["agent_cells"]
     down, right, headings = away[..., 0].ravel(), away[..., 1].ravel(), drawn["agent_headings"].ravel()
     beside = (down != 0) & (right != 0)
-    assert chi_square_p(np.bincount(headings[beside] % 2, minlength=2), [1, 1]) > LEAST_P
+    assert chi_square_p(np.bincount(headings[beside] % 2, minlength=2), [1, 1]) > MIN_P
     for aligned, towards, across in (
         (down == 0, np.where(right > 0, 1, 3), (0, 2)),
         (right == 0, np.where(down > 0, 2, 0), (1, 3)),
     ):
         faced = headings[aligned]
         counts = [(faced == towards[aligned]).sum(), *((faced == way).sum() for way in across)]
-        assert chi_square_p(counts, [2, 1, 1]) > LEAST_P
+        assert chi_square_p(counts, [2, 1, 1]) > MIN_P
 
 
 def test_rooms_are_drawn_uniformly():
     _, state = starts(1_500, rooms=[SMALL, *ROOMS[1:]])
-    assert chi_square_p(np.bincount(state["room"], minlength=3), [1, 1, 1]) > LEAST_P
+    assert chi_square_p(np.bincount(state["room"], minlength=3), [1, 1, 1]) > MIN_P
 
 
 def test_later_episodes_begin_elsewhere():

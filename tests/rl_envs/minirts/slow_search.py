@@ -12,7 +12,7 @@ from rl_envs.minirts.symbols import DRAGON, ROCK, SIDE, WATER
 
 F = np.float32
 TOUCH = F(0.36) + F(0.36)
-MOST_POPS, CACHED_TICKS = 1000, 10
+MAX_POPS, CACHED_TICKS = 1000, 10
 STRAIGHT, NONE = -1, -2
 
 
@@ -101,7 +101,7 @@ class SlowPlanner:
             cell = min(waiting, key=lambda one: (waiting[one], cost[one], -one))
             total = waiting.pop(cell)
             popped.append(cell)
-            if cell == goal or len(popped) == MOST_POPS:
+            if cell == goal or len(popped) == MAX_POPS:
                 path = [cell]
                 while before[path[-1]] is not None:
                     path.append(before[path[-1]])

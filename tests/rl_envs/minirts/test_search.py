@@ -5,7 +5,7 @@ import pytest
 
 from rl_envs.minirts.symbols import BARRACK, CATAPULT, DRAGON, MOVE, PEASANT, SIDE, SPEARMAN, TOWER
 from tests.rl_envs.minirts.meadow import Meadow
-from tests.rl_envs.minirts.slow_search import MOST_POPS, SlowPlanner, cell_of, euclid, square
+from tests.rl_envs.minirts.slow_search import MAX_POPS, SlowPlanner, cell_of, euclid, square
 
 CLOSED = [(16, 12), (12, 20), (24, 24)]
 """Cells with water on all four sides, to which no path leads."""
@@ -78,15 +78,15 @@ def test_random_crowds_plan_as_a_slow_planner_does():
     paths = [path for seed in range(8) for path in compare(crowd(seed), 12)]
     kinds, pops = [path[5] for path in paths], [path[7] for path in paths]
     assert {1, 2, 4} == set(kinds)
-    assert MOST_POPS in pops  # a search was given up and went on to the cell that it stood at
+    assert MAX_POPS in pops  # a search was given up and went on to the cell that it stood at
 
 
 def test_a_search_that_is_given_up_teaches_the_whole_estimate_of_its_last_cell():
     meadow = Meadow([(0, SPEARMAN, 4, 4)], water=around(*CLOSED[0]))
     meadow.order(meadow.number(SPEARMAN), MOVE, x=CLOSED[0][0], y=CLOSED[0][1])
     [path] = compare(meadow, 1)
-    assert path[7] == MOST_POPS
+    assert path[7] == MAX_POPS
     goal, scratch, learned = cell_of(*CLOSED[0]), meadow.player.scratch[0], meadow.games.learned[0]
-    last = int(scratch["popped"][MOST_POPS - 1])
+    last = int(scratch["popped"][MAX_POPS - 1])
     [known] = learned["value"][learned["key"] == (goal << 10 | cell_of(4, 4)) + 1]
     assert known == scratch["cost"][last] + euclid(last, goal) > scratch["cost"][last] + 1

@@ -26,10 +26,10 @@ from tune_experiments.overcooked_returns import Returns
 from tune_experiments.sama_retest import Retest
 
 FLAGS_OF_COMMANDS = [flags for flags, _ in COMMANDS.values()]
-FEWEST_WORDS = 5
+MIN_WORDS = 5
 FRAGMENTS = ("Of ", "In ", "At ", "For ", "On ", "After ", "The same ", "Played ")
 RANGES = ("above 0", "at least 0", "at least 1", "from 0 to 1")
-MOST_NAMED_CHOICES = 5
+MAX_NAMED_CHOICES = 5
 UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 """These scripts train nothing, so they have no configuration."""
 
@@ -66,10 +66,10 @@ def _faults(config_class: Any) -> Iterator[str]:
     for field in dataclasses.fields(config_class):
         text = help_of(config_class, field.name)
         where = f"{config_class.__module__}.{config_class.__name__}.{field.name}: {text!r}"
-        if len(text.split()) < FEWEST_WORDS or not text.endswith(".") or text.startswith(FRAGMENTS):
+        if len(text.split()) < MIN_WORDS or not text.endswith(".") or text.startswith(FRAGMENTS):
             yield f"{where} is no full sentence"
         for inner in _inner_types(hints[field.name]):
-            if typing.get_origin(inner) is Literal and len(typing.get_args(inner)) <= MOST_NAMED_CHOICES:
+            if typing.get_origin(inner) is Literal and len(typing.get_args(inner)) <= MAX_NAMED_CHOICES:
                 missing = [choice for choice in typing.get_args(inner) if str(choice) not in text]
                 if missing:
                     yield f"{where} does not name {missing}"

@@ -14,7 +14,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.foreign.trials import LARGEST_DIVISOR, parts_of, plan, play
+from tune_experiments.foreign.trials import MAX_DIVISOR, parts_of, plan, play
 
 EXPERIMENT = find_experiment("pettingzoo_teams")
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -42,7 +42,7 @@ def box(*highs, low=0.0):
         (box(1, HUGE), [1.0, 0.0]),
         (box(1, np.inf, 5), [1.0, 0.0, 5.0]),
         (box(1, 1e6), [1.0, 0.0]),
-        (box(1, LARGEST_DIVISOR), [1.0, LARGEST_DIVISOR]),
+        (box(1, MAX_DIVISOR), [1.0, MAX_DIVISOR]),
         (box(2, 2, low=-8), 8.0),
         (box(0, 3), [1.0, 3.0]),
         (spaces.Box(-np.inf, np.inf, (2,)), 0.0),

@@ -125,7 +125,7 @@ def test_a_marker_without_end_or_file_is_one_sentence(file, tmp_path, capsys, te
 
 
 def test_a_file_of_more_than_50_kB_is_refused(run, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(saved_results, "MOST_BYTES", 100)
+    monkeypatch.setattr(saved_results, "MAX_BYTES", 100)
     assert main(["table", str(run), "--save", str(tmp_path / "big.jsonl.gz")]) != 0
     assert "at most 100" in capsys.readouterr().err
     assert not (tmp_path / "big.jsonl.gz").exists()
@@ -148,7 +148,7 @@ def test_every_kept_file_is_small_and_gives_a_table_of_one_results_page():
     pages, files = sorted(RESULTS.glob("*.md")), sorted(RESULTS.glob(f"*{saved_results.SUFFIX}"))
     stale = [page.name for page in pages if saved_results.with_tables(page) != page.read_text()]
     assert stale == [], "write python -m tune_experiments table --document docs/results/*.md"
-    assert [path.name for path in files if path.stat().st_size > saved_results.MOST_BYTES] == []
+    assert [path.name for path in files if path.stat().st_size > saved_results.MAX_BYTES] == []
     shown = [name for page in pages for _, name, _, _ in saved_results._BLOCK.findall(page.read_text())]
     assert sorted(shown) == [path.name.removesuffix(saved_results.SUFFIX) for path in files]
 

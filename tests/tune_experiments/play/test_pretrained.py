@@ -11,7 +11,7 @@ from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.play.pretrained import (
-    MOST_BYTES,
+    MAX_BYTES,
     PEOPLES_CARD,
     card_for_people,
     first_actions,
@@ -59,7 +59,7 @@ def test_its_card_names_the_count_of_soups_where_there_are_two(name):
 
 def test_all_of_them_together_are_small_and_hold_weights_alone():
     assert len(NAMES) >= 4
-    assert size_of(PRETRAINED) <= MOST_BYTES
+    assert size_of(PRETRAINED) <= MAX_BYTES
     suffixes = {path.suffix for path in PRETRAINED.rglob("*") if path.is_file()}
     assert suffixes == {".json", ".md", ".safetensors"}
     assert {path.name for path in PRETRAINED.rglob("*.safetensors")} <= {

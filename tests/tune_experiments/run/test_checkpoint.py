@@ -140,7 +140,7 @@ def test_foreign_formats_and_versions_are_refused(tmp_path, key, value, said):
 
 def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = save(tmp_path, 1)
-    monkeypatch.setattr(checkpoint_files, "LARGEST_GROUP_BYTES", 10)
+    monkeypatch.setattr(checkpoint_files, "MAX_GROUP_BYTES", 10)
     with pytest.raises(CheckpointError, match="more than 10"):
         load_checkpoint(path)
 

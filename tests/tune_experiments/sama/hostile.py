@@ -31,13 +31,13 @@ BAD_ANSWERS = (
 )
 
 
-MOST_LATE = 3
+MAX_LATE = 3
 
 
 class Script:
     """Hostile code for every reward; of allocations each third is good, all other answers are late or bad."""
 
-    def __init__(self, most_late=MOST_LATE):
+    def __init__(self, most_late=MAX_LATE):
         self.most_late, self.code, self.bad = most_late, 0, 0
 
     def __call__(self, body, number):

@@ -29,7 +29,7 @@ BAD = (
     lambda: say(ELEVEN),
     lambda: say(GOOD, cut=True),
 )
-MOST_LATE = 2
+MAX_LATE = 2
 
 
 class Script:
@@ -43,7 +43,7 @@ class Script:
             return say(self.good)
         self.bad += 1
         late = self.bad % len(BAD) == 0
-        return say("late") if late and self.bad > MOST_LATE * len(BAD) else BAD[self.bad % len(BAD)]()
+        return say("late") if late and self.bad > MAX_LATE * len(BAD) else BAD[self.bad % len(BAD)]()
 
 
 @pytest.fixture

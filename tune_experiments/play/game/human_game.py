@@ -31,9 +31,9 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import picture_of
 from tune_experiments.play.viewer.page import ShownTeam, page_of
 
-LONGEST_MESSAGE = 500
+MAX_MESSAGE = 500
 """Characters of a message that a person writes."""
-MOST_STEPS = 5_000
+MAX_STEPS = 5_000
 """Env steps of an episode; a longer one ends there."""
 _USUAL_KEYS = {
     "up": "ArrowUp",
@@ -113,7 +113,7 @@ class HumanGame:
             raise RefusedError(f"There is no action {action}.")
         if self._decides() and not self._legal()[action]:
             raise RefusedError(f"{self._names[action]} is not possible now.")
-        obs, message = self._with_message(message[:LONGEST_MESSAGE])
+        obs, message = self._with_message(message[:MAX_MESSAGE])
         actions = np.array(self._loaded.act(obs, self._first))
         actions[0, self.agent] = action
         self._recorder.choose(obs, actions)
@@ -126,7 +126,7 @@ class HumanGame:
         over = self._first = terminated | truncated
         if over[0]:
             self._finish(metrics_of(info, 0))
-        elif len(self._actions) >= MOST_STEPS:
+        elif len(self._actions) >= MAX_STEPS:
             self._finish({})
         else:
             self._listen()

@@ -21,7 +21,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.play.game.human_game import HumanGame, RefusedError
 from tune_experiments.play.viewer.page import filled
 
-_LARGEST_REQUEST = 16_384
+_MAX_REQUEST_BYTES = 16_384
 """Bytes that a player may send at once."""
 _HEARTBEAT_SECONDS = 20.0
 _TEMPLATE = Path(__file__).parent / "game"
@@ -106,7 +106,7 @@ class GameServer:
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Origin") is None:
             raise web.HTTPForbidden(text="A socket must come from this game's page.")
-        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECONDS, max_msg_size=_LARGEST_REQUEST)
+        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECONDS, max_msg_size=_MAX_REQUEST_BYTES)
         await socket.prepare(request)
         if self._player is not None:
             await socket.close(code=OCCUPIED, message=b"somebody plays this game already")

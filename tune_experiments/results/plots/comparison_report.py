@@ -21,7 +21,7 @@ from tune_experiments.results.intervals import STUDENT, Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
 from tune_experiments.results.tables import LISTED
 
-_MOST_COLUMNS, _WIDEST = 3, 15.0
+_MAX_COLUMNS, _MAX_WIDTH = 3, 15.0
 _PANEL_WIDTH, _LETTER_WIDTH, _LETTERS_OF_A_TITLE = 3.0, 0.065, 44
 """Inches of a panel without its labels, inches of a letter of a label, and letters that fit above the panel."""
 _INTERVALS = "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t."
@@ -59,7 +59,7 @@ def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:
     """
     longest = max(len(row.method) for one in comparisons for row in one.rows)
     width = _PANEL_WIDTH + 0.3 + _LETTER_WIDTH * longest
-    columns = max(1, min(_MOST_COLUMNS, len(comparisons), int(_WIDEST / width)))
+    columns = max(1, min(_MAX_COLUMNS, len(comparisons), int(_MAX_WIDTH / width)))
     rows = -(-len(comparisons) // columns)
     tallest = max(len(one.rows) for one in comparisons)
     figure = new_figure(width * columns, rows * (1.2 + 0.34 * tallest))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 X_AXES = {"env_steps": "env steps", "progress/episodes": "finished training episodes"}
-_MOST_COLUMNS = 3
-_MOST_MARKERS = 12
+_MAX_COLUMNS = 3
+_MAX_MARKERS = 12
 _RANGE = "mean of the seeds, bands: lowest to highest seed"
 
 Row = dict[str, float]
@@ -70,7 +70,7 @@ def draw_learning_curves(
     partners = set(map(_partner, curves))
     curves = {key: title for key, title in curves.items() if key not in partners}
     shown = {key: title for key, title in curves.items() if _is_logged(rows, key)} or curves
-    columns = min(_MOST_COLUMNS, len(shown))
+    columns = min(_MAX_COLUMNS, len(shown))
     lines = math.ceil(len(shown) / columns)
     figure = new_figure(width=3.6 * columns, height=2.5 * lines + 0.2 * math.ceil(len(rows) / (columns + 1)) + 0.2)
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
@@ -156,7 +156,7 @@ def _draw_line(
         return
     look = style.line()
     if dashed:
-        look |= style.points() | {"linestyle": "--", "markevery": max(1, len(grid) // _MOST_MARKERS), "zorder": 3}
+        look |= style.points() | {"linestyle": "--", "markevery": max(1, len(grid) // _MAX_MARKERS), "zorder": 3}
     elif len(grid) == 1:
         look |= {"marker": "."}
     low, middle, high = values.min(0), values.mean(0), values.max(0)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LONGEST_ROW = 3
+_MAX_ROW_LENGTH = 3
 _GAP, _HEADING = 0.2, 0.6  # inches between columns, and above each panel
 
 
@@ -67,9 +67,9 @@ class _Page:
 
     def __init__(self, count: int, action_names: Sequence[str], has_remark: bool) -> None:
         self.count = count
-        self.columns = count if count <= _LONGEST_ROW else math.ceil(math.sqrt(count))
+        self.columns = count if count <= _MAX_ROW_LENGTH else math.ceil(math.sqrt(count))
         self.rows = math.ceil(count / self.columns)
-        self.side = max(1.5, (0.25 if count <= _LONGEST_ROW else 0.2) * len(action_names))
+        self.side = max(1.5, (0.25 if count <= _MAX_ROW_LENGTH else 0.2) * len(action_names))
         names = 0.068 * max(len(name) for name in action_names)
         self.left, self.bottom = names + 0.35, names + 0.35 + 0.2 * has_remark
         right = self.left + self.columns * (self.side + _GAP)

@@ -25,9 +25,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.kitchen.commands import game_of
 from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.planner_config import MOST_REFLECTIONS, RULES, ModelSettings, PlannerConfig, absolute
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings, PlannerConfig, absolute
 
-__all__ = ["MOST_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
+__all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
 
 RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay"]
 

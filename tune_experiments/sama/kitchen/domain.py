@@ -37,7 +37,7 @@ from tune_experiments.sama.kitchen.subgoals import (
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
 _RULES = AllocationRules("chef", "both chefs", FAR)
 _SCENES_KEPT = 4096
-_MOST_ON_COUNTERS = 3
+_MAX_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
 _LYING = ("onion", "onion", "dish")
 """Things to draw for counters of diverse states; a thing that stands here twice is twice as likely."""
@@ -161,7 +161,7 @@ def _draw(ways: Reachability, numbers: random.Random) -> str:
         onions = numbers.randint(0, POT_ONIONS)
         contents[pot] = FULL + numbers.randint(1, COOK_STEPS) if onions == POT_ONIONS else POT + onions
     counters = [cell for cell in ways.cells[COUNTER] if kitchen.neighbours[:, cell].any()]
-    for cell in numbers.sample(counters, min(len(counters), numbers.randint(0, _MOST_ON_COUNTERS))):
+    for cell in numbers.sample(counters, min(len(counters), numbers.randint(0, _MAX_ON_COUNTERS))):
         contents[cell] = THINGS.index(numbers.choice(_LYING))
     state = {"episode_length": numbers.randrange(300), "soups": numbers.randrange(5), "contents": contents}
     cells, headings, held = list[int](), list[int](), list[int]()

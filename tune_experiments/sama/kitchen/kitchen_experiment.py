@@ -18,7 +18,7 @@ from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.overcooked_experiment import OVERCOOKED_RANGES
-from tune_experiments.play.episode import MOST_STEPS, Episode, record_episodes
+from tune_experiments.play.episode import MAX_STEPS, Episode, record_episodes
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
@@ -133,7 +133,7 @@ class SamaExperiment(Experiment[SamaConfig]):
         return figures.video(loaded, seed)
 
     def episodes(
-        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MOST_STEPS
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Episodes under the planner, with its goals and reflections; of a row without a planner, the game itself."""
         from tune_experiments.sama.kitchen.episode_records import record_planned

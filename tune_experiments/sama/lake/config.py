@@ -13,7 +13,7 @@ from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
-from tune_experiments.sama.planner_config import MOST_REFLECTIONS
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS
 
 LakeRow = Literal["sama", "mappo"]
 
@@ -38,7 +38,7 @@ class LakeConfig(
     """Seed of the holes and targets of a random map, the same throughout the run."""
     slippery: bool = False
     """Whether a move may go at a right angle to the chosen direction, as in Gymnasium's default."""
-    reflections: NonNegativeInt = MOST_REFLECTIONS
+    reflections: NonNegativeInt = MAX_REFLECTIONS
     """Number of further tries after a round has failed, at least 0; SAMA has at most three."""
     round_steps: NonNegativeInt = 0
     """Number of env steps after which a round is over; 0 takes 12 on small maps and 30 on large ones."""

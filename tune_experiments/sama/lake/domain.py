@@ -34,7 +34,7 @@ _AGENTS = ("Agent 1", "Agent 2")
 _ON_TARGET = tuple(f"{agent.lower()} is on a target" for agent in _AGENTS)
 _GO = re.compile(r"go to row (\d+), column (\d+)")
 _FAR = 1000
-_MOST_STEPS = 100
+_MAX_STEPS = 100
 _RULES = (
     "Two agents walk on a frozen lake of {side} rows and {side} columns; rows are counted from the top, columns from "
     "the left.\nAn agent moves one cell left, right, up or down. Some cells are holes, two are targets, all others are "
@@ -133,7 +133,7 @@ class LakeDomain:
         while len(found) < count:
             cells = np.array([numbers.randrange(self.lake.side**2) for _ in _AGENTS])
             if not self.lake.holes[cells].any():
-                found[describe(self.lake, cells, np.zeros(2, int), numbers.randrange(_MOST_STEPS))] = None
+                found[describe(self.lake, cells, np.zeros(2, int), numbers.randrange(_MAX_STEPS))] = None
         return list(found)
 
     # ------------------------------------------------------------------------------------------------- rules

@@ -15,10 +15,10 @@ from tune_experiments.play.spectator import Note
 from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.trials import planned
 
-MOST_FRAMES = 400
+MAX_FRAMES = 400
 
 
-def video(loaded: LoadedPolicy, seed: int, most: int = MOST_FRAMES) -> list[np.ndarray]:
+def video(loaded: LoadedPolicy, seed: int, most: int = MAX_FRAMES) -> list[np.ndarray]:
     """A game as it is tested, [H, W, 3] uint8 a decision."""
     frames: list[np.ndarray] = []
 

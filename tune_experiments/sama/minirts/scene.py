@@ -23,7 +23,7 @@ from rl_models.planners.domain import StateTextError
 NOBODY = "nobody"
 LAST_LINE = re.compile(r"Decision (0|[1-9]\d{0,4})\. Seen lately: (.+)\.")
 _SHARE = re.compile(r"([1-9]\d{0,3}) % ([a-z]+)")
-_LEAST_SHARE = 1
+_MIN_SHARE = 1
 NEAR = 9
 """Cells from a building within which an enemy fighter threatens it."""
 
@@ -41,7 +41,7 @@ def in_words(view: View, decision: int) -> str:
 def last_line(decision: int, average: Array | Sequence[float]) -> str:
     """The line that the world's sentences do not have; averages [16] in hundredths of a unit, army types alone."""
     shares = {kind: round(100 * float(average[kind])) for kind in ARMY}
-    seen = ", ".join(f"{share} % {UNITS[kind]}" for kind, share in shares.items() if share >= _LEAST_SHARE)
+    seen = ", ".join(f"{share} % {UNITS[kind]}" for kind, share in shares.items() if share >= _MIN_SHARE)
     return f"Decision {decision}. Seen lately: {seen or NOBODY}."
 
 

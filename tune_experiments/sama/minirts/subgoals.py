@@ -42,7 +42,7 @@ GOALS = (EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST)
 WAIT = "wait"
 FAR = 1_000
 """Price of a sub-goal that an agent cannot begin with."""
-MOST_UNITS, MOST_BUILDINGS = 6, 1
+MAX_UNITS, MAX_BUILDINGS = 6, 1
 """Largest number of units and of buildings of each type (SAMA's prompt)."""
 NEW_CELLS = 60
 """Cells that are newly seen when scouting was of use."""
@@ -167,7 +167,7 @@ def _less_with(number: int) -> int:
 
 
 def _price_of_making(scene: Scene, hand: Hand, kind: int) -> int:
-    most = MOST_UNITS if kind < FIRST_BUILDING else MOST_BUILDINGS
+    most = MAX_UNITS if kind < FIRST_BUILDING else MAX_BUILDINGS
     if COST[kind] > scene.money or scene.own[kind] + scene.coming[kind] >= most:
         return FAR
     if kind >= FIRST_BUILDING:
