@@ -22,7 +22,7 @@ from benchmarks.gpu_queue.store import Record, Store, open_store
 from rl_models.device import DeviceChoice
 from tune_experiments.core.errors import EXIT_CODE, UserError, exits_with_one_sentence
 
-SHORTEST_SECONDS = 10.0
+MIN_SECONDS = 10.0
 """Time below which no further item is begun."""
 
 
@@ -98,7 +98,7 @@ def _work(queue: Sequence[Item], store: Store, seconds: float, device: DeviceCho
                 _keep(item, store)
                 store.save_records()
             left = ends_at - time.monotonic()
-            if left < SHORTEST_SECONDS:
+            if left < MIN_SECONDS:
                 return
             store.pack()
 

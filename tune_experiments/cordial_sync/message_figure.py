@@ -19,7 +19,7 @@ from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, MARKERS,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MIN_LENGTH, _LONGEST = 60, 80
+_MIN_LENGTH, _MAX_LENGTH = 60, 80
 """Env steps of an episode that the authors show."""
 _SEES, _MOVES, _PASSES = "sees the television", "moves with it", "passes while another moves or turns"
 
@@ -48,8 +48,8 @@ def draw_messages(data: Episodes, path: Path, title: str) -> Path:
 def chosen(data: Episodes) -> int:
     """The first episode of 60 to 80 env steps; where there is none, the first of those nearest to 70."""
     episodes, lengths = np.unique(data["_episode"], return_counts=True)
-    fits = (lengths >= _MIN_LENGTH) & (lengths <= _LONGEST)
-    away = np.where(fits, 0, abs(lengths - (_MIN_LENGTH + _LONGEST) // 2))
+    fits = (lengths >= _MIN_LENGTH) & (lengths <= _MAX_LENGTH)
+    away = np.where(fits, 0, abs(lengths - (_MIN_LENGTH + _MAX_LENGTH) // 2))
     return int(episodes[away.argmin()])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 Array = np.ndarray
 _ROUNDS, _TOLERANCE = 40, 1e-8
-_MAX_SLOPE, _LARGEST_STEP = 40.0, 4.0
+_MAX_SLOPE, _MAX_STEP = 40.0, 4.0
 """Largest slope of an uncorrelated column of deviation 1, and largest change of a weight in one round. Beyond that
 slope all but a few rows have a probability of 0 or 1."""
 _MIN_DEVIATION = 1e-9
@@ -100,7 +100,7 @@ def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Arr
         if np.linalg.eigvalsh(curvature)[0] < _MIN_CURVATURE:
             raise NotIdentified("a line separates the outcomes")
         step = np.linalg.solve(curvature, design.T @ (counts * (outcome - probability)) / counts.sum())
-        weights = weights + step * min(1.0, _LARGEST_STEP / abs(step).max())
+        weights = weights + step * min(1.0, _MAX_STEP / abs(step).max())
         if abs(weights[1:]).max() > _MAX_SLOPE:
             raise NotIdentified("a line separates the outcomes: the slopes grow without bound")
         if abs(step).max() < _TOLERANCE:

@@ -43,7 +43,7 @@ CORDIAL = "_cordial"
 """How the rows that add CORDIAL end."""
 MAX_JOINT_ACTIONS = 3000
 """Largest number of joint actions of which every probability is computed."""
-MAX_DIVISOR, LARGEST_PIXEL = 1e4, 2.0**16
+MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
 """Largest bounds by which numbers are divided; a larger one seldom says how large the numbers are."""
 _TINY = float(np.finfo(np.float32).eps)
 _ALIKE = 10.0
@@ -221,7 +221,7 @@ def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
         smallest = np.where(largest > _TINY, largest, np.inf).min(0)
         largest = largest.max(0)
         largest = np.where(largest > _ALIKE * smallest, np.inf, largest)
-    most = LARGEST_PIXEL if is_image else MAX_DIVISOR
+    most = MAX_PIXEL_DIVISOR if is_image else MAX_DIVISOR
     divisors = np.where(largest > _TINY, np.where(largest <= most, largest, 0.0), 1.0)
     is_one = divisors.size and (divisors == divisors.flat[0]).all()
     return float(divisors.flat[0]) if is_one else divisors

@@ -117,7 +117,7 @@ def test_rules_read_what_no_model_reads():
 def test_a_file_that_cannot_be_read_or_is_too_large_is_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(LatexError, match="cannot be read"):
         read_paragraphs(tmp_path / "none.tex")
-    monkeypatch.setattr("rl_models.planners.manual.LARGEST_FILE", 10)
+    monkeypatch.setattr("rl_models.planners.manual.MAX_FILE_BYTES", 10)
     (tmp_path / "long.tex").write_text(PAPER)
     with pytest.raises(LatexError, match="larger than 10 bytes"):
         read_paragraphs(tmp_path / "long.tex")

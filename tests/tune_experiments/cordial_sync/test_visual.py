@@ -100,14 +100,6 @@ def test_the_laptops_marginal_team_has_as_many_parameters_as_sync():
     assert sync <= marginal < 1.004 * sync
 
 
-def test_a_gridworld_run_from_before_frames_is_read_and_continued():
-    from tune_experiments.core.config_json import config_from_json, config_to_json
-
-    old = config_to_json(Config(methods=("marginal",)))
-    assert not {"observation", "frame_pixels", "visual_network"} & old.keys()
-    assert config_from_json(Config, old) == Config(methods=("marginal",))
-
-
 @pytest.mark.parametrize("make", [lambda **more: dataclasses.replace(LAPTOP, **more), LiftConfig], ids=["move", "lift"])
 def test_frames_that_the_network_cannot_take_are_refused_in_one_sentence(make):
     name = "network" if make is LiftConfig else "visual_network"
