@@ -87,7 +87,7 @@ type: $(STAMP) ## static types
 	$(BIN)/mypy
 
 gpu: $(STAMP) ## the tests that want a real GPU: teams on it, CUDA graphs, bfloat16 and continued runs
-	CONCORD_GPU_TESTS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/gpu tests/rl_models/test_cuda_graph.py
+	CONCORD_GPU_TESTS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/gpu tests/rl_models/runtime/test_cuda_graph.py
 
 bench: $(STAMP) ## measure, and write bench.jsonl (ONLY=furnmove for one part)
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))

@@ -10,7 +10,7 @@ from typing import Any
 
 import benchmarks
 from benchmarks.harness.measurements import load_parts, part_names, ratios_first, table, write_lines
-from rl_models.host_memory import keep_freed_memory
+from rl_models.runtime.host_memory import keep_freed_memory
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

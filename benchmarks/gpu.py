@@ -35,12 +35,12 @@ from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.objective import CLIP_FRACTION
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.configuration import Precision
-from rl_models.device import built_on, chosen_device
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LoraSettings
 from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.losses.extra_loss import Statistics
+from rl_models.runtime.device import built_on, chosen_device
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
 from rl_models.training.loop import FIRST_RATIO_ERROR, Learner

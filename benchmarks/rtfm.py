@@ -34,11 +34,11 @@ from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.device import built_on, chosen_device
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import built_on, chosen_device
 from rl_models.teams.reader_team import MatchingTeamConfig, ReadingTeamConfig, matching_team, reading_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner

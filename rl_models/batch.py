@@ -17,10 +17,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from rl_models.device import to_device
 from rl_models.distributions.joint_policy import JointActions
 from rl_models.fragment import Fragment
 from rl_models.policy import VALUED, TeamOutput
+from rl_models.runtime.device import to_device
 
 Batch: TypeAlias = dict[str, Tensor]
 

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree, backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from rl_models.cuda_graph import INDEXING, WAITS
+from rl_models.runtime.cuda_graph import INDEXING, WAITS
 
 NAME = "emulated"
 

@@ -178,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _check_seed(command)
     import torch
 
-    from rl_models.device import refusing_gpu
+    from rl_models.runtime.device import refusing_gpu
 
     torch.set_num_threads(1)
     with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):

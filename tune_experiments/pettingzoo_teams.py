@@ -31,11 +31,11 @@ from rl_models.networks.network_config import PartsConfig, TboneConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.teams.config import LANGUAGE_ROWS, Config
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -66,13 +66,13 @@ class PettingzooTeams(Experiment[Config]):
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO, or QMIX and VDN."""
-        from tune_experiments.foreign.trials import plan
+        from tune_experiments.teams.trials import plan
 
         return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
         """Test episodes of the team, and with the first row of uniform legal actions."""
-        from tune_experiments.foreign.trials import TEST_SEED, play, random_team
+        from tune_experiments.teams.trials import TEST_SEED, play, random_team
 
         tested: Tests = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
         if method == config.methods[0]:
@@ -82,7 +82,7 @@ class PettingzooTeams(Experiment[Config]):
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
         """Those of validation and test."""
-        from tune_experiments.foreign.trials import TEST_SEED, VALIDATION_SEED
+        from tune_experiments.teams.trials import TEST_SEED, VALIDATION_SEED
 
         return VALIDATION_SEED, TEST_SEED
 
@@ -99,7 +99,7 @@ class PettingzooTeams(Experiment[Config]):
 
     def deviations(self, config: Config) -> Sequence[str]:
         """Deviations that a reader of the papers should know."""
-        from tune_experiments.foreign.trials import scaling_notes
+        from tune_experiments.teams.trials import scaling_notes
 
         notes = [
             "no paper has these numbers: the game is not one of the papers'",
@@ -117,8 +117,8 @@ class PettingzooTeams(Experiment[Config]):
         An environment that hangs there ends this process with a sentence that says where.
         """
         from rl_envs.wrappers import hangs
-        from tune_experiments.foreign.trials import check_row
-        from tune_experiments.foreign.worlds import try_out
+        from tune_experiments.teams.trials import check_row
+        from tune_experiments.teams.worlds import try_out
 
         hangs.watch(lambda said: None)
         for method in config.methods:
@@ -127,13 +127,13 @@ class PettingzooTeams(Experiment[Config]):
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Keep the small language model beside what is trained on it."""
-        from tune_experiments.foreign.language import keep_model
+        from tune_experiments.teams.language import keep_model
 
         keep_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Worlds that draw pictures, where the environment can."""
-        from tune_experiments.foreign.worlds import make_world
+        from tune_experiments.teams.worlds import make_world
 
         try:
             return make_world(config, num_worlds, method=method, render_mode="rgb_array")

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.gpu_queue.items import Item, check_item, read_queue
 from benchmarks.gpu_queue.running import checkpoints_of, line_of, run_slice, update_record
 from benchmarks.gpu_queue.store import Record, Store, open_store
-from rl_models.device import DeviceChoice
+from rl_models.runtime.device import DeviceChoice
 from tune_experiments.core.errors import EXIT_CODE, UserError, exits_with_one_sentence
 
 MIN_SECONDS = 10.0

@@ -31,8 +31,8 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from pydantic import ConfigDict, PositiveInt, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from rl_models.device import DeviceChoice
 from rl_models.errors import InputError
+from rl_models.runtime.device import DeviceChoice
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.curriculum import Curriculum

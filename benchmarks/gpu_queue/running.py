@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.gpu_queue.items import CommandItem, Item, ScriptItem, gate_verdict
 from benchmarks.gpu_queue.store import Record, Store
-from rl_models.device import DeviceChoice
+from rl_models.runtime.device import DeviceChoice
 from rl_models.training.checkpoint import (
     CheckpointError,
     load_state,

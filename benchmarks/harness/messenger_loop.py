@@ -18,10 +18,10 @@ from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.device import built_on, chosen_device
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.network_config import RELEASED
+from rl_models.runtime.device import built_on, chosen_device
 from rl_models.schedule import Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.frozen import FrozenEncoder

@@ -22,8 +22,8 @@ from benchmarks.harness.tensors import tensors_in
 from rl_models.algorithms.objective import Objective
 from rl_models.batch import Batch, forward, to_batch
 from rl_models.fragment import Array, Fragment
-from rl_models.networks.texts import TEXTS, TextEncodings
 from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.runtime.texts import TEXTS, TextEncodings
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 

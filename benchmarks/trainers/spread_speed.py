@@ -87,8 +87,8 @@ def train_concord(env_steps: int) -> None:
     from rl_models.networks.network_config import PartsConfig
     from rl_models.training.collector import Collector
     from rl_models.training.loop import Learner
-    from tune_experiments.foreign.config import Config
-    from tune_experiments.foreign.trials import plan
+    from tune_experiments.teams.config import Config
+    from tune_experiments.teams.trials import plan
 
     trial = plan(Config(network=PartsConfig(hidden_sizes=HIDDEN), budget_env_steps=env_steps), "ippo", 0)
     policy = trial.build_policy()

@@ -45,8 +45,8 @@ def concord() -> Train:
     from rl_models.networks.network_config import PartsConfig
     from rl_models.training.collector import Collector
     from rl_models.training.loop import Learner
-    from tune_experiments.foreign.config import Config
-    from tune_experiments.foreign.trials import plan
+    from tune_experiments.teams.config import Config
+    from tune_experiments.teams.trials import plan
 
     def train(learning_rate: float, seed: int, limit: int, watch: Watch) -> None:
         torch.set_num_threads(1)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch, Rows
-from rl_models.device import to_host
+from rl_models.runtime.device import to_host
 
 _KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
 _KEPT_PREFIXES = ("obs/", "state/")

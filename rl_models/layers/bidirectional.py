@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from rl_models.device import longest
+from rl_models.runtime.device import longest
 
 Cell = Literal["lstm", "gru"]
 

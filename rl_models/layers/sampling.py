@@ -1,6 +1,6 @@
 """Samples made from uniform numbers, with gradients to what they are drawn from.
 
-The uniforms are observations (`networks/added_observations.py`), so a sample is the same when acting and in every epoch
+The uniforms are observations (`runtime/added_observations.py`), so a sample is the same when acting and in every epoch
 of learning.
 """
 

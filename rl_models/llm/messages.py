@@ -14,12 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rl_models.device import to_device
 from rl_models.distributions.joint_policy import inverse_cdf
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.tokens import Ids
-from rl_models.networks.fixed_weights import LRUCache
+from rl_models.runtime.device import to_device
+from rl_models.runtime.fixed_weights import LRUCache
 
 _PROMPTS_AT_ONCE = 64
 _TOKENS_UNASKED = 8

@@ -17,8 +17,8 @@ from torch import Tensor
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.messages import PADDING, Writer, message_of
 from rl_models.llm.tokens import Ids, Tokens
-from rl_models.networks.added_observations import MESSAGES
-from rl_models.networks.texts import TEXTS, MissingTextsError
+from rl_models.runtime.added_observations import MESSAGES
+from rl_models.runtime.texts import TEXTS, MissingTextsError
 
 Array = NDArray[Any]
 

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_models.device import to_device, to_host
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.heads.mixture_heads import legal_logits
 from rl_models.llm.adapters import AdaptedModel
@@ -24,10 +23,11 @@ from rl_models.llm.messages import Writer, message_of
 from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
 from rl_models.llm.tokens import Candidates, Ids
-from rl_models.networks.added_observations import MESSAGES
-from rl_models.networks.fixed_weights import LRUCache
-from rl_models.networks.texts import TEXTS, MissingTextsError
 from rl_models.policy import UNVALUED, VALUED, Features, State, Stateless
+from rl_models.runtime.added_observations import MESSAGES
+from rl_models.runtime.device import to_device, to_host
+from rl_models.runtime.fixed_weights import LRUCache
+from rl_models.runtime.texts import TEXTS, MissingTextsError
 
 ACTION_SCORES = "action_scores"
 """Extra: [B, T, N, A] float32, normalised log-probabilities of the actions' phrases."""

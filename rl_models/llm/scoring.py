@@ -22,8 +22,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rl_models.device import to_device
 from rl_models.llm.tokens import Candidates, Ids
+from rl_models.runtime.device import to_device
 
 Array: TypeAlias = NDArray[Any]
 _TOKENS_AT_ONCE = 8192

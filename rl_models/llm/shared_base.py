@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor, nn
 
-from rl_models.device import building_device
 from rl_models.llm.base_model import load_base_model
+from rl_models.runtime.device import building_device
 
 
 class SharedBase:

@@ -15,9 +15,9 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
-from rl_models.device import chosen_device, move
 from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.policy import seeded
+from rl_models.runtime.device import chosen_device, move
 
 Pair: TypeAlias = tuple[str, str]
 """A prompt and what follows it."""

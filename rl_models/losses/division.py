@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from rl_models.batch import Batch, alive_mask, chosen_actions, decision_mask
-from rl_models.device import longest
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean, team_mean
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
 from rl_models.policy import TeamOutput
+from rl_models.runtime.device import longest
 from rl_models.schedule import Progress
 
 _MIN_PROBABILITY = 1e-12

@@ -11,12 +11,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rl_models.device import steps_with_starts
 from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import Features, State
+from rl_models.runtime.device import steps_with_starts
 
 
 class OneMemory(nn.Module):

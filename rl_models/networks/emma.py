@@ -31,7 +31,7 @@ from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.tracks import MOVEMENTS, movements
 from rl_models.networks.emma_body import EmmaBody, EmmaSizes, EntityNetwork
 from rl_models.networks.network_config import EmmaConfig
-from rl_models.networks.texts import TEXTS, Encoded, EncodedTexts, encode_texts
+from rl_models.runtime.texts import TEXTS, Encoded, EncodedTexts, encode_texts
 from rl_models.text.encoder import SentenceEncoder
 
 MANUAL = "manual"

@@ -22,12 +22,12 @@ from torch import Tensor, nn
 from rl_models.layers.attention import score_table
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.tracks import row_and_column, tracks
-from rl_models.networks.added_observations import NOISE
 from rl_models.networks.emma import Emma, Sprites, attend
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
 from rl_models.networks.network_config import EmmaConfig
-from rl_models.networks.texts import Encoded, EncodedTexts
+from rl_models.runtime.added_observations import NOISE
+from rl_models.runtime.texts import Encoded, EncodedTexts
 from rl_models.text.encoder import SentenceEncoder
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.added_observations import NOISE
 from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
 from rl_models.networks.matching import Frames, MatchingConfig, MatchingReader, MatchingSizes
 from rl_models.networks.matching_states import Nodes, NodeStates, heard, seen_from
+from rl_models.runtime.added_observations import NOISE
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.added_observations import NOISE
 from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
 from rl_models.networks.readers import DocumentAttention, Txt2PiReader
 from rl_models.networks.reading import ReadingNetwork, ReadingSizes, offsets_to
 from rl_models.networks.txt2pi import Txt2PiConfig
+from rl_models.runtime.added_observations import NOISE
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.distinct import distinct
 from rl_models.layers.weight_norm import NormalisedLinear
-from rl_models.networks.texts import lengths_of
+from rl_models.runtime.distinct import distinct
+from rl_models.runtime.texts import lengths_of
 
 PADDING = 0
 

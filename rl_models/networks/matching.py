@@ -31,14 +31,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.distinct import distinct
 from rl_models.networks.matching_states import Nodes, NodeStates, heard, nodes_of, table
 from rl_models.networks.mentions import DOCUMENTS, SCORES, Mentions, PairFeatures, document_words
 from rl_models.networks.network_config import MatchingOptions
 from rl_models.networks.readers import DOCUMENT, GOAL
 from rl_models.networks.reading import ReadingSizes
-from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
 from rl_models.policy import Features, State, Stateless, legal_actions
+from rl_models.runtime.distinct import distinct
+from rl_models.runtime.texts import Encoded, EncodedTexts, encode_texts
 
 CELLS = "attention/cells"
 """Extra with the place in the grid of each node whose attention is shown."""

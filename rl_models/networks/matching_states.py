@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from rl_models.device import longest
 from rl_models.networks.mentions import Mentions, PairFeatures
+from rl_models.runtime.device import longest
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.networks.network_config import Reads
-from rl_models.networks.texts import Encoded, EncodedTexts
+from rl_models.runtime.texts import Encoded, EncodedTexts
 
 SCORES, DOCUMENTS = "matching/scores", "matching/document"
 """Extras: [B, T, N, U] float32, how well the things of a frame fit each of U documents; [B, T, N] int64, which of them

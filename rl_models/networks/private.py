@@ -12,9 +12,9 @@ from typing import Any, Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.added_observations import noise_shape
-from rl_models.networks.texts import ENCODED, TEXTS, Encoded, encode_texts
 from rl_models.policy import FeatureNetwork, Features, State, Stateless
+from rl_models.runtime.added_observations import noise_shape
+from rl_models.runtime.texts import ENCODED, TEXTS, Encoded, encode_texts
 from rl_models.team_world import Texts
 
 _SHARED = TEXTS, ENCODED

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.networks.reading import ReadingSizes
-from rl_models.networks.texts import Encoded, encode_texts
+from rl_models.runtime.texts import Encoded, encode_texts
 
 GOAL = "goal"
 

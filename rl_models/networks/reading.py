@@ -15,13 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.attention import padding_scores
-from rl_models.layers.distinct import distinct
 from rl_models.networks.film2_stack import GridStack
 from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.network_config import Activation
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, DocumentAttention, DocumentReader, TextFeatures
-from rl_models.networks.texts import Encoded, EncodedTexts, encode_texts
 from rl_models.policy import Features, State, Stateless, legal_actions
+from rl_models.runtime.distinct import distinct
+from rl_models.runtime.texts import Encoded, EncodedTexts, encode_texts
 
 _FRAMES_AT_ONCE = 256
 """Frames in one chunk on a CPU; with more of them the layers do not fit into the caches."""

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from rl_models.layers.recurrence import run_gru, states_before
 from rl_models.layers.sampling import standard_normal
-from rl_models.networks.added_observations import NOISE
 from rl_models.networks.q_network import ENCODED, Encoder, QValues, with_agent_index
 from rl_models.networks.role_team_config import RoleConfig
 from rl_models.policy import Features, State, legal_actions
+from rl_models.runtime.added_observations import NOISE
 
 MEAN, VARIANCE, SAMPLE, INFERRED_MEAN, INFERRED_VARIANCE, DISSIMILARITY = (
     f"role/{name}" for name in ("mean", "variance", "sample", "inferred_mean", "inferred_variance", "dissimilarity")

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rl_models.device import longest
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import reading_network
 from rl_models.policy import Features, State, Stateless
+from rl_models.runtime.device import longest
 from rl_models.text.words import Vocabulary
 
 SELF, OTHER = 0, 1

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from rl_models.layers.recurrence import run_gru
 from rl_models.layers.sampling import choose_one
-from rl_models.networks.added_observations import NOISE
 from rl_models.networks.q_network import ENCODED, Encoder, QValues, with_agent_index
 from rl_models.networks.role_team_config import SubtaskConfig
 from rl_models.policy import Features, State, legal_actions
+from rl_models.runtime.added_observations import NOISE
 
 LOGITS, TABLE = "subtask/logits", "subtask/table"
 """Extras while gradients are enabled: [B, T, N, k] and [B, T, k, e] float32, the vectors being the same everywhere."""

@@ -35,7 +35,7 @@ from rl_models.networks.readers import (
     Txt2PiReader,
 )
 from rl_models.networks.reading import ReadingNetwork, ReadingSizes
-from rl_models.networks.texts import Encoded, EncodedTexts, lengths_of
+from rl_models.runtime.texts import Encoded, EncodedTexts, lengths_of
 
 
 class SilgReader(nn.Module):

@@ -32,10 +32,10 @@ from torch.distributed import TCPStore
 
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.batch import ALONE, Learners
-from rl_models.device import building_for, chosen_device, move, refuse_gpu
-from rl_models.host_memory import keep_freed_memory
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
+from rl_models.runtime.device import building_for, chosen_device, move, refuse_gpu
+from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training import loop
 from rl_models.training.algorithm import SKIPPED_UPDATES

@@ -14,10 +14,10 @@ from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from torch import Tensor
 
-from rl_models.networks.added_observations import narrated
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.rllib.distribution import TeamDistribution, team_distribution
 from rl_models.rllib.private_ray import PrivateModule
+from rl_models.runtime.added_observations import narrated
 
 
 class TeamModule(PrivateModule, TorchRLModule, ValueFunctionAPI):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from queue import Queue
 from typing import Any
 
-from rl_models.device import chosen_device
+from rl_models.runtime.device import chosen_device
 
 PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
     "ray.rllib.core.learner.torch.torch_learner:TorchLearner": (
@@ -50,7 +50,7 @@ PRIVATE_NAMES: dict[str, tuple[str, ...]] = {
 
 
 class PrivateDevice:
-    """Base of an RLlib process whose networks run on the device that `rl_models.device` names.
+    """Base of an RLlib process whose networks run on the device that `rl_models.runtime.device` names.
 
     RLlib would put a runner in the trial's own process on the CPU, and a learner there by a number of GPUs that Ray
     knows of.

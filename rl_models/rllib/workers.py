@@ -130,7 +130,7 @@ class TrainingPlan:
 
     def new_policy(self) -> TeamPolicy:
         """The team with its initial weights, where networks of this process run."""
-        from rl_models.device import built_on, chosen_device
+        from rl_models.runtime.device import built_on, chosen_device
 
         policy = built_on(chosen_device(), self.build_policy)
         policy.precision = self.optimiser.precision

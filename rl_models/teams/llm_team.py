@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import torch
 
-from rl_models.device import building_device
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings
@@ -18,6 +17,7 @@ from rl_models.llm.network import CandidateHead, LanguageNetwork, PromptValueHea
 from rl_models.llm.shared_base import shared_base
 from rl_models.llm.small_model import Pair
 from rl_models.policy import TeamPolicy, seeded
+from rl_models.runtime.device import building_device
 
 Corpus: TypeAlias = Callable[[], Iterable[Pair]]
 """Returns the training texts of the default model, each a prompt and its continuation; equal in every process."""

@@ -23,8 +23,8 @@ from rich.progress import track
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from rl_models.device import longest
 from rl_models.errors import InputError
+from rl_models.runtime.device import longest
 from rl_models.text.pretrained import PretrainedEncoder
 
 FOLDER_VARIABLE = "CONCORD_ENCODINGS"

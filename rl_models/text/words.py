@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rl_models.device import longest
 from rl_models.errors import InputError
+from rl_models.runtime.device import longest
 
 _INITIAL_DEVIATION = 0.1
 """Standard deviation of the initial word vectors."""

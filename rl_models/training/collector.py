@@ -2,7 +2,7 @@
 
 The world is any `TeamWorld`. Actions are sampled by inverse CDF from the world's own counter-based uniforms, so what an
 agent does depends on its world's key alone, not on how many worlds or runners there are. So is the noise of a network
-that draws something itself (`networks/added_observations.py`).
+that draws something itself (`rl_models/runtime/added_observations.py`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.cuda_graph import Graphed, Inputs
-from rl_models.device import Arrival, to_device, to_host
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
-from rl_models.networks.added_observations import (
+from rl_models.policy import State, TeamOutput, TeamPolicy
+from rl_models.runtime.added_observations import (
     speech_of,
     tables_of,
     with_messages_at_the_end,
     with_noise,
     with_speech,
 )
-from rl_models.networks.fixed_weights import fixed_weights
-from rl_models.networks.texts import TextEncodings
-from rl_models.policy import State, TeamOutput, TeamPolicy
+from rl_models.runtime.cuda_graph import Graphed, Inputs
+from rl_models.runtime.device import Arrival, to_device, to_host
+from rl_models.runtime.fixed_weights import fixed_weights
+from rl_models.runtime.texts import TextEncodings
 from rl_models.team_world import TeamWorld
 from rl_models.training.final_observations import FinalObservations
 

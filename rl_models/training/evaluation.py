@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from rl_models.cuda_graph import Inputs
-from rl_models.device import to_device
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
-from rl_models.networks.added_observations import speech_of
-from rl_models.networks.fixed_weights import fixed_weights
 from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.runtime.added_observations import speech_of
+from rl_models.runtime.cuda_graph import Inputs
+from rl_models.runtime.device import to_device
+from rl_models.runtime.fixed_weights import fixed_weights
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from rl_models.cuda_graph import Inputs
 from rl_models.fragment import Array
-from rl_models.networks.texts import ENCODED, TEXTS
+from rl_models.runtime.cuda_graph import Inputs
+from rl_models.runtime.texts import ENCODED, TEXTS
 
 
 @dataclass(frozen=True)

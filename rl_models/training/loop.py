@@ -34,11 +34,11 @@ from rl_models.batch import (
     share_of,
     to_batch,
 )
-from rl_models.cuda_graph import Graphed, Inputs, Outputs, is_capturing
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
-from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.cuda_graph import Graphed, Inputs, Outputs, is_capturing
+from rl_models.runtime.texts import TEXTS
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector

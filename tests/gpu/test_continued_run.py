@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from rl_models.device import chosen_device
+from rl_models.runtime.device import chosen_device
 from tests.tune_experiments.run.killed_run import rows_of, unbroken_and_continued
 
 pytestmark = pytest.mark.skipif("CONCORD_GPU_TESTS" not in os.environ, reason="`make gpu` runs these")

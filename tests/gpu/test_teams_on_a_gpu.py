@@ -1,7 +1,7 @@
 """Teams play and learn on a real GPU as on the CPU; `make gpu` runs these tests.
 
 torch's GPU code does not work in a process that has imported `emulated_device`.
-Captures (`rl_models/cuda_graph.py`) are made in the second fragment at the latest, so later ones are replayed.
+Captures (`rl_models/runtime/cuda_graph.py`) are made in the second fragment at the latest, so later ones are replayed.
 """
 
 import copy
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
-from rl_models.device import chosen_device
+from rl_models.runtime.device import chosen_device
 from rl_models.schedule import Progress
 from rl_models.training.loop import FIRST_RATIO_ERROR
 from tests.tune_experiments.run.teams_of_all_kinds import (

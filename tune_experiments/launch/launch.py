@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from rl_envs.core.errors import ForeignEnvError
-from rl_models.device import refusing_gpu
 from rl_models.errors import InputError
+from rl_models.runtime.device import refusing_gpu
 from rl_models.training.checkpoint import load_state
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags

@@ -20,8 +20,8 @@ import torch
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.overcooked.world import Overcooked
-from rl_models.device import chosen_device, copy_on, device_of, to_device
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import chosen_device, copy_on, device_of, to_device
 from rl_models.training.collector import to_numpy
 from tune_experiments.overcooked.cole_solver import with_visits
 

@@ -80,7 +80,7 @@ def _partners_of(config: OvercookedConfig) -> list[TeamPolicy]:
     """The population on the CPU, from where processes without a GPU can take it, too."""
     import torch
 
-    from rl_models.device import copy_on
+    from rl_models.runtime.device import copy_on
     from tune_experiments.overcooked.trained_partners import load_population
 
     return [copy_on(torch.device("cpu"), partner.team) for partner in load_population(config)]
@@ -104,7 +104,7 @@ def worlds_of_generation(
     """How the kitchens of a generation of COLE are made."""
     import torch
 
-    from rl_models.device import copy_on
+    from rl_models.runtime.device import copy_on
     from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
 
     shaping = config.shaping_after(env_steps)

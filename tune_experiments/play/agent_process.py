@@ -20,7 +20,7 @@ from torch import Tensor
 
 from rl_envs.core.chance import Chance
 from rl_models.configuration import DeviceChoice
-from rl_models.device import to_device
+from rl_models.runtime.device import to_device
 from rl_models.teams.decentralised import AgentPolicy, run_dialogue
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.play.loading import load_policy

@@ -69,7 +69,7 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
     """Sentence on the messages that an agent sends each other agent in a step."""
     import torch
 
-    from rl_models.device import to_device
+    from rl_models.runtime.device import to_device
     from rl_models.teams.decentralised import message_sizes
 
     first = to_device({key: value[:, 0] for key, value in obs.items()}, policy.device)
@@ -82,7 +82,7 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
 
 def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
     """Message of an agent in world `index` at the last step; empty for a team that does not write."""
-    from rl_models.networks.added_observations import MESSAGES
+    from rl_models.runtime.added_observations import MESSAGES
 
     network: Any = policy.policy.network
     output = policy.last_output

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from rl_envs.minirts.actions import CONTINUE
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
-from rl_models.device import device_of
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import device_of
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from rl_models.device import give_memory_back
 from rl_models.rllib.workers import Workers
+from rl_models.runtime.device import give_memory_back
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.curriculum import Curriculum

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.wrappers import hangs
-from rl_models.device import chosen_device, give_memory_back
 from rl_models.rllib.workers import Workers
+from rl_models.runtime.device import chosen_device, give_memory_back
 from tune_experiments.core.errors import first_line
 from tune_experiments.core.storage_uri import below
 from tune_experiments.run.final_evaluation import read_test_results

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 
 from rl_models.configuration import DeviceChoice
-from rl_models.device import chosen_device
 from rl_models.rllib.workers import Workers
+from rl_models.runtime.device import chosen_device
 from tune_experiments.core.errors import UserError
 
 __all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial", "largest_share", "least_gpus", "trials_that_fit"]

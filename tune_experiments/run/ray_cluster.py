@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from rl_models.configuration import DeviceChoice
-from rl_models.device import NO_GPU
 from rl_models.rllib.private_ray import job_that_imports_from
+from rl_models.runtime.device import NO_GPU
 from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.run.placement import device_or_refusal
 

@@ -16,8 +16,8 @@ from typing import Any, Generic
 
 import torch
 
-from rl_models.device import chosen_device
-from rl_models.host_memory import keep_freed_memory
+from rl_models.runtime.device import chosen_device
+from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of

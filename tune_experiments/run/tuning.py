@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.wrappers import hangs
-from rl_models.device import refusing_gpu
 from rl_models.rllib.workers import Workers
+from rl_models.runtime.device import refusing_gpu
 from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS

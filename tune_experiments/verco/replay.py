@@ -18,7 +18,7 @@ from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, STEP_REWARD
 from rl_envs.salad.world import Salad
 from rl_models.llm.messages import message_of
-from rl_models.networks.added_observations import MESSAGES
+from rl_models.runtime.added_observations import MESSAGES
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.play.spectator import Note, Spectator

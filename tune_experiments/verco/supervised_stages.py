@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.device import device_of
 from rl_models.llm.distillation import MessageDistillation
 from rl_models.llm.network import LanguageNetwork
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import device_of
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan

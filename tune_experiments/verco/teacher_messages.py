@@ -13,8 +13,8 @@ from rl_envs.salad.teacher import all_messages, messages
 from rl_envs.salad.world import Salad
 from rl_models.llm.messages import Writer
 from rl_models.llm.network import LanguageNetwork
-from rl_models.networks.added_observations import MESSAGES
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.added_observations import MESSAGES
 from tune_experiments.verco.config import VercoConfig
 from tune_experiments.verco.teams import language_policy
 

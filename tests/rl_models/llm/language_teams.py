@@ -3,7 +3,7 @@
 from rl_models.algorithms.ppo import Ppo
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.messages import PADDING
-from rl_models.networks.added_observations import narrated
+from rl_models.runtime.added_observations import narrated
 from tests.rl_models.llm.small import collector, stir
 
 BY_AGENT = Ppo(joint_ratio=False)

@@ -6,7 +6,7 @@ import torch
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.llm.llm_config import MessageSettings
-from rl_models.networks.added_observations import MESSAGES
+from rl_models.runtime.added_observations import MESSAGES
 from rl_models.schedule import Schedule
 from rl_models.training.loop import Learner
 from tests.rl_models.llm.small import THINGS, Hints, collector, team

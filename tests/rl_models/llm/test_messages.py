@@ -10,8 +10,8 @@ from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.llm.messages import PADDING
 from rl_models.llm.narration import PHRASES, PROMPT
 from rl_models.llm.network import ACTION_SCORES
-from rl_models.networks.added_observations import MESSAGES, narrated
-from rl_models.networks.texts import MissingTextsError
+from rl_models.runtime.added_observations import MESSAGES, narrated
+from rl_models.runtime.texts import MissingTextsError
 from rl_models.training.collector import Collector
 from tests.rl_models.llm.language_teams import (
     BY_AGENT,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rl_models.llm.narration import TokenTable, situations
-from rl_models.networks.texts import MissingTextsError
+from rl_models.runtime.texts import MissingTextsError
 
 
 def test_codes_of_several_keys_are_joined_and_told_once_each():

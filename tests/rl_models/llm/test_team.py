@@ -13,7 +13,7 @@ from rl_models.batch import decision_mask, forward, to_batch, valued_mask
 from rl_models.fragment import Fragment
 from rl_models.llm.messages import message_of
 from rl_models.llm.network import ACTION_SCORES
-from rl_models.networks.added_observations import MESSAGES
+from rl_models.runtime.added_observations import MESSAGES
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.loop import Learner
 from tests.rl_models.llm.language_teams import (

@@ -8,7 +8,7 @@ import torch
 
 from rl_models.batch import forward, to_batch
 from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
-from rl_models.networks.texts import MissingTextsError
+from rl_models.runtime.texts import MissingTextsError
 from rl_models.teams.qmix_team import QmixTeamConfig
 from tests.rl_models.algorithms.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
 

@@ -11,7 +11,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.networks.reading import ReadingSizes
-from rl_models.networks.texts import TextCache
+from rl_models.runtime.texts import TextCache
 from rl_models.schedule import Progress
 from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
 from rl_models.training.collector import Collector

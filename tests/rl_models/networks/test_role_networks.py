@@ -9,13 +9,13 @@ from rl_models.batch import forward, to_batch
 from rl_models.layers.monotonic_mixer import MonotonicMixer
 from rl_models.layers.sampling import choose_one, standard_normal
 from rl_models.losses.roles import RoleLoss
-from rl_models.networks.added_observations import NOISE
 from rl_models.networks.q_network import QNetwork
 from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
 from rl_models.networks.qmix_policy import REPRESENTATION, MaserPolicy
 from rl_models.networks.role_q_network import RoleQNetwork
 from rl_models.networks.role_team_config import RoleConfig, RoleLossConfig, SubtaskConfig
 from rl_models.networks.subtask_q_network import LOGITS, SubtaskQNetwork
+from rl_models.runtime.added_observations import NOISE
 from rl_models.schedule import Progress
 from rl_models.training.evaluation import Evaluation
 from tests.rl_models.algorithms.role_worlds import METHODS, Corridor, played

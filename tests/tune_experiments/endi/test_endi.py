@@ -9,9 +9,9 @@ import torch
 from rl_envs.rtfm.stages import STAGES
 from rl_models.losses.extra_loss import MeanLoss
 from rl_models.losses.grounding import GroundingLoss
-from rl_models.networks.added_observations import NOISE
 from rl_models.networks.entity_divider_emma import DividedEmma
 from rl_models.rllib.team_algorithm import TeamAlgorithm
+from rl_models.runtime.added_observations import NOISE
 from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS, divides
 from rl_models.training.collector import Collector

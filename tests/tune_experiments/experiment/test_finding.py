@@ -174,7 +174,7 @@ def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outsid
 def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(ray_session, tmp_path):
     """The user has named the environment; whoever opens the folder later has not."""
     config = dataclasses.replace(
-        pettingzoo_teams.SMOKE, env="tests.tune_experiments.foreign.games:Meeting", methods=("ippo",)
+        pettingzoo_teams.SMOKE, env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",)
     )
     experiment = pettingzoo_teams.EXPERIMENT
     (tmp_path / "ippo-seed0").mkdir()
@@ -184,7 +184,7 @@ def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(ray_sess
         list(trained_teams(trials))
     with trusting(experiment, config):
         teams = dict(trained_teams(trials))
-    assert "tests.tune_experiments.foreign.games" in teams["ippo"].allow
+    assert "tests.tune_experiments.teams.games" in teams["ippo"].allow
     with pytest.raises(UserError, match="names the module"):
         list(trained_teams(trials))
 

@@ -9,7 +9,7 @@ import torch
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.algorithms.role_objectives import Maser
 from rl_models.batch import forward, to_batch
-from rl_models.networks.added_observations import NOISE
+from rl_models.runtime.added_observations import NOISE
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.core.config_path import with_overrides

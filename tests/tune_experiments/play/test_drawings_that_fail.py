@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.tune_experiments.foreign.games import Meeting
 from tests.tune_experiments.play.pages import data_of
 from tests.tune_experiments.play.teams import untrained
+from tests.tune_experiments.teams.games import Meeting
 from tune_experiments.core.drawing import Missing, attempt, checked_picture, lines_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, known_experiments
@@ -86,7 +86,7 @@ def test_a_run_is_written_whole_but_for_the_pictures_that_its_environment_does_n
 
 
 def test_curves_that_fail_and_a_folder_that_cannot_be_written_leave_the_rest(monkeypatch, run_folder):
-    team = untrained("pettingzoo_teams", "ippo", env="tests.tune_experiments.foreign.games:Meeting", methods=("ippo",))
+    team = untrained("pettingzoo_teams", "ippo", env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",))
     given(monkeypatch, team)
     (run_folder / "videos").write_text("a file in the way")
 
@@ -146,7 +146,7 @@ def test_what_is_no_picture_is_named_by_its_form(picture):
 
 
 def test_show_writes_what_can_be_shown_and_names_the_rest(monkeypatch, tmp_path):
-    whole = untrained("pettingzoo_teams", "ippo", env="tests.tune_experiments.foreign.games:Meeting")
+    whole = untrained("pettingzoo_teams", "ippo", env="tests.tune_experiments.teams.games:Meeting")
     monkeypatch.setattr("tune_experiments.play.show.names_of", lambda teams: ["whole", "broken"])
     page, *missing = write_page(tmp_path / "page.html", "title", [whole, Broken()])
     assert [team["name"] for team in data_of(page.read_text())["teams"]] == ["whole"]

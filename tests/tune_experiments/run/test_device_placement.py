@@ -10,12 +10,12 @@ import dataclasses
 import pytest
 import torch
 
-from rl_models import device
 from rl_models.algorithms.ppo import Ppo
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
+from rl_models.runtime import device
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tests.emulated_device import DEVICE, NAME, emulated_device

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models import cuda_graph
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
+from rl_models.runtime import cuda_graph
 from rl_models.training.loop import Divergence, parts, with_few_sizes_of_tables
 from tests.emulated_device import DEVICE, NAME, EmulatedCapture, emulated_device
 from tests.tune_experiments.run.teams_of_all_kinds import (

@@ -11,7 +11,7 @@ from rl_envs.salad import render
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.teacher import messages
 from rl_models.llm.messages import message_of
-from rl_models.networks.added_observations import MESSAGES
+from rl_models.runtime.added_observations import MESSAGES
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.core.config_path import replaced

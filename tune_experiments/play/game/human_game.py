@@ -19,8 +19,8 @@ import numpy as np
 from PIL import Image
 
 from rl_envs.core.spec import Array, Arrays, deciding
-from rl_models.device import to_device
-from rl_models.networks.added_observations import MESSAGES, speech_of
+from rl_models.runtime.added_observations import MESSAGES, speech_of
+from rl_models.runtime.device import to_device
 from tune_experiments.core.drawing import Missing, lines_of, tried
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically

@@ -15,8 +15,8 @@ import torch
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestWays
 from rl_envs.overcooked.words import NOTHING, STAY, THINGS
-from rl_models.device import device_of, to_device
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import device_of, to_device
 from rl_models.training.collector import to_numpy
 from tune_experiments.sama.kitchen.commands import domain_of
 from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, CommandedKitchen

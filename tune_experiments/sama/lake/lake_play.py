@@ -16,9 +16,9 @@ import torch
 from rl_envs.core.spec import Array
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS
-from rl_models.device import device_of, to_device
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import device_of, to_device
 from rl_models.training.collector import to_numpy
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama.lake.commanded_lake import CommandedLake

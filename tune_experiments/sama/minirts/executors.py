@@ -12,8 +12,8 @@ import torch
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.minirts.factored import C_CONTINUE, MAX_LISTED, UNIT_FACTORS
 from rl_envs.minirts.tick import RUNNING
-from rl_models.device import device_of, to_device
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import device_of, to_device
 from rl_models.training.collector import to_numpy
 from tune_experiments.red.decisions import per_unit_actions
 from tune_experiments.red.scripted import team_commands

@@ -13,7 +13,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.text.small import save_bert
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.foreign.trials import plan, play
+from tune_experiments.teams.trials import plan, play
 
 LAPTOP = find_experiment("pettingzoo_teams").presets["laptop"]
 MANUAL_WORDS = ("red", "green", "door", "safe", "deadly")

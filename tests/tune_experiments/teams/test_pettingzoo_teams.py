@@ -20,12 +20,10 @@ from rl_models.training.algorithm import RESTARTED
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner, train
 from tests.rl_envs.wrappers import odd_games
-from tests.tune_experiments.foreign.games import Departing
+from tests.tune_experiments.teams.games import Departing
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM
-from tune_experiments.foreign.config import Q_ROWS, Config, QmixSettings
-from tune_experiments.foreign.trials import build_policy, make_world, parts_of, plan, play
 from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
@@ -34,10 +32,12 @@ from tune_experiments.run import tuning
 from tune_experiments.run.doctor import environment_report
 from tune_experiments.run.final_evaluation import evaluate_all, results_of
 from tune_experiments.run.stage_training import _notice_of
+from tune_experiments.teams.config import Q_ROWS, Config, QmixSettings
+from tune_experiments.teams.trials import build_policy, make_world, parts_of, plan, play
 
 EXPERIMENT = find_experiment("pettingzoo_teams")
 SMOKE = EXPERIMENT.presets["smoke"]
-MEETING = dataclasses.replace(SMOKE, env="tests.tune_experiments.foreign.games:Meeting")
+MEETING = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Meeting")
 ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4", "sync_4_cordial", "qmix", "vdn")
 SEEN = {
     "vectors": MEETING,
@@ -126,7 +126,7 @@ def test_cordial_teaches_two_agents_to_meet():
 @pytest.mark.parametrize("algorithm", ["ppo", "impala"])
 def test_cordial_is_of_the_size_of_legal_joint_actions_where_a_mask_hides_some(algorithm):
     learner = dataclasses.replace(SMOKE.learner, algorithm=algorithm)
-    config = dataclasses.replace(SMOKE, env="tests.tune_experiments.foreign.games:LockedMeeting", learner=learner)
+    config = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:LockedMeeting", learner=learner)
     trial, policy, fragment = played(config, "sync_4_cordial", length=12)
     assert not fragment.obs["legal"].all()
     told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
@@ -136,7 +136,7 @@ def test_cordial_is_of_the_size_of_legal_joint_actions_where_a_mask_hides_some(a
 
 DEPARTING = dataclasses.replace(
     SMOKE,
-    env="tests.tune_experiments.foreign.games:Departing",
+    env="tests.tune_experiments.teams.games:Departing",
     agents_leave=True,
     budget_env_steps=4_000,
     qmix=QmixSettings(learning_rate=5e-3, exploration_env_steps=2_000),
@@ -178,13 +178,13 @@ def test_every_row_that_cannot_play_is_refused_before_the_run_by_name():
 def test_a_row_for_agents_that_all_choose_refuses_a_game_whose_agents_wait(row, monkeypatch):
     world = make_world(MEETING)
     world.observation_spec = world.observation_spec | {"decides": ArraySpec((), "bool", 0, 1, "chooses now")}
-    monkeypatch.setattr("tune_experiments.foreign.trials._example", lambda config: world)
+    monkeypatch.setattr("tune_experiments.teams.trials._example", lambda config: world)
     with pytest.raises(UserError, match=f"{row} .*{MEETING.env}"):
         EXPERIMENT.check(dataclasses.replace(MEETING, methods=("ippo", row)))
 
 
 def test_coordination_sets_of_another_number_of_agents_are_refused_by_their_shape(monkeypatch):
-    monkeypatch.setattr("tests.tune_experiments.foreign.games.Meeting.coordination_sets", np.ones((1, 3), bool))
+    monkeypatch.setattr("tests.tune_experiments.teams.games.Meeting.coordination_sets", np.ones((1, 3), bool))
     config = dataclasses.replace(MEETING, methods=("sync_4_cordial",), max_words=63)
     with pytest.raises(ForeignEnvError, match=r"coordination_sets .*\(1, 3\).*\(K, 3, 3\)"):
         EXPERIMENT.check(config)

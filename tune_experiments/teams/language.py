@@ -33,12 +33,12 @@ from rl_models.llm.narration import situations
 from rl_models.llm.small_model import Pair, train_tokenizer
 from rl_models.llm.text_game import GameText, TextGame
 from rl_models.llm.tokens import Tokens, tokens_of
-from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.texts import TEXTS
 from rl_models.teams.llm_team import language_team
 from tune_experiments.core.errors import UserError
-from tune_experiments.foreign.config import BLIND, LANGUAGE_ROWS, Config
-from tune_experiments.foreign.worlds import make_world
+from tune_experiments.teams.config import BLIND, LANGUAGE_ROWS, Config
+from tune_experiments.teams.worlds import make_world
 
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""

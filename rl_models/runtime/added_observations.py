@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_models.fragment import Array
-from rl_models.networks.texts import TEXTS
 from rl_models.policy import TeamNetwork
+from rl_models.runtime.texts import TEXTS
 from rl_models.team_world import Chance
 
 NOISE = "noise"

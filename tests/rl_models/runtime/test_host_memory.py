@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from rl_models import host_memory
+from rl_models.runtime import host_memory
 
 PROGRAM = """
 import resource, torch
-from rl_models.host_memory import keep_freed_memory
+from rl_models.runtime.host_memory import keep_freed_memory
 assert keep_freed_memory()
 
 def pages(turns):

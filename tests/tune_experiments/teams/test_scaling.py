@@ -14,7 +14,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.foreign.trials import MAX_DIVISOR, parts_of, plan, play
+from tune_experiments.teams.trials import MAX_DIVISOR, parts_of, plan, play
 
 EXPERIMENT = find_experiment("pettingzoo_teams")
 SMOKE = EXPERIMENT.presets["smoke"]

@@ -35,9 +35,9 @@ from rl_models.teams.parts_team import Kind, parts_team, qmix_parts_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
-from tune_experiments.foreign.config import BLIND, LANGUAGE_ROWS, Q_ROWS, Config
-from tune_experiments.foreign.language import check_lengths, language_policy, text_game
-from tune_experiments.foreign.worlds import make_world, training_world
+from tune_experiments.teams.config import BLIND, LANGUAGE_ROWS, Q_ROWS, Config
+from tune_experiments.teams.language import check_lengths, language_policy, text_game
+from tune_experiments.teams.worlds import make_world, training_world
 
 CORDIAL = "_cordial"
 """How the rows that add CORDIAL end."""

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from rl_models.cuda_graph import is_capturing
+from rl_models.runtime.cuda_graph import is_capturing
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")

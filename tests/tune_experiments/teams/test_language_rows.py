@@ -15,12 +15,12 @@ from rl_models.llm.text_game import GameText, TextGame
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tests.tune_experiments.foreign.games import Doors
+from tests.tune_experiments.teams.games import Doors
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.foreign.language import check_lengths, corpus, text_game
-from tune_experiments.foreign.trials import plan
-from tune_experiments.foreign.worlds import make_world
+from tune_experiments.teams.language import check_lengths, corpus, text_game
+from tune_experiments.teams.trials import plan
+from tune_experiments.teams.worlds import make_world
 
 LAPTOP = find_experiment("pettingzoo_teams").presets["laptop"]
 ERRANDS = dataclasses.replace(LAPTOP, env="examples.errands:parallel_env")
@@ -70,7 +70,7 @@ def test_a_team_that_reads_by_reward_beats_what_is_possible_without_the_text():
     assert after > max(before + 0.3, 4.5), f"{BEST} is perfect, {CHANCE} is the most without reading; before: {before}"
 
 
-@pytest.mark.parametrize("env", ["examples.errands:parallel_env", "tests.tune_experiments.foreign.games:Doors"])
+@pytest.mark.parametrize("env", ["examples.errands:parallel_env", "tests.tune_experiments.teams.games:Doors"])
 def test_learning_sees_the_probabilities_that_acting_drew_with_and_draws_legal_actions_alone(env):
     config = config_of(dataclasses.replace(LAPTOP, env=env), steps=1)
     trial = plan(config, "lora", 0)

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.device import to_device
 from rl_models.fragment import Array
-from rl_models.layers.distinct import distinct, distinct_rows
 from rl_models.policy import TeamNetwork
+from rl_models.runtime.device import to_device
+from rl_models.runtime.distinct import distinct, distinct_rows
 from rl_models.team_world import Texts
 
 Encoded: TypeAlias = dict[str, Tensor]
@@ -94,7 +94,7 @@ Encode: TypeAlias = Callable[[str, Tensor], dict[str, Tensor]]
 
 @runtime_checkable
 class EncodesTexts(Protocol):
-    """A network that can be handed encodings in place of texts (see `rl_models/networks/texts.py`)."""
+    """A network that can be handed encodings in place of texts (see `rl_models/runtime/texts.py`)."""
 
     def encode_text(self, key: str, tokens: Tensor) -> dict[str, Tensor]:
         """Tokens [D, L] under an observation key -> encodings, name -> [D, ...]."""

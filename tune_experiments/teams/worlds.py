@@ -11,7 +11,7 @@ from rl_envs.wrappers.foreign import named_env, play_at_random
 from rl_envs.wrappers.foreign_world import ForeignWorld
 from rl_envs.wrappers.word_ids import Characters
 from rl_models.text.token_states import ModelTokens
-from tune_experiments.foreign.config import LANGUAGE_ROWS, Config
+from tune_experiments.teams.config import LANGUAGE_ROWS, Config
 
 _ALL_CHARACTERS = 2**20
 
