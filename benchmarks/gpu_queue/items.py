@@ -1,25 +1,14 @@
-"""Items of a queue, read from a TOML file: trainings of one method with one seed, and plain commands.
-
-    [[items]]
-    name = "txt2pi_seed_0"
-    script = "rtfm_txt2pi"                  # of tune_experiments, or package.module:NAME
-    preset = "paper"
-    method = "txt2pi"
-    seed = 0
-    flags = "--valid-episodes 400"          # more flags of the script
-    budget_env_steps = 100_000_000
-    gate = { metric = "valid/win_rate", at_least = 0.42, env_steps = 10_000_000 }
+"""Items of a queue, read from a TOML file such as `benchmarks/gpu_queue_small.toml`: trainings and plain commands.
 
     [[items]]
     name = "rates"
     command = "python -m benchmarks --only gpu --out {folder}/bench.jsonl"
 
-A gate is judged by the first row of the trial's log at so many env steps or more that has the metric.
+A script of another package is package.module:NAME. `flags` holds more flags of a script.
 """
 
 from __future__ import annotations
 
-import functools
 import shlex
 import sys
 import tomllib
@@ -35,31 +24,37 @@ from rl_models.errors import InputError
 from rl_models.runtime.device import DeviceChoice
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 
-__all__ = ["CommandItem", "Gate", "Item", "ScriptItem", "check_item", "gate_verdict", "read_queue"]
+__all__ = ["CommandItem", "Gate", "Item", "ScriptItem", "Verdict", "read_queue"]
 
-_STRICT = ConfigDict(extra="forbid")
-_Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+_Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 _Text: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
+
+
+Verdict: TypeAlias = tuple[bool, int, str]
+"""Whether a gate is passed, the env steps at which it was judged, and a phrase with the number."""
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Gate:
-    """Condition for going on with a training.
-
-    Attributes:
-        metric: key of the trial's log, one of those that the script's live line shows.
-        at_least: threshold.
-        env_steps: when it is judged.
-    """
+    """Condition for going on: judged by the first row at so many env steps that has a metric of the live line."""
 
     metric: str
     at_least: float
     env_steps: PositiveInt
+
+    def verdict(self, rows: Sequence[Mapping[str, float]]) -> Verdict | None:
+        """What the rows of the trial's log say; None as long as there is no row to judge by."""
+        for row in rows:
+            if row["env_steps"] >= self.env_steps and self.metric in row:
+                value, env_steps = row[self.metric], int(row["env_steps"])
+                words, sign = ("passed", ">=") if value >= self.at_least else ("not passed", "<")
+                said = f"gate {words}: {self.metric} {value:.4g} {sign} {self.at_least:g} at {env_steps} env steps"
+                return value >= self.at_least, env_steps, said
+        return None
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -75,42 +70,43 @@ class ScriptItem:
     budget_env_steps: PositiveInt
     gate: Gate | None = None
 
-    @functools.cached_property
-    def flags_of_script(self) -> list[str]:
-        """Flags that tell the script what to train; a script with stages takes their lengths from `flags` alone."""
+    def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
+        """Command that trains for so many seconds in a run folder."""
+        own = self._own_flags(folder, seconds, device)
+        return [sys.executable, "-m", "tune_experiments", self.script, *own, *shlex.split(self.flags)]
+
+    def _own_flags(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
+        """Flags that other keys and the queue set; a script with stages takes their lengths from `flags` alone."""
         words = ["--preset", self.preset, "--methods", self.method, "--seeds", str(self.seed), "--local"]
         if not issubclass(find_experiment(self.script).config_class, StagedExperimentConfig):
             words += ["--budget-env-steps", str(self.budget_env_steps)]
-        return words + shlex.split(self.flags)
+        return [*words, "--out", str(folder), "--slice-seconds", f"{seconds:.1f}", "--device", device]
 
-    def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
-        """Command of a slice.
-
-        Args:
-            folder: of the run.
-            seconds: length of the slice.
-            device: where networks run.
-        """
-        limits = ["--out", str(folder), "--slice-seconds", f"{seconds:.1f}", "--device", device]
-        return [sys.executable, "-m", "tune_experiments", self.script, *self.flags_of_script, *limits]
-
-    @functools.cached_property
-    def plan(self) -> TrialPlan | Curriculum:
-        """Plan of the trial.
+    def check(self) -> None:
+        """Refuse what the script refuses.
 
         Raises:
-            UserError: the script does not take the item.
+            UserError: why, with the item's name.
         """
-        experiment = find_experiment(self.script)
-        config, _ = parse(experiment.presets, self.flags_of_script, experiment.caption, experiment.seeds)
-        plan = experiment.plan(config, self.method, self.seed, None)
-        if plan.budget_env_steps != self.budget_env_steps:
-            raise UserError(f"its flags train {plan.budget_env_steps} env steps, not {self.budget_env_steps}")
-        if self.gate is not None and self.gate.metric not in (shown := experiment.columns.values()):
-            raise UserError(f"gate.metric must be one of {', '.join(shown)}, not {self.gate.metric!r}")
-        if self.gate is not None and self.gate.env_steps > self.budget_env_steps:
-            raise UserError(f"gate.env_steps {self.gate.env_steps} is more than budget_env_steps: lower it")
-        return plan
+        try:
+            experiment, own = find_experiment(self.script), self._own_flags(Path("run"), 1.0, "auto")
+            # The last of two equal flags counts.
+            given, wanted = (
+                parse(experiment.presets, [*own, *shlex.split(self.flags), *last], experiment.caption, experiment.seeds)
+                for last in ([], own)
+            )
+            if given != wanted:
+                flags = ", ".join(word for word in own if word.startswith("--"))
+                raise UserError(f"flags must leave {flags} to the queue and its other keys: take them out")
+            plan, shown = experiment.plan(given[0], self.method, self.seed, None), experiment.columns.values()
+            if plan.budget_env_steps != self.budget_env_steps:
+                raise UserError(f"its flags train {plan.budget_env_steps} env steps, not {self.budget_env_steps}")
+            if self.gate is not None and self.gate.metric not in shown:
+                raise UserError(f"gate.metric must be one of {', '.join(shown)}, not {self.gate.metric!r}")
+            if self.gate is not None and self.gate.env_steps > self.budget_env_steps:
+                raise UserError(f"gate.env_steps {self.gate.env_steps} is more than budget_env_steps: lower it")
+        except (UserError, InputError, ValueError) as error:
+            raise UserError(f"item {self.name}: {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -121,28 +117,30 @@ class CommandItem:
     command: _Text
     gate: ClassVar[None] = None
     budget_env_steps: ClassVar[int] = 1
-    """A command has one step."""
 
     def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
         """The command, which may begin with variables, with this interpreter in place of `python`."""
         words = [word.replace("{folder}", str(folder)) for word in shlex.split(self.command)]
         return ["env", *(sys.executable if word == "python" else word for word in words)]
 
+    def check(self) -> None:
+        """Nothing is known before it runs."""
+
 
 Item: TypeAlias = ScriptItem | CommandItem
 
 
 def read_queue(path: Path) -> list[Item]:
-    """Items of a queue, in order; that a script takes its item is not checked yet (`ScriptItem.plan`).
+    """Items of a queue, in order; that a script takes its item is not checked yet (`ScriptItem.check`).
 
     Raises:
         UserError: no such file, no TOML, an unknown, missing or wrong key, or a name that occurs twice.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--queue {path} cannot be read ({getattr(error, 'strerror', error)}): name a file") from error
-    except tomllib.TOMLDecodeError as error:
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"--queue {path} cannot be read ({error.strerror}): name a file") from error
+    except ValueError as error:  # of TOML, or of UTF-8
         raise UserError(f"--queue {path} is not TOML ({error}): correct it there") from error
     tables = document.get("items")
     if set(document) != {"items"} or not isinstance(tables, list) or not tables:
@@ -163,38 +161,9 @@ def _item(table: Any, where: str) -> Item:
         item: Item = TypeAdapter(kind).validate_python(table)
         shlex.split(item.command if isinstance(item, CommandItem) else item.flags)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in error.errors()]
+        faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
         keys = ", ".join(field.name for field in fields(kind))
         raise UserError(f"{where}: {'; '.join(faults)}; the keys are {keys}") from error
     except ValueError as error:
         raise UserError(f"{where}: flags or command cannot be split ({error}): correct the quotes") from error
     return item
-
-
-def check_item(item: Item) -> None:
-    """Refuse what the script of an item refuses.
-
-    Raises:
-        UserError: why, with the item's name.
-    """
-    if isinstance(item, ScriptItem):
-        try:
-            _ = item.plan
-        except (UserError, InputError, ValueError) as error:
-            raise UserError(f"item {item.name}: {error}") from error
-
-
-def gate_verdict(gate: Gate | None, rows: Sequence[Mapping[str, float]]) -> tuple[bool, int, str] | None:
-    """Whether a gate is passed, at how many env steps, and a phrase with the number; None as long as it is not judged.
-
-    Args:
-        gate: of the item.
-        rows: of the trial's log.
-    """
-    found = (row for row in rows if gate and row["env_steps"] >= gate.env_steps and gate.metric in row)
-    if gate is None or (row := next(found, None)) is None:
-        return None
-    value, env_steps = row[gate.metric], int(row["env_steps"])
-    is_passed = value >= gate.at_least
-    words, sign = ("gate passed", ">=") if is_passed else ("gate not passed", "<")
-    return is_passed, env_steps, f"{words}: {gate.metric} {value:.4g} {sign} {gate.at_least:g} at {env_steps} env steps"

@@ -4,102 +4,178 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from benchmarks.gpu_queue.items import CommandItem, Item, ScriptItem, gate_verdict
-from benchmarks.gpu_queue.store import Record, Store
-from rl_models.runtime.device import DeviceChoice
-from rl_models.training.checkpoint import (
-    CheckpointError,
-    load_state,
-    newest_whole_checkpoint,
-    numbered_checkpoints,
-    path_of,
-)
+from benchmarks.gpu_queue.items import CommandItem, Item, Verdict
+from benchmarks.gpu_queue.store import Store
+from rl_models.device import DeviceChoice
+from rl_models.training.checkpoint import CheckpointError, numbered_checkpoints
 from tune_experiments.core.errors import EXIT_CODE, UserError, one_line
+from tune_experiments.core.files import read_json, write_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.results.trial_log import METRICS_FILE, SPEED, read_metrics
-from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.slices import env_steps_of
+from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["checkpoints_of", "line_of", "run_slice", "update_record"]
+__all__ = ["Task", "run_slice", "take_up"]
 
 ROOT = Path(__file__).resolve().parents[2]
-OUTPUT = "output.txt"
+OUTPUT, RECORD = "output.txt", "record.json"
 PACKS_AFTER_SECONDS = 60.0
 """Shortest time between two archives while an item runs."""
 _LOOKS_AFTER_SECONDS = 0.5
 _KILLED_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
-def run_slice(item: Item, store: Store, seconds: float, call_seconds: float, device: DeviceChoice) -> None:
+@dataclass
+class Task:
+    """An item with its run folder, which says most of what has become of it."""
+
+    item: Item
+    folder: Path
+    failure: str = ""
+    """Why it failed."""
+    has_ended: bool = False
+    """Whether it is a command that has come to its end."""
+    _verdict: Verdict | None = None
+
+    def save(self) -> None:
+        """Write down what the run folder does not say."""
+        record = {"definition": self.definition, "failure": self.failure, "has_ended": self.has_ended}
+        write_json(self.folder.parent / RECORD, record)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What it runs; another gate is judged anew."""
+        return {key: value for key, value in asdict(self.item).items() if key != "gate"}
+
+    @property
+    def trial(self) -> Path | None:
+        """Folder of the trial; a command has none."""
+        item = self.item
+        return None if isinstance(item, CommandItem) else self.folder / "trials" / trial_name(item.method, item.seed)
+
+    @property
+    def status(self) -> str:
+        """What it is: waiting (also between slices), stopped by its gate, done or failed."""
+        if self.failure:
+            return "failed"
+        if (verdict := self.verdict) is not None and not verdict[0]:
+            return "stopped"
+        is_done = self.has_ended if self.trial is None else read_test_results(self.trial) is not None
+        return "done" if is_done else "waiting"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Result of its gate, which never changes; None before, and without a gate."""
+        if self._verdict is None and self.item.gate is not None:
+            self._verdict = self.item.gate.verdict(self._rows())
+        return self._verdict
+
+    @property
+    def checkpoint(self) -> int:
+        """Env steps at its newest checkpoint, 0 without one."""
+        folder = self.folder if self.trial is None else self.trial / CHECKPOINTS
+        return max((step for step, _ in numbered_checkpoints(folder)), default=0)
+
+    @property
+    def line(self) -> str:
+        """`NAME env_steps/budget`, with its rate, its gate's result and why it failed."""
+        verdict, status = self.verdict, self.status
+        env_steps = self.checkpoint if self.trial is not None else int(self.has_ended)
+        env_steps = verdict[1] if verdict is not None and status == "stopped" else env_steps
+        said = [f"{self.item.name} {env_steps}/{self.item.budget_env_steps}"]
+        said += [f"{row[SPEED]:.0f} env steps/s" for row in self._rows()[-1:] if SPEED in row]
+        if verdict is not None:
+            said.append(verdict[2])
+        elif self.item.gate is not None and status == "done":
+            said.append(f"gate not judged: no row of its log has {self.item.gate.metric} there")
+        return ", ".join([*said, f"failed: {self.failure}"] if self.failure else said)
+
+    def _rows(self) -> list[dict[str, float]]:
+        """Rows of the trial's log."""
+        return [] if self.trial is None or not (log := self.trial / METRICS_FILE).exists() else read_metrics(log)
+
+
+def take_up(item: Item, folder: Path, retries: bool) -> Task:
+    """What calls before this one have made of an item, which is checked if it is to run, also after it has failed.
+
+    Raises:
+        UserError: its script refuses it, or it is done and has changed since.
+    """
+    task, path = Task(item, folder), folder.parent / RECORD
+    if path.exists():
+        record = read_json(path)
+        task.failure, task.has_ended = str(record.get("failure", "")), record.get("has_ended") is True
+        has_changed = record.get("definition") != task.definition
+        if has_changed and task.status == "done":
+            raise UserError(f"item {item.name} has changed in the queue and is done: give it another name")
+        if has_changed or retries:
+            task.failure = ""
+    if task.status == "waiting":
+        item.check()
+    task.save()
+    return task
+
+
+def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, device: DeviceChoice) -> None:
     """Run an item until it ends, its gate stops it or time is up, and record what has become of it.
 
     Args:
-        item: a checked one whose record is `waiting`.
+        task: a checked one that is waiting.
         store: where it goes on.
         seconds: what is left for it.
         call_seconds: of the whole call; what needs more than that is wrong, and what needs more than is left is not.
         device: where networks run.
 
     Raises:
-        UserError: the call is too short for the item, or there is too much to pack.
+        UserError: there is too much to pack.
     """
-    folder, record = store.folder(item.name), store.records[item.name]
-    output = folder.parent / OUTPUT
-    with output.open("ab") as file:
+    with (task.folder.parent / OUTPUT).open("a+b") as file:
         begin = file.tell()
-        words = item.words(folder, seconds, device)
+        words = task.item.words(task.folder, seconds, device)
         child = subprocess.Popen(
-            words, cwd=ROOT, preexec_fn=_die_with_parent, stdin=subprocess.DEVNULL, stdout=file, stderr=file
+            words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=file, preexec_fn=_leave_and_die_with_parent
         )
         try:
-            is_cut = _watch(child, item, store, seconds)
+            is_cut = _watch(child, task, store, seconds)
         finally:
-            child.kill()  # what it has saved is whole
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)  # also what it has started; what it has saved is whole
             child.wait()
-            update_record(item, folder, record)
-    sentence, has_all = _last_sentence(output.read_bytes()[begin:].decode(errors="replace")), seconds >= call_seconds
-    if record.status == "stopped":
+        file.seek(begin)
+        sentence = _last_sentence(file.read().decode(errors="replace"))
+    if task.status != "waiting":
         return
-    if is_cut:
-        record.failure = f"it did not end in --minutes {call_seconds / 60:g}: split it" if has_all else ""
-    elif child.returncode == EXIT_CODE and "--slice-seconds" in sentence:
-        if has_all:
-            raise UserError(f"item {item.name} learned nothing in this call: give it more --minutes")
+    if is_cut or (child.returncode == EXIT_CODE and "--slice-seconds" in sentence):
+        if seconds >= call_seconds:
+            task.failure = f"--minutes {call_seconds / 60:g} is too short for it: --retry it with more, or split it"
     elif child.returncode:
-        record.failure = f"exit code {child.returncode}: {sentence}"
-    elif isinstance(item, CommandItem):
-        record.status, record.env_steps = "done", 1
-    elif read_test_results(_trial(item, folder)) is not None:
-        record.status = "done"
-        record.failure = "" if record.gate or not item.gate else f"no row of its log has {item.gate.metric} at its gate"
-    record.status = "failed" if record.failure else record.status
+        task.failure = f"exit code {child.returncode}: {sentence}"
+    else:
+        task.has_ended = task.trial is None
+    task.save()
 
 
-def _watch(child: subprocess.Popen[bytes], item: Item, store: Store, seconds: float) -> bool:
+def _watch(child: subprocess.Popen[bytes], task: Task, store: Store, seconds: float) -> bool:
     """Wait for the process, pack what it has saved, and return at its gate; True where a command takes too long."""
-    folder, record = store.folder(item.name), store.records[item.name]
     begun = packed_at = time.monotonic()
-    packed = _newest_step(item, folder)
-    while child.poll() is None and record.status == "waiting":
+    packed = task.checkpoint
+    while child.poll() is None and task.status != "stopped":
         time.sleep(_LOOKS_AFTER_SECONDS)
-        if isinstance(item, CommandItem):
-            if time.monotonic() >= begun + seconds:
-                return True
-            continue
-        _judge_gate(item, folder, record)
-        newest = _newest_step(item, folder)
-        if newest > packed and time.monotonic() >= packed_at + PACKS_AFTER_SECONDS:
+        now, newest = time.monotonic(), task.checkpoint
+        if task.trial is None and now >= begun + seconds:
+            return True
+        if newest > packed and now >= packed_at + PACKS_AFTER_SECONDS:
             with contextlib.suppress(CheckpointError, FileNotFoundError):  # its trial deletes one: the next time
-                store.keep(item.name, checkpoints_of(item, folder, is_done=False))
-                if read_test_results(_trial(item, folder)) is None:  # else there may be a newer checkpoint
-                    store.pack()
+                store.pack()
                 packed_at, packed = time.monotonic(), newest
     return False
 
@@ -111,68 +187,8 @@ def _last_sentence(said: str) -> str:
     return [*lines[-1:], *errors][-1].removeprefix("error: ") if lines else "it said nothing"
 
 
-def update_record(item: Item, folder: Path, record: Record) -> None:
-    """Record the gate's result, where it can be judged, and the env steps."""
-    if isinstance(item, ScriptItem):
-        _judge_gate(item, folder, record)
-        if record.status != "stopped" and (newest := _newest(item, folder)) is not None:
-            record.env_steps = env_steps_of(newest)
-
-
-def _judge_gate(item: ScriptItem, folder: Path, record: Record) -> None:
-    path = _trial(item, folder) / METRICS_FILE
-    if item.gate is None or record.gate or not path.exists():
-        return
-    if (verdict := gate_verdict(item.gate, read_metrics(path))) is not None:
-        is_passed, env_steps, record.gate = verdict
-        if not is_passed:
-            record.status, record.env_steps = "stopped", env_steps
-
-
-def checkpoints_of(item: Item, folder: Path, is_done: bool) -> list[tuple[Path, bool]]:
-    """Checkpoints that must travel, each with whether all of it must, or its weights alone.
-
-    Args:
-        item: of the queue.
-        folder: of its run.
-        is_done: nothing of it is trained on.
-    """
-    if not isinstance(item, ScriptItem) or (newest := _newest(item, folder)) is None:
-        return []
-    curriculum = CurriculumState(item.plan)
-    curriculum.restore(load_state(newest))
-    others = {path_of(newest.parent, number) for number in curriculum.kept} - {newest}
-    return [(newest, not is_done), *((path, False) for path in sorted(others))]
-
-
-def line_of(item: Item, store: Store) -> str:
-    """The line `NAME env_steps/budget` of an item, with its rate, its gate's result and why it failed."""
-    record = store.records[item.name]
-    said = [f"{item.name} {record.env_steps}/{item.budget_env_steps}"]
-    if isinstance(item, ScriptItem) and (path := _trial(item, store.folder(item.name)) / METRICS_FILE).exists():
-        rates = [row[SPEED] for row in read_metrics(path)[-1:] if SPEED in row]
-        said += [f"{rate:.0f} env steps/s" for rate in rates]
-    said += [record.gate] if record.gate else []
-    return ", ".join([*said, f"failed: {record.failure}"] if record.failure else said)
-
-
-def _trial(item: ScriptItem, folder: Path) -> Path:
-    return folder / "trials" / trial_name(item.method, item.seed)
-
-
-def _newest(item: Item, folder: Path) -> Path | None:
-    """Newest whole checkpoint of the trial."""
-    return newest_whole_checkpoint(_trial(item, folder) / "checkpoints") if isinstance(item, ScriptItem) else None
-
-
-def _newest_step(item: Item, folder: Path) -> int:
-    """Env steps of the newest checkpoint, whole or not; -1 without one."""
-    if not isinstance(item, ScriptItem):
-        return -1
-    return max((step for step, _ in numbered_checkpoints(_trial(item, folder) / "checkpoints")), default=-1)
-
-
-def _die_with_parent() -> None:
-    """A kill of this process must not leave one that goes on writing to its folder."""
+def _leave_and_die_with_parent() -> None:
+    """Get a group of processes, to be killed as one; and a kill of this process must not leave one that goes on."""
+    os.setsid()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_KILLED_WITH_PARENT, signal.SIGKILL)

@@ -15,7 +15,7 @@ from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 
-__all__ = ["Choice", "CurriculumState", "StageEnd", "curriculum_behind"]
+__all__ = ["Choice", "CurriculumState", "StageEnd", "checkpoints_kept", "curriculum_behind"]
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,7 @@ class CurriculumState:
     @property
     def kept(self) -> set[int]:
         """Numbers of checkpoints that are still needed."""
-        ends = {number for end in self.ended for number in (end.env_steps, end.checkpoint_env_steps)}
-        return ends if self.choice is None else ends | {self.choice.env_steps}
+        return _kept(self.ended, self.choice)
 
     def next_stage(self) -> None:
         """Leave a stage that is over for the one after it."""
@@ -260,6 +259,17 @@ def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]
     if curriculum.is_staged:
         curriculum.restore(state)
     return curriculum
+
+
+def checkpoints_kept(state: Mapping[str, Any]) -> set[int]:
+    """Numbers of the checkpoints that a trial needs beside the one with this state, whatever its plan is."""
+    ended = [StageEnd(**end) for end in state.get("curriculum", {}).get("ended", [])]
+    return _kept(ended, Choice(**state["choice"]) if "choice" in state else None)
+
+
+def _kept(ended: Sequence[StageEnd], choice: Choice | None) -> set[int]:
+    ends = {number for end in ended for number in (end.env_steps, end.checkpoint_env_steps)}
+    return ends if choice is None else ends | {choice.env_steps}
 
 
 def _way(names: Sequence[str | None]) -> str:
