@@ -6,8 +6,9 @@ any experiment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rl_models.file_lock import hold_lock
 from tune_experiments.core.errors import UserError
@@ -28,29 +29,32 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def overview(run: Path) -> list[str]:
-    """Lines on a run: whether it is running, then each trial of its methods and seeds.
+    """Lines on a run: whether it is running, then each trial of its methods and seeds, or which of its files is damaged.
 
     Args:
         run: its folder.
-
-    Raises:
-        UserError: a file of it is damaged.
     """
-    sessions = read_sessions(run, may_be_missing=True)
+    try:
+        sessions = read_sessions(run, may_be_missing=True)
+    except UserError as error:
+        return [f"{run.name}: {error}"]
     began = sessions[-1].get("utc_start", "an unknown time") if sessions else "an unknown time"
     state = f"running since {began}" if _is_running(run) else f"not running; its last session began at {began}"
     try:
-        experiment, config = find_stored(*read_config(run), (), run / CONFIG_FILE)
+        return [f"{run.name}: {state}", *_trials(run, sessions)]
     except UserError as error:
         return [f"{run.name}: {state}", f"  {error}"]
+
+
+def _trials(run: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+    experiment, config = find_stored(*read_config(run), (), run / CONFIG_FILE)
     seeds = sorted({seed for session in sessions for seed in session.get("seeds", ())})
     names = dict.fromkeys(
         (method, seed if experiment.depends_on_seed(method) else seeds[0])
         for method in experiment.methods(config)
         for seed in seeds
     )
-    trials = [_trial(experiment, config, method, seed, run) for method, seed in names]
-    return [f"{run.name}: {state}", *trials]
+    return [_trial(experiment, config, method, seed, run) for method, seed in names]
 
 
 def _trial(experiment: BaseExperiment, config: object, method: str, seed: int, run: Path) -> str:

@@ -1,5 +1,7 @@
 """The overview of a folder of runs: which are running, and how far each trial has come."""
 
+import shutil
+
 import pytest
 
 from tune_experiments import matrix_game
@@ -32,3 +34,17 @@ def test_the_doctor_says_of_a_folder_of_runs_which_are_running_and_how_far_their
     assert "seed1" in second and f" 0 of {budget}" in second
     run.close()
     assert "not running" in said()[0]
+
+
+def test_a_damaged_run_is_named_and_the_others_are_listed(run, capsys):
+    run.close()
+    folder = run.path.parent
+    for name, file in (("bad_log", "trials/*/metrics.jsonl"), ("bad_sessions", "manifest.json")):
+        shutil.copytree(run.path, folder / name)
+        (damaged,) = [path for path in (folder / name).glob(file) if path.stat().st_size]
+        damaged.write_text("{\n{\n")
+    assert main(["doctor", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "bad_log: " in said and "metrics.jsonl" in said
+    assert "bad_sessions: " in said and "manifest.json" in said
+    assert "half: " in said and "seed1" in said
