@@ -5,9 +5,9 @@
     DIR.work/items/NAME/record.json  what the run folder does not tell
 
 The archive holds rows, curves and tables, and checkpoints in pieces: all of the newest of a trial that is to go on, and
-the weights alone of others that it needs. Parts appear when they are whole, and those before are deleted after that, so
-a kill leaves one whole archive or two. A work folder that stands behind the archive in DIR is kept, for it may be
-ahead of it; any other is replaced by what the archive holds.
+of others what it needs, mostly their weights. Parts appear when they are whole, and those before are deleted after
+that, so a kill leaves one whole archive or two. A work folder that stands behind the archive in DIR is kept, for it may
+be ahead of it; any other is replaced by what the archive holds.
 """
 
 from __future__ import annotations
@@ -172,8 +172,10 @@ def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
             source = checkpoint
             if not (is_going_on and checkpoint == newest):
                 loaded = load_checkpoint(checkpoint)
-                weights = {"weights": loaded.tensors["weights"]}
-                source = save_checkpoint(Path(hidden), loaded.step, weights, loaded.state)
+                # The next stage of a curriculum may go on with the optimiser's state.
+                left = ("weights", "optimizer") if is_going_on and "curriculum" in loaded.state else ("weights",)
+                tensors = {group: loaded.tensors[group] for group in left}
+                source = save_checkpoint(Path(hidden), loaded.step, tensors, loaded.state)
             for piece in checkpoint_pieces.pack(source, Path(hidden) / "pieces"):
                 yield f"{checkpoint.name}/{piece.name}", piece.read_bytes()
 

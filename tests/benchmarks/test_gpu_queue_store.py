@@ -12,14 +12,14 @@ from tests.benchmarks.queues import TRAINING, command
 from tune_experiments.core.errors import EXIT_CODE
 
 
-def packed(tmp_path, out="out", values=4_000):
+def packed(tmp_path, out="out", values=4_000, **state):
     """A store with a trial of two checkpoints, whose newest is whole and whose first travels as weights."""
     with open_store(tmp_path / out) as one:
         folder = one.folder("item") / "trials/a-seed0/checkpoints"
         numbers = np.random.default_rng(0).standard_normal(values).astype(np.float32)
         for step in (0, 1, 2):
             groups = {"weights": {"a": numbers + step}, "optimizer": {"a": numbers - step}}
-            save_checkpoint(folder, step, groups, {"step": step, "choice": {"value": 0.5, "env_steps": 1}})
+            save_checkpoint(folder, step, groups, {"step": step, "choice": {"value": 0.5, "env_steps": 1}, **state})
         (folder.parent / "metrics.jsonl").write_text('{"env_steps": 2}\n')
         for name in ("events.out.tfevents.1", ".writer.lock"):
             (folder.parent / name).write_text("left out")
@@ -48,6 +48,13 @@ def test_a_store_goes_on_in_a_new_folder_with_the_files_that_came_back(tmp_path)
             assert found.state == expected.state
             for group, tensors in found.tensors.items():
                 np.testing.assert_array_equal(tensors["a"], expected.tensors[group]["a"])
+
+
+def test_in_a_curriculum_the_chosen_checkpoint_keeps_the_optimiser_for_the_next_stage(tmp_path):
+    packed(tmp_path, curriculum={"ended": []})
+    with open_store(returned(tmp_path / "out", tmp_path / "elsewhere")) as one:
+        chosen = one.folder("item") / "trials/a-seed0/checkpoints/checkpoint_000001"
+        assert load_checkpoint(chosen).tensors.keys() == {"weights", "optimizer"}
 
 
 def test_what_is_packed_has_few_files_of_limited_size_and_replaces_what_was_before(tmp_path, monkeypatch):
