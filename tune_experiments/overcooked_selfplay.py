@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.rllib.workers import Workers
+from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import main
@@ -127,6 +128,12 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         if batches[0] != batches[1]:
             notes.append(f"env steps of an update: {batches[0]:,}, published is {batches[1]:,}")
         return notes
+
+    def optimiser_steps(self, config: OvercookedConfig) -> str:
+        """Beside those of the published self-play."""
+        steps = optimiser_steps(PAPER.learner, PAPER.workers, PAPER.budget_env_steps)
+        who = "published self-play"
+        return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, who)
 
     def search_space(self) -> SearchSpace:
         """Constants of PPO, ranked by validation reward without shaping.

@@ -28,6 +28,7 @@ from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
@@ -140,6 +141,12 @@ class RedMinirts(Experiment):
         if config.cloning.frequency_power < 1:
             found.append("rare kinds of command are cloned more often than they occur")
         return [*found, *_shrunk(config)]
+
+    def optimiser_steps(self, config: RedConfig) -> str:
+        """Of PPO, beside those of the preset `paper`: the paper names its updates and minibatches, and no epochs."""
+        steps = optimiser_steps(PAPER.learner, PAPER.workers, PAPER.budget_env_steps)
+        how = f" in the {PAPER.learner.num_epochs} epochs an update of the released class"
+        return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, how=how)
 
     def test_world(self, config: RedConfig, num_worlds: int) -> CommandedRts:
         """Games under the oracle."""

@@ -49,6 +49,7 @@ from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.recording import SEED
@@ -188,6 +189,12 @@ class VercoSalad(Experiment[VercoConfig]):
         from tune_experiments.verco.deviations import deviations
 
         return deviations(config, PAPER)
+
+    def optimiser_steps(self, config: VercoConfig) -> str:
+        """Of PPO, beside those of the base method's release; Verco prints none."""
+        steps = 4 * (500_000 // 128)  # of each 128 decisions
+        who = "TWOSOME's release"
+        return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, who)
 
     def as_loaded(self, config: VercoConfig) -> VercoConfig:
         """With a chat model's recorded answers, from the trial's own folder: opening a run asks no model."""

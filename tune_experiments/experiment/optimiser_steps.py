@@ -32,8 +32,8 @@ def optimiser_steps_in_words(
 
 
 def _of_update(learner: AlgorithmConfig, workers: Workers) -> int:
-    fragments = _batch(learner, workers) // workers.fragment_length
-    return learner.num_epochs * min(learner.num_minibatches, fragments)
+    length = 1 if learner.decision_minibatches else workers.fragment_length
+    return learner.num_epochs * min(learner.num_minibatches, _batch(learner, workers) // length)
 
 
 def _batch(learner: AlgorithmConfig, workers: Workers) -> int:

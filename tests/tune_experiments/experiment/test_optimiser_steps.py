@@ -15,6 +15,8 @@ def test_they_are_those_of_all_epochs_and_minibatches_and_at_most_one_minibatch_
     learner = LearnerConfig(num_epochs=2, num_minibatches=4)
     assert [optimiser_steps(learner, workers, steps) for steps in (60, 61, 600)] == [8, 16, 80]
     assert optimiser_steps(dataclasses.replace(learner, num_minibatches=100), workers, 60) == 12
+    single = dataclasses.replace(learner, num_minibatches=100, decision_minibatches=True)
+    assert optimiser_steps(single, workers, 60) == 120
 
 
 @pytest.mark.parametrize(("runners", "learners", "aggregators", "samples"), [(2, 2, 0, 2), (0, 2, 0, 2), (3, 2, 1, 4)])
@@ -36,6 +38,9 @@ def test_impalas_learners_wait_for_a_whole_runners_sample_each(runners, learners
         ("messenger_emma", "468,800", "1,875,000"),
         ("furnmove_methods", "2,400,030", "2,400,000"),
         ("furnlift", "240,030", "240,000"),
+        ("red_minirts", "24,000", "24,000"),
+        ("verco_salad", "15,628", "15,624"),
+        ("overcooked_selfplay", "28,800", "28,800"),
     ],
 )
 def test_a_paper_preset_names_its_optimiser_steps_beside_the_papers(name, ours, papers):
