@@ -35,8 +35,10 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         # mkstemp makes files private; a result should be as readable as any other new file.
         os.chmod(temporary, 0o666 & ~_current_umask())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # as of a full disk
+            error.filename = str(path)
         raise
 
 

@@ -1,6 +1,10 @@
 """What errors say in one line."""
 
-from tune_experiments.core.errors import first_line, one_line
+import errno
+import os
+
+from tune_experiments.core.errors import EXIT_CODE, exits_with_one_sentence, first_line, one_line
+from tune_experiments.core.files import write_atomically
 
 
 def test_the_first_line_of_an_error_is_short_and_never_empty():
@@ -12,3 +16,14 @@ def test_the_first_line_of_an_error_is_short_and_never_empty():
 def test_an_error_of_several_lines_is_said_in_one():
     assert one_line(ValueError("no\n  room  at all\n")) == "no room at all"
     assert one_line(" two\nlines ") == "two lines"
+
+
+def test_a_full_disk_is_one_sentence_with_the_file_and_leaves_what_was_there(tmp_path, monkeypatch, capsys):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "rows").write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    assert exits_with_one_sentence(write_atomically)(tmp_path / "rows", "new") == EXIT_CODE
+    assert str(tmp_path / "rows") in capsys.readouterr().err
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("rows", "old")]
