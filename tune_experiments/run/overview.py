@@ -29,7 +29,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def overview(run: Path) -> list[str]:
-    """Lines on a run: whether it is running, then each trial of its methods and seeds, or which of its files is damaged.
+    """Lines on a run: whether it is running, then each trial of its methods and seeds, or which file is damaged.
 
     Args:
         run: its folder.
