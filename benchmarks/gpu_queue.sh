@@ -6,6 +6,7 @@
 # Leave three of ten minutes for the start and for a validation or test that is running when time is up.
 set -eu
 : "${OUT:?is the folder of the files that come back: set it}"
+minutes=${1:?is missing: write OUT=FOLDER benchmarks/gpu_queue.sh MINUTES [RETURNED]}
 mkdir -p "$OUT"
 out=$(cd "$OUT" && pwd)
 [ -z "${2:-}" ] || cp "$2"/queue_*.part_* "$out"
@@ -16,4 +17,4 @@ if ! python3 -c 'import gymnasium, pettingzoo, pydantic, tyro' 2>/dev/null; then
     export PYTHONPATH
 fi
 export OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1
-exec python3 -m benchmarks.gpu_queue --queue "${QUEUE:-benchmarks/gpu_queue.toml}" --out "$out" --minutes "$1" --device "${DEVICE:-auto}"
+exec python3 -m benchmarks.gpu_queue --queue "${QUEUE:-benchmarks/gpu_queue.toml}" --out "$out" --minutes "$minutes" --device "${DEVICE:-auto}"

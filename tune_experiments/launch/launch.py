@@ -6,14 +6,18 @@ import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 from rich.console import Console
 from rich.markup import escape
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.errors import InputError
+<<<<<<< HEAD
 from rl_models.runtime.device import refusing_gpu
+=======
+from rl_models.rllib.workers import Workers
+>>>>>>> ccdb07ba (Count optimiser steps of --local as one process makes them)
 from rl_models.training.checkpoint import load_state
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags
@@ -148,6 +152,14 @@ class _Session(Generic[Config]):
         form: Request = {"is_local": True} if self.options.local else {}
         return form if self.slice is None else form | {"ends_at": self.slice.ends_at}
 
+    def _config_as_trained(self) -> Config:
+        """The configuration with the processes that train."""
+        workers = getattr(self.config, "workers", None)
+        if not (self.options.local and isinstance(workers, Workers)):
+            return self.config
+        config: Any = self.config
+        return cast(Config, replace(config, workers=workers.in_one_process()))
+
     def _progress_of(self, requests: Sequence[Request]) -> str:
         """Progress of a run whose slice is over."""
         done = budget = 0
@@ -188,7 +200,7 @@ class _Session(Generic[Config]):
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  differs from the paper: {deviation}")
-        if steps := self.experiment.optimiser_steps(self.config):
+        if steps := self.experiment.optimiser_steps(self._config_as_trained()):
             self.console.print(f"  {steps}")
         comparisons = self.experiment.main_comparisons(self.config)
         said = announcements(comparisons, self.experiment.methods(self.config))

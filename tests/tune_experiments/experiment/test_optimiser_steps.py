@@ -8,6 +8,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.optimiser_steps import optimiser_steps
+from tune_experiments.launch.experiment import main
 
 
 def test_they_are_those_of_all_epochs_and_minibatches_and_at_most_one_minibatch_a_world():
@@ -47,6 +48,14 @@ def test_a_paper_preset_names_its_optimiser_steps_beside_the_papers(name, ours, 
     experiment = find_experiment(name)
     said = experiment.optimiser_steps(experiment.presets["paper"])
     assert f" {ours} " in said and f" {papers} " in said
+
+
+def test_without_ray_they_are_those_of_one_process(tmp_path, capsys):
+    flags = "--preset smoke --methods film --local --slice-seconds 1e-6 --learner.algorithm impala"
+    workers = "--workers.learners 4 --workers.worlds-per-runner 6 --workers.fragment-length 8"
+    main(find_experiment("rtfm_txt2pi"), [*flags.split(), *workers.split(), "--out", str(tmp_path)])
+    said = capsys.readouterr().out.split()
+    assert "48" in said and "192" not in said
 
 
 def test_eight_minibatches_of_192_worlds_keep_the_optimiser_steps_of_24_worlds():
