@@ -57,13 +57,10 @@ class Impala(ImpalaConfig, ActorCritic):
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
         statistics[RATIO_ERROR] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]
-        if self.loss_reduction == "sum":
-            loss = loss * (worlds * length / share.steps)
-        elif self.loss_reduction == "sum_steps":
-            loss = loss * length
+        factor = {"mean": 1.0, "sum_steps": length, "sum": worlds * length / share.steps}[self.loss_reduction]
         means = [extra for extra in self.extra_losses if isinstance(extra, MeanLoss)]
-        loss, more = with_extra_losses(loss, means, output, batch, progress, share.steps)
-        return loss, statistics | more
+        loss, more = with_extra_losses(loss * factor, means, output, batch, progress, share.steps)
+        return loss, statistics | more | {"loss/total": (loss / factor / share.steps).detach()}
 
     @property
     def _losses_like_own(self) -> tuple[ExtraLoss, ...]:

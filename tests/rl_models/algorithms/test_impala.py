@@ -120,6 +120,16 @@ def test_an_extra_loss_is_reduced_as_the_algorithms_own_unless_it_is_a_mean(redu
         assert float(total(MeanLoss(square_of_values)) - without) == pytest.approx(float(mean), rel=1e-3)
 
 
+@pytest.mark.parametrize(("reduction", "factor"), [("mean", 1), ("sum_steps", 16), ("sum", 6 * 16)])
+def test_the_logged_total_has_all_losses_as_means_over_steps(reduction, factor):
+    one = collector()
+    batch = Impala().prepare(to_batch(one.collect()))
+    objective = Impala(loss_reduction=reduction, extra_losses=(MeanLoss(square_of_values), square_of_values))
+    with torch.no_grad():
+        loss, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
+    assert float(statistics["loss/total"]) * factor == pytest.approx(float(loss), rel=1e-5)
+
+
 def first_steps(output, steps):
     return dataclasses.replace(output, values=output.values[:, :steps])
 
