@@ -18,10 +18,10 @@ from pathlib import Path
 from benchmarks.gpu_queue.items import read_queue
 from benchmarks.gpu_queue.running import Task, run_slice, take_up
 from benchmarks.gpu_queue.store import Store, open_store
-from rl_models.device import DeviceChoice
+from rl_models.runtime.device import DeviceChoice
 from tune_experiments.core.errors import EXIT_CODE, UserError, exits_with_one_sentence
 
-SHORTEST_SECONDS = 10.0
+MIN_SECONDS = 10.0
 """Time below which no further item is begun."""
 
 
@@ -69,7 +69,7 @@ def _work(waiting: Sequence[Task], store: Store, seconds: float, device: DeviceC
             print(f"{task.item.name}: a slice of {left:.0f} seconds", flush=True)
             run_slice(task, store, left, seconds, device)
             left = ends_at - time.monotonic()
-            if left < SHORTEST_SECONDS:
+            if left < MIN_SECONDS:
                 return
             store.pack()
 

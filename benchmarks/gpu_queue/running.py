@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.gpu_queue.items import CommandItem, Item, Verdict
 from benchmarks.gpu_queue.store import Store
-from rl_models.device import DeviceChoice
+from rl_models.runtime.device import DeviceChoice
 from rl_models.training.checkpoint import CheckpointError, numbered_checkpoints
 from tune_experiments.core.errors import EXIT_CODE, UserError, one_line
 from tune_experiments.core.files import read_json, write_json

@@ -82,7 +82,7 @@ class Store:
             UserError: it is more than fits.
             CheckpointError: a checkpoint has just been deleted by its trial; or FileNotFoundError.
         """
-        content, size, room = self._archive(), checkpoint_pieces.LARGEST_PIECE_BYTES, self.room
+        content, size, room = self._archive(), checkpoint_pieces.MAX_PIECE_BYTES, self.room
         parts = [content[begin : begin + size] for begin in range(0, len(content), size)]
         if len(parts) > room:
             raise UserError(

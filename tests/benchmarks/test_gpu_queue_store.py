@@ -58,7 +58,7 @@ def test_in_a_curriculum_the_chosen_checkpoint_keeps_the_optimiser_for_the_next_
 
 
 def test_what_is_packed_has_few_files_of_limited_size_and_replaces_what_was_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(store.checkpoint_pieces, "LARGEST_PIECE_BYTES", 16_384)
+    monkeypatch.setattr(store.checkpoint_pieces, "MAX_PIECE_BYTES", 16_384)
     out = packed(tmp_path)
     first = {path.name for path in out.iterdir()}
     assert 1 < len(first) <= MAX_FILES
@@ -72,7 +72,7 @@ def test_what_is_packed_has_few_files_of_limited_size_and_replaces_what_was_befo
 def test_more_than_fits_is_refused_and_leaves_what_was_packed(tmp_path, monkeypatch):
     out = packed(tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    monkeypatch.setattr(store.checkpoint_pieces, "LARGEST_PIECE_BYTES", 2_048)
+    monkeypatch.setattr(store.checkpoint_pieces, "MAX_PIECE_BYTES", 2_048)
     with pytest.raises(store.UserError, match=str(out)):
         packed(tmp_path)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before

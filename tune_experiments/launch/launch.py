@@ -13,11 +13,8 @@ from rich.markup import escape
 
 from rl_envs.core.errors import ForeignEnvError
 from rl_models.errors import InputError
-<<<<<<< HEAD
-from rl_models.runtime.device import refusing_gpu
-=======
 from rl_models.rllib.workers import Workers
->>>>>>> ccdb07ba (Count optimiser steps of --local as one process makes them)
+from rl_models.runtime.device import refusing_gpu
 from rl_models.training.checkpoint import load_state
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags
