@@ -34,7 +34,7 @@ from rl_models.training.checkpoint import (
 )
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.run.curriculum_state import checkpoints_kept
+from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -165,7 +165,7 @@ def open_store(out: Path) -> Iterator[Store]:
 def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
     """Name and content of the pieces of all checkpoints that a trial needs; a name begins with its checkpoint's."""
     newest = newest_whole_checkpoint(trial / CHECKPOINTS)
-    needed = [] if newest is None else checkpoints_kept(load_state(newest))
+    needed = [] if newest is None else needed_checkpoints(load_state(newest))
     for checkpoint in {newest, *(path_of(trial / CHECKPOINTS, number) for number in needed)} - {None}:
         assert checkpoint is not None
         with tempfile.TemporaryDirectory() as hidden:

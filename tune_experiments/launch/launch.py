@@ -225,6 +225,8 @@ class _Session(Generic[Config]):
         plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
+        if self.sync is not None:
+            self.sync.push()  # a run that is killed now has said before its training what it compares
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
         with contextlib.ExitStack() as stack:
             ray = None if self.options.local else self._joined(stack)
@@ -240,7 +242,7 @@ class _Session(Generic[Config]):
                     raise watch.failure from error  # what Tune says of a session that it had to end is not the cause
                 raise
         if self.sync is not None:
-            self.sync.pull()  # what trials have left there
+            self.sync.pull("trials/")
         if watch is not None:
             watch.look(is_due=True)
             if watch.failure is not None:

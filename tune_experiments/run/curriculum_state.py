@@ -15,7 +15,7 @@ from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 
-__all__ = ["Choice", "CurriculumState", "StageEnd", "checkpoints_kept", "curriculum_behind"]
+__all__ = ["Choice", "CurriculumState", "StageEnd", "curriculum_behind", "needed_checkpoints"]
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class CurriculumState:
     @property
     def kept(self) -> set[int]:
         """Numbers of checkpoints that are still needed."""
-        return _kept(self.ended, self.choice)
+        return needed_checkpoints(self.state(self.progress))
 
     def next_stage(self) -> None:
         """Leave a stage that is over for the one after it."""
@@ -248,6 +248,16 @@ class CurriculumState:
         return f"{name} was not passed in {steps} ({found}){': training stops' if self.is_stopped else ''}"
 
 
+def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:
+    """Numbers of checkpoints that a trial needs beside its newest one: how stages ended, and the best validated.
+
+    Args:
+        state: what the newest one says.
+    """
+    ends = [*state.get("curriculum", {}).get("ended", ()), state.get("choice", {})]
+    return {end[key] for end in ends for key in ("env_steps", "chosen") if end.get(key) is not None}
+
+
 def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
     """Curriculum state of a checkpoint.
 
@@ -259,17 +269,6 @@ def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]
     if curriculum.is_staged:
         curriculum.restore(state)
     return curriculum
-
-
-def checkpoints_kept(state: Mapping[str, Any]) -> set[int]:
-    """Numbers of the checkpoints that a trial needs beside the one with this state, whatever its plan is."""
-    ended = [StageEnd(**end) for end in state.get("curriculum", {}).get("ended", [])]
-    return _kept(ended, Choice(**state["choice"]) if "choice" in state else None)
-
-
-def _kept(ended: Sequence[StageEnd], choice: Choice | None) -> set[int]:
-    ends = {number for end in ended for number in (end.env_steps, end.checkpoint_env_steps)}
-    return ends if choice is None else ends | {choice.env_steps}
 
 
 def _way(names: Sequence[str | None]) -> str:

@@ -1,6 +1,5 @@
 """Runs in a store on this machine, and what lies there."""
 
-import contextlib
 import json
 import tempfile
 from pathlib import Path
@@ -38,12 +37,12 @@ def run_in(store, begin, end=lambda: None, config=CONFIG):
         with synced_folder(f"{copy_at(store)}/{TRIAL}") as (folder, trial_copy), TrialLog(folder) as log:
             log.rewind(begin)
             for env_steps in range(begin + 1, begin + 4):
-                log.append({"env_steps": env_steps})
+                log.append({"env_steps": env_steps, "loss": 1.0})
                 save_checkpoint(folder / "checkpoints", env_steps, {"weights": {"a": np.zeros(2)}}, {})
                 prune(folder / "checkpoints", keep=2)
                 trial_copy.push()
             end()
-        copy.pull()
+        copy.pull("trials/")
         replace_rows(run.results, [Result("x", "A", "sync", "w", "test", 0, "return", 1.0)])
 
 
@@ -61,14 +60,14 @@ def interrupt():
 
 def claim(store, beat):
     """The claim of a run on another machine."""
-    text = json.dumps({"owner": "other", "process": 7, "host": "elsewhere", "beat": beat})
+    text = json.dumps({"owner": "other", "process": 7, "host": "elsewhere", "beat": beat, "is_over": False})
     put(store, {"passing.json": text.encode()})
     (store / "passing.json").replace(store / remote_claim.CLAIM_FILE)
 
 
 def visible(files):
-    """Without the files that a run keeps for itself."""
-    return {name: content for name, content in files.items() if ".concord." not in name}
+    """Without the claim."""
+    return {name: content for name, content in files.items() if name != remote_claim.CLAIM_FILE}
 
 
 def copy_at(store):
@@ -76,9 +75,4 @@ def copy_at(store):
 
 
 def contents(folder):
-    found = {}
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # a claim that is being renewed
-            if path.is_file():
-                found[path.relative_to(folder).as_posix()] = path.read_bytes()
-    return found
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

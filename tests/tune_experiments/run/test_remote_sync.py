@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
 from tests.patience import PATIENCE_SECONDS
@@ -38,9 +39,10 @@ from tune_experiments.core.storage_uri import below
 from tune_experiments.launch.launch import show_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.results.trial_log import REFUSED
+from tune_experiments.results.trial_log import REFUSED, read_metrics
 from tune_experiments.run import remote_claim, remote_sync, tuning
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
+from tune_experiments.run.run_folder import ANNOUNCED, read_sessions
 
 
 def test_a_trial_lies_below_its_run_and_the_query_of_a_uri_stays_at_its_end():
@@ -75,44 +77,60 @@ def test_what_is_in_the_folder_is_in_the_copy_and_comes_back_elsewhere(tmp_path)
         np.testing.assert_array_equal(found.tensors["weights"]["a"], np.arange(3))
 
 
-def test_the_copy_forgets_what_the_folder_has_deleted(tmp_path):
-    store = tmp_path / "store"
-    with synced_folder(copy_at(store)) as (folder, copy):
-        for step in range(4):
-            save_checkpoint(folder / "checkpoints", step, {"w": {"a": np.zeros(2)}}, {})
-        assert copy.push()
-        prune(folder / "checkpoints", keep=1)
-    assert {name.split("/")[1] for name in visible(contents(store))} == {"checkpoint_000003"}
+def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(tmp_path):
+    """The store keeps all others; one whose upload was cut off, and one that is damaged, are not taken for whole."""
+    checkpoints = tmp_path / "store" / "checkpoints"
+    state = {"choice": {"value": 1.0, "env_steps": 2}, "curriculum": {"ended": [{"env_steps": 3, "chosen": 1}]}}
+    with synced_folder(copy_at(tmp_path / "store")) as (folder, copy):
+        for step in range(8):
+            save_checkpoint(folder / "checkpoints", step, {"w": {"a": np.zeros(2)}}, state)
+            assert copy.push()
+            prune(folder / "checkpoints", keep=1)
+    assert len(list(checkpoints.iterdir())) == 8
+    (checkpoints / "checkpoint_000007" / "state.json").unlink()
+    (checkpoints / "checkpoint_000006" / "w.safetensors").write_bytes(b"")
+    with synced_folder(copy_at(tmp_path / "store")) as (again, _):
+        assert newest_whole_checkpoint(again / "checkpoints").name == "checkpoint_000005"
+        there = {path.name for path in (again / "checkpoints").iterdir()}
+        assert there == {f"checkpoint_{step:06d}" for step in (1, 2, 3, 5, 6)}
+        save_checkpoint(again / "checkpoints", 6, {"w": {"a": np.ones(2)}}, {})
+    assert newest_whole_checkpoint(checkpoints).name == "checkpoint_000006"
 
 
-def test_a_file_of_another_content_but_the_same_size_is_sent_and_fetched(tmp_path):
-    here, there = tmp_path / "a", tmp_path / "b"
-    here.mkdir(), there.mkdir()
-    sender, receiver = RemoteSync(here, copy_at(tmp_path / "store")), RemoteSync(there, copy_at(tmp_path / "store"))
-    for text in ("one", "two"):
-        (here / "table.md").write_text(text)
-        assert sender.push()
-        receiver.pull()
-        assert (there / "table.md").read_text() == text
+def test_curves_of_a_run_that_was_continued_twice_have_every_point_once(tmp_path):
+    run_in(tmp_path, 0)
+    with pytest.raises(ZeroDivisionError):
+        run_in(tmp_path, 2, end=fail)
+    run_in(tmp_path, 5)
+    events = EventAccumulator(str(tmp_path / TRIAL)).Reload()
+    assert [point.step for point in events.Scalars("loss")] == list(range(1, 9))
+    assert [row["env_steps"] for row in read_metrics(tmp_path / TRIAL / "metrics.jsonl")] == list(range(1, 9))
+
+
+def test_what_trials_have_left_replaces_nothing_that_the_run_has_written_meanwhile(tmp_path):
+    with open_run(Path(copy_at(tmp_path)), CONFIG, "matrix_game", (0,)) as (run, copy):
+        run.announce(["sync over marginal"])
+        copy.pull("trials/")
+        assert read_sessions(run.path, may_be_missing=True)[-1][ANNOUNCED] == ["sync over marginal"]
 
 
 def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, monkeypatch):
     folder, store = tmp_path / "a", tmp_path / "store"
     save_checkpoint(folder / "checkpoints", 1, {"actor": {"a": np.zeros(2)}, "weights": {"a": np.zeros(2)}}, {})
     copy = RemoteSync(folder, copy_at(store))
-    send, sent = copy._send, []
+    write, sent = copy._write, []
 
-    def breaks(name):
+    def breaks(name, content):
         if len(sent) == 2:
             raise OSError("connection lost")
         sent.append(name)
-        send(name)
+        write(name, content)
 
-    monkeypatch.setattr(copy, "_send", breaks)
+    monkeypatch.setattr(copy, "_write", breaks)
     assert not copy.push()
     assert len(sent) == 2
     assert newest_whole_checkpoint(store / "checkpoints") is None
-    monkeypatch.setattr(copy, "_send", send)
+    monkeypatch.setattr(copy, "_write", write)
     assert copy.push(), "the next call sends the rest"
     assert newest_whole_checkpoint(store / "checkpoints") is not None
 
@@ -124,15 +142,15 @@ def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_
         raise ZeroDivisionError
     assert contents(store) == {"metrics.jsonl": b"row\n"}
     monkeypatch.setattr(remote_sync, "_RETRIES_AFTER_SECONDS", 0.01)
-    send, calls = RemoteSync._send, []
+    write, calls = RemoteSync._write, []
 
-    def away_at_first(self, name):
+    def away_at_first(self, name, content):
         calls.append(name)
         if len(calls) < 3:
             raise OSError("away")
-        send(self, name)
+        write(self, name, content)
 
-    monkeypatch.setattr(RemoteSync, "_send", away_at_first)
+    monkeypatch.setattr(RemoteSync, "_write", away_at_first)
     with synced_folder(copy_at(store)) as (folder, _):
         (folder / "table.md").write_text("done")
     assert contents(store)["table.md"] == b"done"
@@ -145,14 +163,14 @@ UNWRITABLE = "file:///proc/run1"
 def test_a_store_that_cannot_be_written_is_refused_before_anything_is_trained(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with (
-        pytest.raises(UserError, match=f"^{UNWRITABLE} cannot be written .*; give --out a store that you may write to"),
+        pytest.raises(UserError, match=f"^{UNWRITABLE} cannot be written .*--out"),
         open_run(Path(UNWRITABLE), CONFIG, "matrix_game", (0,)),
     ):
         pytest.fail("it trains")
     assert contents(tmp_path) == {}
 
 
-def stays_away(self, name):
+def stays_away(*_):
     raise OSError("away")
 
 
@@ -175,7 +193,7 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
     with pytest.raises(error) as told, opens(uri) as pair:
         (found,) = [one for one in pair if isinstance(one, RemoteSync)]
         (found.folder / "table.md").write_text("done")
-        monkeypatch.setattr(RemoteSync, "_send", stays_away)
+        monkeypatch.setattr(RemoteSync, "_write", stays_away)
         ends()
     (folder,) = (tmp_path / "machine").iterdir()
     assert (folder / "table.md").read_text() == "done"
@@ -186,7 +204,7 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
 
 def test_a_wait_for_the_store_that_is_interrupted_keeps_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(RemoteSync, "_send", stays_away)
+    monkeypatch.setattr(RemoteSync, "_write", stays_away)
     monkeypatch.setattr(remote_sync.time, "sleep", lambda seconds: interrupt())
     with pytest.raises(KeyboardInterrupt), synced_folder(copy_at(tmp_path / "store")) as (folder, _):
         (folder / "table.md").write_text("done")
@@ -209,21 +227,13 @@ def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch
     assert contents(tmp_path) == {"table.md": b"done"}
 
 
-def test_a_folder_that_cannot_be_listed_deletes_nothing_in_the_store(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_uploaded(tmp_path, monkeypatch):
     with synced_folder(copy_at(tmp_path)) as (folder, copy):
-        save_checkpoint(folder / "checkpoints", 5, {"weights": {"a": np.arange(3)}}, {})
-        assert copy.push()
-        before, scan = contents(tmp_path), os.scandir
-
-        def fails(path):
-            if Path(path).name == "checkpoints":
-                raise OSError("unreadable")
-            return scan(path)
-
+        (folder / "table.md").write_text("done")
         with monkeypatch.context() as patched:
-            patched.setattr(os, "scandir", fails)
+            patched.setattr(os, "scandir", stays_away)
             assert not copy.push()
-        assert contents(tmp_path) == before
+        assert copy.push()
 
 
 def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path):
@@ -232,13 +242,12 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         assert "config.json" in contents(store), "a run that is killed now can be continued"
         with synced_folder(f"{copy_at(store)}/trials/sync-seed0") as (folder, _):
             (folder / "test_results.json").write_text("{}")
-        copy.pull()
+        copy.pull("trials/")
         assert (run.trial("sync-seed0") / "test_results.json").exists()
         (run.path / "tune").mkdir()
         (run.path / "tune" / "tuner.pkl").write_bytes(b"pickled")
         assert copy.uri == copy_at(store)
-        assert set(contents(store)) - set(visible(contents(store))) == {remote_claim.CLAIM_FILE}
-    assert set(contents(store)) == {"config.json", "manifest.json", "trials/sync-seed0/test_results.json"}
+    assert set(visible(contents(store))) == {"config.json", "manifest.json", "trials/sync-seed0/test_results.json"}
     with (
         pytest.raises(UserError, match="--a 1 -> 2"),
         open_run(Path(copy_at(store)), {"a": 2}, "matrix_game", (0,)),
@@ -261,8 +270,7 @@ def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch
         assert visible(contents(tmp_path)) == before
         (first.path / "table.md").write_text("done")
     assert contents(tmp_path)["table.md"] == b"done"
-    assert remote_claim.CLAIM_FILE not in contents(tmp_path), "it is given back"
-    run_in(tmp_path, 0)
+    run_in(tmp_path, 0)  # the claim was given back
 
 
 def test_a_run_that_was_killed_is_continued_after_a_while(tmp_path, monkeypatch):
@@ -271,7 +279,6 @@ def test_a_run_that_was_killed_is_continued_after_a_while(tmp_path, monkeypatch)
     run_in(tmp_path, 0)
     claim(tmp_path, beat=12)
     run_in(tmp_path, 3)
-    assert remote_claim.CLAIM_FILE not in contents(tmp_path)
     assert "results.jsonl" in contents(tmp_path)
 
 
@@ -309,8 +316,8 @@ def test_a_run_whose_claim_was_taken_over_sends_nothing_more(tmp_path, monkeypat
 )
 def test_a_store_of_others_is_refused_by_its_name_and_not_fetched(files, said, tmp_path, monkeypatch):
     put(tmp_path, files)
-    fetch, fetched = RemoteSync._fetch, []
-    monkeypatch.setattr(RemoteSync, "_fetch", lambda self, name: fetched.append(name) or fetch(self, name))
+    read, fetched = RemoteSync._read, []
+    monkeypatch.setattr(RemoteSync, "_read", lambda self, name: fetched.append(name) or read(self, name))
     with pytest.raises(UserError, match=said) as refusal:
         run_in(tmp_path, 0)
     assert str(refusal.value).startswith(copy_at(tmp_path))
@@ -322,10 +329,10 @@ def test_a_store_of_others_is_refused_by_its_name_and_not_fetched(files, said, t
 def test_what_is_wrong_in_a_run_is_told_by_the_stores_name(tmp_path):
     run_in(tmp_path, 0)
     put(tmp_path, {"manifest.json": b"{"})
-    before = contents(tmp_path)
+    before = visible(contents(tmp_path))
     with pytest.raises(UserError, match=f"^{copy_at(tmp_path)}/manifest.json is not JSON"):
         run_in(tmp_path, 3)
-    assert contents(tmp_path) == before
+    assert visible(contents(tmp_path)) == before
 
 
 def test_a_folder_that_vanishes_takes_nothing_with_it(tmp_path):
