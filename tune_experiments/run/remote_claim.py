@@ -50,8 +50,10 @@ class Claim:
 
     def __init__(self, read: Callable[[str], bytes], write: Callable[[str, bytes], None], uri: str) -> None:
         self._read_file, self._write_file, self._uri = read, write, uri
-        self._owner, self._beat = uuid.uuid4().hex, 0
-        self._over, self._is_lost = threading.Event(), False
+        whose = {"owner": uuid.uuid4().hex, "process": os.getpid(), "host": socket.gethostname()}
+        self._own: dict[str, Any] = whose | {"beat": 0, "is_over": False}
+        self._over = threading.Event()
+        self._lost: UserError | None = None
         self._beats = threading.Thread(target=self._renew, name="claim", daemon=True)
 
     def check(self) -> None:
@@ -60,10 +62,8 @@ class Claim:
         Raises:
             UserError: it has.
         """
-        if self._is_lost:
-            raise UserError(
-                f"{self._uri} was taken over by another run, so this one sends nothing more; end one of them"
-            )
+        if self._lost is not None:
+            raise self._lost
 
     def __enter__(self) -> Claim:
         self._refuse_the_living()
@@ -78,7 +78,8 @@ class Claim:
         self._beats.join()
         try:
             self._refuse(self._read())
-            self._write(is_over=True)
+            self._own["is_over"] = True
+            self._write()
         except (OSError, UserError) as error:
             logger.warning("%s stays claimed for %.0f seconds (%s)", self._uri, PATIENCE_SECONDS, error)
 
@@ -86,49 +87,45 @@ class Claim:
         """Return when there is no claim, or its owner does not renew it."""
         found = now = self._read()
         deadline = time.monotonic() + PATIENCE_SECONDS
-        if found is not None and not found["is_over"]:
-            logger.warning("%s was not given back; looking for %.0f seconds who has it", self._uri, PATIENCE_SECONDS)
-        while now is not None and not now["is_over"] and time.monotonic() < deadline:
+        if not found["is_over"]:
+            logger.warning("%s is claimed: waiting %.0f seconds for a sign of its run", self._uri, PATIENCE_SECONDS)
+        while now == found and not now["is_over"] and time.monotonic() < deadline:
             time.sleep(min(1.0, BEAT_SECONDS))
             now = self._read()
-            if now != found:
-                self._refuse(now)
+        if now != found and not now["is_over"]:
+            self._refuse(now)
 
     def _renew(self) -> None:
         while not self._over.wait(BEAT_SECONDS):
             try:
                 self._refuse(self._read())
-                self._beat += 1
+                self._own["beat"] += 1
                 self._write()
-            except UserError as error:
+            except UserError as error:  # it was taken over
                 logger.error("%s", error)
-                self._is_lost = True
+                self._lost = error
                 return
             except OSError as error:  # the store is away: the next beat tries again
                 logger.debug("the claim on %s is not renewed (%s)", self._uri, error)
 
-    def _refuse(self, found: dict[str, Any] | None) -> None:
-        if found is not None and not found["is_over"] and found["owner"] != self._owner:
+    def _refuse(self, found: dict[str, Any]) -> None:
+        if found["owner"] != self._own["owner"]:
             who = f"process {found['process']} on {found['host']}"
             raise UserError(f"{self._uri} is in use by {who}; wait for it, end it, or give --out another place")
 
-    def _read(self) -> dict[str, Any] | None:
-        """The claim that stands there, if any; a file system may show it half written for a moment."""
-        for pause in (SETTLES_AFTER_SECONDS, 0.0):
+    def _read(self) -> dict[str, Any]:
+        """The claim that stands there; where there is none, an own one that is over."""
+        for pause in (SETTLES_AFTER_SECONDS, 0.0):  # a file system may show it half written for a moment
             try:
                 found = json.loads(self._read_file(CLAIM_FILE))
             except FileNotFoundError:
-                return None
+                return self._own | {"is_over": True}
             except ValueError:
                 found = None
-            if isinstance(found, dict) and found.keys() == self._own().keys():
+            if isinstance(found, dict) and found.keys() == self._own.keys():
                 return found
             time.sleep(pause)
         raise UserError(f"{self._uri}/{CLAIM_FILE} is not a file of a run; move it away or give --out another place")
 
-    def _write(self, is_over: bool = False) -> None:
-        self._write_file(CLAIM_FILE, json.dumps(self._own(is_over)).encode())
-
-    def _own(self, is_over: bool = False) -> dict[str, Any]:
-        whose = {"owner": self._owner, "process": os.getpid(), "host": socket.gethostname()}
-        return whose | {"beat": self._beat, "is_over": is_over}
+    def _write(self) -> None:
+        self._write_file(CLAIM_FILE, json.dumps(self._own).encode())

@@ -69,8 +69,7 @@ def open_run(
             yield folder, None
         return
     with _temporary_sync(uri, others=("trials/", "tune/")) as sync:
-        if sync.pull_config():
-            check_config(sync.folder, config_json, experiment, rules, sync.holds_trials())
+        sync.check(config_json, experiment, rules)
         with sync.claimed():
             sync.pull()
             with RunFolder.open(sync.folder, config_json, experiment, seeds, rules) as folder, _pushed_at_end(sync):
@@ -168,29 +167,21 @@ class RemoteSync:
                 self._claim = stack.enter_context(Claim(self._read, self._write, self.uri))
             yield
 
-    def pull_config(self) -> bool:
-        """Download the run's configuration alone; False if there is none, in a store without visible files.
+    def check(self, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> None:
+        """Refuse a store of others or of another run; its config.json alone is downloaded.
 
         Raises:
-            UserError: the store holds files but no configuration.
+            UserError: as `check_config`, or the store holds visible files but no configuration.
             StoreUnavailableError: it does not answer.
         """
         with self._asking("read"):
             names = [one.base_name for one in self._infos(recursive=False)]
             if CONFIG_FILE in names:
                 self._download(CONFIG_FILE)
-                return True
-        refuse_foreign(self.uri, names)
-        return False
-
-    def holds_trials(self) -> bool:
-        """Whether any trial has uploaded a file; one that has must keep its flags.
-
-        Raises:
-            StoreUnavailableError: the store does not answer.
-        """
-        with self._asking("read"):
-            return any(name.startswith("trials/") for name in self._there())
+        if CONFIG_FILE in names:
+            check_config(self.folder, config_json, experiment, rules, is_trained="trials" in names)
+        else:
+            refuse_foreign(self.uri, names)
 
     def pull(self, only: str = "") -> None:
         """Download what the store holds; of checkpoints the newest whole one of a trial and those that it needs.

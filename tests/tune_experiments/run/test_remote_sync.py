@@ -36,7 +36,7 @@ from tests.tune_experiments.run.remote_runs import (
 from tune_experiments.__main__ import main
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.core.storage_uri import below
-from tune_experiments.launch.launch import show_results
+from tune_experiments.launch import launch
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.trial_log import REFUSED, read_metrics
@@ -112,6 +112,19 @@ def test_what_trials_have_left_replaces_nothing_that_the_run_has_written_meanwhi
         run.announce(["sync over marginal"])
         copy.pull("trials/")
         assert read_sessions(run.path, may_be_missing=True)[-1][ANNOUNCED] == ["sync over marginal"]
+
+
+def test_a_store_says_what_a_run_compares_before_the_run_trains(tmp_path, monkeypatch):
+    found = []
+
+    def look(requests, **_):
+        found.extend(read_sessions(tmp_path / "store", may_be_missing=True)[-1][ANNOUNCED])
+        return {request["name"]: "nothing was trained" for request in requests}
+
+    monkeypatch.setattr(launch, "run_local_trials", look)
+    with pytest.raises(UserError, match="nothing was trained"):
+        EXPERIMENT.run("smoke", out=copy_at(tmp_path / "store"), seeds=(0,), local=True)
+    assert len(found) == 1
 
 
 def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, monkeypatch):
@@ -265,7 +278,7 @@ def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch
     with open_run(Path(uri), CONFIG, "matrix_game", (0,)) as (first, _):
         before = visible(contents(tmp_path))
         who = f"process {os.getpid()} on {socket.gethostname()}"
-        with pytest.raises(UserError, match=f"^{uri} is in use by {who}; wait for it, end it, or give --out another"):
+        with pytest.raises(UserError, match=f"^{uri} .* {who}.*--out"):
             run_in(tmp_path, 0)
         assert visible(contents(tmp_path)) == before
         (first.path / "table.md").write_text("done")
@@ -289,18 +302,18 @@ def test_of_two_runs_that_begin_at_once_the_one_whose_claim_stands_goes_on(tmp_p
     assert set(contents(tmp_path)) == {remote_claim.CLAIM_FILE}, "that of the other one"
 
 
-def test_a_run_whose_claim_was_taken_over_sends_nothing_more(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_run_whose_claim_was_taken_over_sends_nothing_more(is_over, tmp_path, monkeypatch):
     monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     store = tmp_path / "store"
-    taken = f"{copy_at(store)} was taken over by another run, so this one sends nothing more"
     with (
-        pytest.raises(UserError, match=f"^{taken}.*; what it lacks is kept in"),
+        pytest.raises(UserError, match=f"^{copy_at(store)} .* process 7 on elsewhere.*; what it lacks is kept in"),
         open_run(Path(copy_at(store)), CONFIG, "matrix_game", (0,)) as (run, sync),
     ):
         (run.path / "table.md").write_text("mine")
         while sync._claim._beats.is_alive():  # a renewal that is under way may overwrite it once
-            claim(store, beat=0)
+            claim(store, beat=0, is_over=is_over)
             sync._claim._beats.join(0.05)
     assert "table.md" not in contents(store)
     assert json.loads(contents(store)[remote_claim.CLAIM_FILE])["host"] == "elsewhere"
@@ -385,7 +398,7 @@ def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):
     drawing = copy.copy(EXPERIMENT)
     drawing.tables, drawing.figures = lambda results: [], lambda out, trials: [drawn]
     console = Console(record=True, file=io.StringIO(), soft_wrap=True)
-    show_results(drawing, SMOKE, tmp_path, console, "s3://bucket/a")
+    launch.show_results(drawing, SMOKE, tmp_path, console, "s3://bucket/a")
     said = console.export_text()
     assert "wrote s3://bucket/a/plots/a.png" in said
     assert str(tmp_path) not in said
