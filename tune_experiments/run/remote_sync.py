@@ -175,7 +175,7 @@ class RemoteSync:
             StoreUnavailableError: it does not answer.
         """
         with self._asking("read"):
-            names = [one.base_name for one in self._infos(recursive=False)]
+            names = self._there(recursive=False)
             if CONFIG_FILE in names:
                 self._download(CONFIG_FILE)
         if CONFIG_FILE in names:
@@ -265,18 +265,14 @@ class RemoteSync:
                 f"{self.uri} cannot be {what} ({first_line(error)}); correct --out or see to the store, and run again"
             ) from error
 
-    def _there(self) -> list[str]:
-        """Names of the visible files in the store."""
-        names = (one.path[len(self._root) :].lstrip("/") for one in self._infos(recursive=True) if one.is_file)
-        return [name for name in names if not _is_hidden(name)]
-
-    def _infos(self, recursive: bool) -> list[Any]:
-        """File information of the store on its files and folders, as pyarrow gives it."""
+    def _there(self, recursive: bool = True) -> list[str]:
+        """Names of the visible files in the store; where it is not `recursive`, of files and folders."""
         from pyarrow import fs
 
         selector = fs.FileSelector(self._root, allow_not_found=True, recursive=recursive)
-        found: list[Any] = self._store.get_file_info(selector)
-        return found
+        found = [one for one in self._store.get_file_info(selector) if one.is_file or not recursive]
+        names = (one.path[len(self._root) :].strip("/") for one in found)
+        return [name for name in names if not _is_hidden(name)]
 
 
 def _stamps(folder: Path) -> dict[str, Stamp]:

@@ -215,15 +215,6 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
     assert last_line.endswith(said.format(uri=uri, kept=kept))
 
 
-def test_a_wait_for_the_store_that_is_interrupted_keeps_the_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(RemoteSync, "_write", stays_away)
-    monkeypatch.setattr(remote_sync.time, "sleep", lambda seconds: interrupt())
-    with pytest.raises(KeyboardInterrupt), synced_folder(copy_at(tmp_path / "store")) as (folder, _):
-        (folder / "table.md").write_text("done")
-    assert (folder / "table.md").read_text() == "done"
-
-
 def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch):
     stamp = remote_sync._stamp
 
@@ -378,7 +369,7 @@ def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_
             raise AssertionError("nothing is trained without the store")
 
     reported = []
-    monkeypatch.setattr(RemoteSync, "_infos", away)
+    monkeypatch.setattr(RemoteSync, "_there", away)
     monkeypatch.setattr(tuning, "train_request", train)
     monkeypatch.setattr("ray.tune.report", reported.append)
     with pytest.raises(StoreUnavailableError) if starts_again else contextlib.nullcontext():
