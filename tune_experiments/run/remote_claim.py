@@ -33,6 +33,7 @@ BEAT_SECONDS = 15.0
 PATIENCE_SECONDS = 4 * BEAT_SECONDS
 SETTLES_AFTER_SECONDS = 1.0
 """Seconds that a store may need to show a claim whole to others."""
+_TRIES = 10
 
 
 class Claim:
@@ -115,7 +116,7 @@ class Claim:
 
     def _read(self) -> dict[str, Any]:
         """The claim that stands there; where there is none, an own one that is over."""
-        for pause in (SETTLES_AFTER_SECONDS, 0.0):  # a file system may show it half written for a moment
+        for _ in range(_TRIES):  # a file system may show it half written for a moment
             try:
                 found = json.loads(self._read_file(CLAIM_FILE))
             except FileNotFoundError:
@@ -124,7 +125,7 @@ class Claim:
                 found = None
             if isinstance(found, dict) and found.keys() == self._own.keys():
                 return found
-            time.sleep(pause)
+            time.sleep(SETTLES_AFTER_SECONDS / _TRIES)
         raise UserError(f"{self._uri}/{CLAIM_FILE} is not a file of a run; move it away or give --out another place")
 
     def _write(self) -> None:

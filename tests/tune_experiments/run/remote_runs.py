@@ -46,6 +46,11 @@ def run_in(store, begin, end=lambda: None, config=CONFIG):
         replace_rows(run.results, [Result("x", "A", "sync", "w", "test", 0, "return", 1.0)])
 
 
+def damage(store, step):
+    """Let a run go on from the checkpoint before this one."""
+    put(store, {f"{TRIAL}/checkpoints/checkpoint_{step:06d}/weights.safetensors": b""})
+
+
 def fail():
     raise ZeroDivisionError("mine")
 

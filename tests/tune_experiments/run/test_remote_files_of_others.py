@@ -12,6 +12,7 @@ from tests.tune_experiments.run.remote_runs import (
     TRIAL,
     contents,
     copy_at,
+    damage,
     fail,
     interrupt,
     put,
@@ -41,6 +42,8 @@ def test_whatever_lay_in_the_store_before_is_there_afterwards(files, how):
         goes_on = "continued" in how or how == "rewound"
         if goes_on or how == "refused":
             run_in(store, 0)
+        for step in (2, 3) if how == "rewound" else ():
+            damage(store, step)
         put(store, files)
         before = contents(store)
         if how == "refused":
@@ -65,6 +68,7 @@ def test_nothing_that_was_ever_in_a_store_is_deleted(tmp_path):
     run_in(tmp_path, 0)
     put(tmp_path, HIDDEN)
     before = contents(tmp_path)
+    damage(tmp_path, 3)
     with pytest.raises(KeyboardInterrupt):
         run_in(tmp_path, 2, end=interrupt)
     run_in(tmp_path, 5)

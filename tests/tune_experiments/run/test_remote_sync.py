@@ -25,6 +25,7 @@ from tests.tune_experiments.run.remote_runs import (
     claim,
     contents,
     copy_at,
+    damage,
     fail,
     interrupt,
     put,
@@ -99,6 +100,7 @@ def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(
 
 def test_curves_of_a_run_that_was_continued_twice_have_every_point_once(tmp_path):
     run_in(tmp_path, 0)
+    damage(tmp_path, 3)
     with pytest.raises(ZeroDivisionError):
         run_in(tmp_path, 2, end=fail)
     run_in(tmp_path, 5)
