@@ -4,9 +4,8 @@
     folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
 
 A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is either whole
-or not there. One of the same step first gets a hidden name, too, and whoever looks for checkpoints next moves it back
-if a kill came before the new one. One process writes into a folder at a time. This file must not know what is saved:
-no network, no world, no Ray.
+or not there. A whole one is never overwritten. One process writes into a folder at a time. This file must not know what
+is saved: no network, no world, no Ray.
 """
 
 from __future__ import annotations
@@ -47,8 +46,6 @@ logger = logging.getLogger(__name__)
 
 _FOLDER_NAME = re.compile(r"checkpoint_(\d{6,18})")
 _HIDDEN_PREFIX = ".unfinished_checkpoint_"
-_REPLACED_SUFFIX = "_replaced"
-_REPLACED_NAME = re.compile(rf"{re.escape(_HIDDEN_PREFIX)}(\d{{6,18}})_[0-9a-f]{{8}}{_REPLACED_SUFFIX}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ def save_checkpoint(
     tensors: Mapping[str, Mapping[str, np.ndarray | torch.Tensor]],
     state: Mapping[str, Any],
 ) -> Path:
-    """Write `folder/checkpoint_<step>`; a checkpoint of the same step is replaced, with what others put into it kept.
+    """Write `folder/checkpoint_<step>`; a damaged checkpoint of the same step gets a hidden name.
 
     Args:
         folder: Directory of this run's checkpoints; created when missing.
@@ -81,7 +78,8 @@ def save_checkpoint(
         state: JSON values with text keys. Whole numbers of any size and non-finite floats survive.
 
     Raises:
-        CheckpointError: something that cannot be saved, or a disk that refuses; earlier checkpoints are untouched.
+        CheckpointError: something that cannot be saved, a disk that refuses, or the step has a whole checkpoint;
+            earlier checkpoints are untouched.
     """
     with new_checkpoint(folder, step) as hidden:
         entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())
@@ -94,7 +92,8 @@ def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
     """A hidden directory that becomes `folder/checkpoint_<step>` if what is written into it raises nothing.
 
     Raises:
-        CheckpointError: a negative step, or a disk that refuses; earlier checkpoints are untouched.
+        CheckpointError: a negative step, one that has a whole checkpoint, or a disk that refuses; earlier checkpoints
+            are untouched.
     """
     folder = Path(folder)
     if step < 0:
@@ -105,7 +104,10 @@ def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
         hidden.mkdir(parents=True)
         yield hidden
         files.sync_directory(hidden)
-        _move_into_place(hidden, final)
+        if final.exists():
+            _make_room(final, step)
+        hidden.rename(final)
+        files.sync_directory(folder)
     except OSError as error:
         raise CheckpointError(
             f"checkpoint {final} could not be written ({error.strerror or error}); "
@@ -146,16 +148,10 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
     """The checkpoint with the highest step whose files are all whole, or None.
 
     Damaged and foreign directories are skipped, with one warning that says what is used; unfinished ones are invisible.
-    One that a killed process was about to replace gets its name back.
     """
-    folder = Path(folder)
-    for step, aside in _replaced_checkpoints(folder):
-        if not path_of(folder, step).exists():
-            with contextlib.suppress(OSError):  # a folder that may only be read, or the writer was faster
-                aside.rename(path_of(folder, step))
     found: Path | None = None
     faults: list[str] = []
-    for step, path in sorted(numbered_checkpoints(folder), reverse=True):
+    for step, path in sorted(numbered_checkpoints(Path(folder)), reverse=True):
         try:
             check_whole(path, step)
         except CheckpointError as error:
@@ -191,22 +187,17 @@ def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
     """Delete all but the `keep` newest checkpoints, and what crashed saves left behind. Never while a save is running.
 
     The newest whole checkpoint is always kept, even when damaged ones with higher steps lie beside it; so are those of
-    the steps in `always`, and a replaced one while the one in its place is damaged.
+    the steps in `always`.
     """
     if keep < 1:
         raise ValueError(f"prune keeps at least one checkpoint, not {keep}")
     folder = Path(folder)
     whole = newest_whole_checkpoint(folder)
-    for step, aside in _replaced_checkpoints(folder):
-        with contextlib.suppress(CheckpointError, OSError):
-            check_whole(path_of(folder, step), step)
-            _delete_replaced(aside, path_of(folder, step))
     for step, path in sorted(numbered_checkpoints(folder), reverse=True)[keep:]:
         if path != whole and step not in always:
             delete_checkpoint(path)
     for path in folder.glob(f"{_HIDDEN_PREFIX}*"):
-        if not _REPLACED_NAME.fullmatch(path.name):
-            shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def delete_checkpoint(path: Path) -> None:
@@ -230,42 +221,13 @@ def numbered_checkpoints(folder: Path) -> list[tuple[int, Path]]:
     return [(int(match[1]), path) for match, path in matches if match]
 
 
-def _move_into_place(hidden: Path, final: Path) -> None:
-    """One rename. An older checkpoint of the same step first steps aside, for a directory cannot replace a full one."""
-    aside = hidden.with_name(hidden.name + _REPLACED_SUFFIX)
-    for is_last in (False, True):
-        if final.exists():
-            final.rename(aside)
-        try:
-            hidden.rename(final)
-        except OSError:
-            if aside.exists():
-                aside.rename(final)
-            # Once more, for `newest_whole_checkpoint` of another process may just have moved the old one back.
-            if is_last:
-                raise
-        else:
-            break
-    files.sync_directory(final.parent)
-    if aside.exists():
-        _delete_replaced(aside, final)
-
-
-def _replaced_checkpoints(folder: Path) -> list[tuple[int, Path]]:
-    """Step and directory of the checkpoints that stand aside for new ones of their steps."""
-    matches = ((_REPLACED_NAME.fullmatch(path.name), path) for path in folder.glob(f"{_HIDDEN_PREFIX}*"))
-    return [(int(match[1]), path) for match, path in matches if match]
-
-
-def _delete_replaced(aside: Path, final: Path) -> None:
-    """Delete a checkpoint that has been replaced, and give what others put into it to the new one."""
-    delete_checkpoint(aside)
-    _move_others(aside, final)
-
-
-def _move_others(source: Path, target: Path) -> None:
-    """Move what `delete_checkpoint` has left, and then the directory that held it."""
-    if source.is_dir():
-        for path in source.iterdir():
-            path.rename(target / path.name)
-        source.rmdir()
+def _make_room(path: Path, step: int) -> None:
+    """Give a damaged checkpoint a hidden name; refuse to overwrite a whole one."""
+    try:
+        check_whole(path, step)
+    except CheckpointError as error:
+        aside = path.with_name(f".damaged_{path.name}_{uuid.uuid4().hex[:8]}")
+        logger.warning("%s; it is called %s from now on", error, aside)
+        path.rename(aside)
+    else:
+        raise CheckpointError(f"{path} exists already, and no checkpoint is overwritten; use another folder")

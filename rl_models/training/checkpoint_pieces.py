@@ -78,13 +78,14 @@ def unpack(pieces: Iterable[Path], folder: Path) -> Path:
 
     Args:
         pieces: all pieces of one checkpoint, in any order.
-        folder: directory of checkpoints; one of the same step is replaced.
+        folder: directory of checkpoints.
 
     Returns:
         directory of the checkpoint.
 
     Raises:
-        CheckpointError: a piece is missing, damaged, foreign or of another checkpoint.
+        CheckpointError: a piece is missing, damaged, foreign or of another checkpoint, or the folder has a whole
+            checkpoint of the same step.
     """
     whole, parts, place = _read_pieces([Path(piece) for piece in pieces])
     stream = b"".join(parts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from rl_models.training.checkpoint import (
     newest_whole_checkpoint,
     numbered_checkpoints,
     path_of,
-    prune,
     save_checkpoint,
 )
 from tune_experiments.core.config_json import config_to_json
@@ -130,9 +128,7 @@ def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
     """
     newest = path_of(source, _env_steps(source))
     choice = load_state(newest).get("choice")
-    # Else a checkpoint of the target's that a killed process was about to replace would come back.
-    prune(target, keep=sys.maxsize)
-    # The newest last: a crash before leaves the target's own past.
+    # The newest last: a crash before leaves the target some past of its own.
     wanted = dict.fromkeys([path_of(source, choice["env_steps"]), newest] if choice else [newest])
     kept = [_copied(one, target, config) for one in wanted]
     for _, path in numbered_checkpoints(target):
@@ -143,6 +139,8 @@ def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
 
 def _copied(checkpoint: Path, folder: Path, config: Mapping[str, Any]) -> Path:
     found = load_checkpoint(checkpoint)
+    if (own := path_of(folder, found.step)).exists():
+        delete_checkpoint(own)
     return save_checkpoint(folder, found.step, found.tensors, found.state | {"config": config})
 
 

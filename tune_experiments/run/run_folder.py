@@ -247,14 +247,7 @@ def check_config(
 
 def holds_training(out: Path) -> bool:
     """Whether any trial of a run folder has a checkpoint or test results."""
-    found = {
-        path.name
-        for pattern in ("checkpoints/*", "checkpoints/.*", "*.json")
-        for path in out.glob(f"trials/*/{pattern}")
-    }
-    return any(
-        name.startswith("checkpoint_") or name.endswith("_replaced") or name == TEST_RESULTS_FILE for name in found
-    )
+    return any(any(out.glob(f"trials/*/{name}")) for name in ("checkpoints/checkpoint_*", TEST_RESULTS_FILE))
 
 
 def with_announcement_times(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.training import checkpoint, checkpoint_files
+from rl_models.training import checkpoint_files
 from rl_models.training.checkpoint import (
     CheckpointError,
     load_checkpoint,
@@ -145,17 +145,14 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path, monkeypatc
         load_checkpoint(path)
 
 
-@pytest.mark.parametrize("call", ["write_group", "write_state", "sync_directory", "_move"])
+@pytest.mark.parametrize("call", ["write_group", "write_state", "sync_directory"])
 def test_a_full_disk_at_any_point_leaves_the_previous_checkpoint_newest(tmp_path, monkeypatch, call):
     old = save(tmp_path, 1)
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    if call == "_move":
-        monkeypatch.setattr(checkpoint, "_move_into_place", full)
-    else:
-        monkeypatch.setattr(checkpoint_files, call, full)
+    monkeypatch.setattr(checkpoint_files, call, full)
     with pytest.raises(CheckpointError, match="No space left"):
         save(tmp_path, 2)
     assert newest_whole_checkpoint(tmp_path) == old
@@ -178,89 +175,24 @@ def test_a_process_killed_in_the_middle_of_a_save_leaves_the_previous_checkpoint
     assert sorted(tmp_path.iterdir()) == [old, newer]
 
 
-def test_the_same_step_can_be_saved_again(tmp_path):
-    save(tmp_path, 1)
-    path = save_checkpoint(tmp_path, 1, {}, {"second": True})
-    assert load_checkpoint(path).state == {"second": True}
-    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-
-
-def refuse_new(monkeypatch, times):
-    """Let the rename of a new checkpoint into its place fail this many times."""
-    plain, left = Path.rename, [times]
-
-    def rename(path, target):
-        if path.name.startswith(".unfinished") and not path.name.endswith("_replaced") and left[0]:
-            left[0] -= 1
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return plain(path, target)
-
-    monkeypatch.setattr(Path, "rename", rename)
-
-
-def test_a_checkpoint_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+def test_a_whole_checkpoint_is_never_overwritten(tmp_path):
     old = save(tmp_path, 1)
-    refuse_new(monkeypatch, 2)
-    with pytest.raises(CheckpointError, match="the earlier checkpoints are untouched"):
+    with pytest.raises(CheckpointError, match=f"{old} exists already"):
         save_checkpoint(tmp_path, 1, {}, {"second": True})
     assert list(tmp_path.iterdir()) == [old]
     assert load_checkpoint(old).state["env_steps"] == 1
 
 
-def test_a_reader_that_moves_the_replaced_one_back_does_not_stop_the_writer(tmp_path, monkeypatch):
-    old, plain = save(tmp_path, 1), Path.rename
-    looks = [newest_whole_checkpoint]
-
-    def rename(path, target):
-        if target == old and not path.name.endswith("_replaced") and looks:
-            assert looks.pop()(tmp_path) == old, "between both renames"
-        return plain(path, target)
-
-    monkeypatch.setattr(Path, "rename", rename)
-    save_checkpoint(tmp_path, 1, {}, {"second": True})
-    assert list(tmp_path.iterdir()) == [old]
-    assert load_checkpoint(old).state == {"second": True}
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("look", [newest_whole_checkpoint, lambda folder: prune(folder, keep=1)], ids=["look", "prune"])
-def test_a_process_killed_between_both_renames_leaves_the_replaced_checkpoint(tmp_path, look):
-    old = save(tmp_path, 1)
-    (old / "notes.txt").write_text("mine")
-    child = os.fork()
-    if child == 0:  # dies as by kill -9, after the old one has gone aside
-        plain = Path.rename
-        Path.rename = lambda path, target: plain(path, target) if path == old else os._exit(9)
-        save_checkpoint(tmp_path, 1, {}, {"second": True})
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert not old.exists()
-    look(tmp_path)
-    assert newest_whole_checkpoint(tmp_path) == old
-    assert load_checkpoint(old).state["env_steps"] == 1 and (old / "notes.txt").exists()
-
-
-def test_a_replaced_checkpoint_goes_only_when_the_one_in_its_place_is_whole(tmp_path):
-    aside = save(tmp_path, 1).rename(tmp_path / ".unfinished_checkpoint_000001_01234567_replaced")
-    (aside / "notes.txt").write_text("mine")
+def test_a_damaged_checkpoint_makes_room_and_is_not_lost(tmp_path):
+    damaged = save(tmp_path, 1)
+    (damaged / "state.json").unlink()
+    (damaged / "notes.txt").write_text("mine")
     new = save(tmp_path, 1)
-    whole = (new / "state.json").read_bytes()
-    (new / "state.json").write_bytes(whole[:-9])
     prune(tmp_path, keep=1)
-    assert load_checkpoint(aside).step == 1
-    (new / "state.json").write_bytes(whole)
-    prune(tmp_path, keep=1)
-    assert list(tmp_path.iterdir()) == [new]
-    assert (new / "notes.txt").read_text() == "mine"
-
-
-def test_a_replaced_checkpoint_does_not_come_back_after_the_one_in_its_place_is_pruned(tmp_path):
-    save(tmp_path, 1).rename(tmp_path / ".unfinished_checkpoint_000001_01234567_replaced")
-    save(tmp_path, 1)
-    newest = save(tmp_path, 2)
-    prune(tmp_path, keep=1)
-    assert newest_whole_checkpoint(tmp_path) == newest
-    assert list(tmp_path.iterdir()) == [newest]
+    assert newest_whole_checkpoint(tmp_path) == new
+    (aside,) = set(tmp_path.iterdir()) - {new}
+    assert aside.name.startswith(".")
+    assert {path.name for path in aside.iterdir()} == {"notes.txt", "runner_0.safetensors", "weights.safetensors"}
 
 
 def test_steps_are_ordered_as_numbers_and_foreign_names_ignored(tmp_path):
@@ -293,8 +225,6 @@ def test_what_others_keep_among_checkpoints_outlives_them(tmp_path):
     assert not paths[1].exists()
     assert load_checkpoint(whole).step == 1, "reached by a link alone"
     assert (tmp_path / "checkpoint_best" / "weights.safetensors").exists()
-    replaced = save_checkpoint(tmp_path, 2, {"weights": {}}, {})
-    assert sorted(path.name for path in replaced.iterdir()) == ["notes.txt", "state.json", "weights.safetensors"]
 
 
 @pytest.mark.parametrize(

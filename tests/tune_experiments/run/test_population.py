@@ -144,10 +144,9 @@ def test_the_newest_checkpoint_is_copied_last_whatever_its_number_of_digits(tmp_
     assert copied == [900_000, 1_000_000]
 
 
-def test_a_member_that_was_killed_while_it_copied_a_checkpoint_has_the_sources_alone(tmp_path):
-    save_checkpoint(tmp_path / "source", 30, {}, {"config": {}})
-    own = save_checkpoint(tmp_path / "target", 35, {}, {"config": {}})
-    own.rename(own.with_name(".unfinished_checkpoint_000035_01234567_replaced"))
+def test_a_member_takes_over_a_checkpoint_of_a_step_that_it_has_itself(tmp_path):
+    for name in ("source", "target"):
+        save_checkpoint(tmp_path / name, 30, {}, {"config": {"of": name}, "from": name})
     exploit(tmp_path / "source", tmp_path / "target", {})
-    assert newest_whole_checkpoint(tmp_path / "target") == tmp_path / "target/checkpoint_000030"
-    assert len(list((tmp_path / "target").iterdir())) == 1
+    (found,) = (tmp_path / "target").iterdir()
+    assert load_checkpoint(found).state == {"config": {}, "from": "source"}

@@ -102,8 +102,8 @@ def test_a_folder_without_any_checkpoint_takes_any_flags_and_loses_nothing(tmp_p
     assert [path.read_text() for path in tmp_path.glob(".*/*/sync-seed0/language_model")] == ["of the old flags"]
 
 
-@pytest.mark.parametrize("left", ["checkpoints/.unfinished_checkpoint_000160_0123abcd_replaced", "test_results.json"])
-def test_a_trial_whose_checkpoint_is_being_replaced_or_that_is_tested_counts(tmp_path, left):
+@pytest.mark.parametrize("left", ["checkpoints/checkpoint_000160", "test_results.json"])
+def test_a_trial_that_has_a_checkpoint_or_is_tested_counts(tmp_path, left):
     RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
     (tmp_path / "trials/sync-seed0" / left).mkdir(parents=True)
     with pytest.raises(UserError, match="--world furnmove-v0 -> furnlift-v0"):
