@@ -7,12 +7,10 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from tune_experiments import sama_ablations
-from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.kitchen.config import SamaConfig
 from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
 from tune_experiments.sama.kitchen.executors import ScriptedExecutor
 from tune_experiments.sama.kitchen.kitchen_experiment import deviations
@@ -212,12 +210,6 @@ def test_retries_are_by_planners_of_other_seeds_and_no_more_than_the_tries():
     retry = loop_of(config, "cramped_room", 400)._revision
     assert len({planner.caller._model for planner in retry.planners}) == 2
     assert loop_of(LAPTOP, "cramped_room", 400)._revision.planners == ()
-
-
-def test_a_run_from_before_retries_continues_with_reflection():
-    data = config_to_json(LAPTOP)
-    assert "after_failure" not in data
-    assert config_from_json(SamaConfig, data).after_failure == "reflect"
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from rl_models.chat.client import ChatClient
 from rl_models.planners.calling import Caller
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.replies import CodeReply
+from rl_models.planners.replies import AskReward, CodeReply
 from rl_models.planners.rewards import DesignedReward
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.rllib.workers import Workers
@@ -52,10 +52,10 @@ FAILING = "def reward(previous, current):\n    return 1 // 0\n"
 class Careless(OfflineBackend):
     """Writes code that is refused for two sub-goals, and honest code for the others."""
 
-    def _code(self, ask):
-        if ask.subgoal in (ONION, SOUP):
-            return CodeReply(code="import os\n" + self._domain.code(ask.subgoal))
-        return super()._code(ask)
+    def reply(self, ask):
+        if isinstance(ask, AskReward) and ask.subgoal in (ONION, SOUP):
+            return CodeReply(code="import os\n" + DOMAIN.code(ask.subgoal))
+        return super().reply(ask)
 
 
 def careless_planner(config, layout, seed, trial_folder=None):
