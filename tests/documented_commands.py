@@ -21,7 +21,7 @@ MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*
 _START = re.compile(
     r"(?:\$ |nohup |nice (?:-n \d+ )?|[A-Z_]+=\S* )*(?:\S*/)?(python3? (?:-m \w|\w+[./])[\w./:|-]*.*|make [a-z]+\b.*)"
 )
-_FENCE = re.compile(r"^ *```\w*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^ *```[^`\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _END_OF_COMMAND = re.compile(r"^(?:&&?|\|\|?|;|>+|2>.*|do|done)$")
 
