@@ -29,6 +29,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
 if TYPE_CHECKING:
     from tune_experiments.overcooked.crossplay import StoredTrial
@@ -80,7 +81,6 @@ def points_of(trial: StoredTrial, episodes: int) -> Points:
         episodes: of each test, where the log has none.
     """
     from rl_models.training.checkpoint import numbered_checkpoints
-    from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
     from tune_experiments.run.trial import CHECKPOINTS
 
     log = trial.folder / METRICS_FILE

@@ -28,6 +28,7 @@ from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results.skipped_updates import skipped_words
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
 if TYPE_CHECKING:
     from tune_experiments.play.loading import LoadedPolicy
@@ -289,7 +290,6 @@ def pack_team(command: Pack, console: Console) -> None:
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try; or an overview of the runs in a folder."""
     from tune_experiments.play.loading import find_checkpoint
-    from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
     from tune_experiments.run.doctor import diagnose, environment_of, processes_of, report
     from tune_experiments.run.overview import overview, runs_in
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from tune_experiments.results.trial_log import OPTIMISER_STEPS
+
 __all__ = ["SKIPPED_COUNT", "percent", "skipped_share", "skipped_words", "why_it_fails"]
 
 SKIPPED_COUNT = "progress/skipped_updates"
@@ -17,8 +19,6 @@ _CURE = (
 
 def skipped_share(row: Mapping[str, float]) -> float:
     """Share of a trial's updates up to this row of its log that were skipped, in [0, 1]."""
-    from tune_experiments.results.trial_log import OPTIMISER_STEPS
-
     skipped: float = row.get(SKIPPED_COUNT) or 0
     return skipped / max(1, row.get(OPTIMISER_STEPS) or 0)
 
@@ -31,7 +31,6 @@ def percent(share: float) -> str:
 def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
     """Line of the doctor on all updates of a trial's log, and on its last ones."""
     from rl_models.training.skipped_updates import SKIPPED, WINDOW
-    from tune_experiments.results.trial_log import OPTIMISER_STEPS
 
     newest = rows[-1] if rows else {}
     share = skipped_share(newest)
@@ -49,7 +48,6 @@ def why_it_fails(rows: Sequence[Mapping[str, float]], stage_updates: int, is_las
         is_last: whether training ends here; then fewer updates than the window count by themselves.
     """
     from rl_models.training.skipped_updates import SKIPPED, WINDOW
-    from tune_experiments.results.trial_log import OPTIMISER_STEPS
 
     newest = rows[-1]
     for name, value in newest.items():

@@ -20,11 +20,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile
+
+if TYPE_CHECKING:
+    from tune_experiments.results.tensorboard_events import EventFile
 
 __all__ = ["CPU_SECONDS", "METRICS_FILE", "OPTIMISER_STEPS", "SPEED", "TrialLog", "logs_of", "read_metrics"]
 
@@ -150,6 +152,9 @@ class TrialLog:
 
     def _derive_events(self, rows: list[dict[str, float]]) -> EventFile:
         """Write all that is known into a new event file, and only then drop the old ones."""
+        # Whoever reads a log, or its keys, does without TensorBoard.
+        from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile
+
         old = sorted(self.folder.glob(PATTERN))
         for path in self.folder.glob(UNFINISHED_PATTERN):
             path.unlink()
