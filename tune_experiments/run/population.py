@@ -28,6 +28,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.score import SCORE, finite, score
+from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.request import Request
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -116,7 +117,7 @@ def train_member(
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
     """Put the source's newest checkpoint in place of all of the target's, with the target's configuration.
 
-    Where weights are chosen by validation the source's choice so far comes along, for the newest one names it.
+    Those that the newest one needs come along, as the source's choice so far where weights are chosen by validation.
 
     Args:
         source: folder of checkpoints.
@@ -126,11 +127,10 @@ def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
     Returns:
         env steps of the newest.
     """
-    newest = path_of(source, _env_steps(source))
-    choice = load_state(newest).get("choice")
+    newest = _env_steps(source)
+    needed = needed_checkpoints(load_state(path_of(source, newest))) - {newest}
     # The newest last: a crash before leaves the target some past of its own.
-    wanted = dict.fromkeys([path_of(source, choice["env_steps"]), newest] if choice else [newest])
-    kept = [_copied(one, target, config) for one in wanted]
+    kept = [_copied(path_of(source, number), target, config) for number in (*sorted(needed), newest)]
     for _, path in numbered_checkpoints(target):
         if path not in kept:
             delete_checkpoint(path)
