@@ -17,7 +17,7 @@ from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.observation import SYMBOLS
 from rl_models.networks.sama import SamaSizes
-from rl_models.planners.rewards import DesignedReward, RewardSource
+from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
 from rl_models.teams.sama_team import sama_team
@@ -37,9 +37,7 @@ from tune_experiments.sama.manuals import manual_of
 from tune_experiments.sama.planning import check_planner, planner_of
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
-SAMA, SELF_PLAY, MAPPO, BLIND = "sama", "selfplay", "mappo", "blind"
-WRITTEN: dict[str, RewardSource] = {"code": "code"}
-"""Rows that are called after the source of their rewards."""
+SAMA, SELF_PLAY, MAPPO, BLIND, CODE = "sama", "selfplay", "mappo", "blind", "code"
 VALIDATION_SEED = 500
 """Seed of the states on which weights are chosen, and of the actions there; training and tests have other seeds."""
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
@@ -80,7 +78,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
 
 def of_row(config: SamaConfig, row: str) -> SamaConfig:
     """The settings with what a row's name says of its rewards."""
-    return dataclasses.replace(config, reward_source=WRITTEN[row]) if row in WRITTEN else config
+    return dataclasses.replace(config, reward_source="code") if row == CODE else config
 
 
 def make_rounds(
