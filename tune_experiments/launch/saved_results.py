@@ -7,7 +7,7 @@
 The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
 and when they were named. All other lines are those of results.jsonl. In a document such a table stands between
 `<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift; the saved file lies beside the document.
-This file must not know an experiment.
+A marker may choose what a page shows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ... -->`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ __all__ = ["MAX_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "r
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
 """Largest size of a saved file in bytes."""
-_BLOCK = re.compile(r"(<!-- table: ([\w.-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- table: ([\w.-]+)((?:; \w+(?: [\w.-]+)+)*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN = "<!-- table:"
 _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
@@ -64,11 +64,18 @@ class SavedRun:
         """The tables of the experiment, with their verdicts."""
         return with_verdicts(find_experiment(self.experiment).tables(self.results), self.comparisons, self.results)
 
-    def markdown(self) -> str:
-        """The tables, and where they come from."""
+    def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
+        """The tables, and where they come from.
+
+        Args:
+            chosen: Numbers of `tables` (from 1), names of `columns` and of methods (`rows`) to show; all by default.
+
+        Raises:
+            UserError: a choice that is not in the tables.
+        """
         source = [f"Seeds {' '.join(map(str, self.seeds))}, commit {', '.join(self.commits)}:", ""]
         source += [f"    {command}" for command in self.commands]
-        return "\n".join([*(table.markdown() for table in self.tables()), *source, ""])
+        return "\n".join([*(table.markdown() for table in _choose(self.tables(), chosen or {})), *source, ""])
 
 
 def save(
@@ -181,10 +188,44 @@ def with_tables(document: Path) -> str:
         raise UserError(f"{document} has a marker `{_BEGIN} NAME -->` without `<!-- end -->`; add it")
 
     def made(block: re.Match[str]) -> str:
-        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown()
-        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables.replace(LISTED, ''))}\n{block[4]}"
+        choices = (choice.split() for choice in block[3].split(";")[1:])
+        chosen = {kind: names for kind, *names in choices}
+        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown(chosen)
+        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables.replace(LISTED, ''))}\n{block[5]}"
 
     return _BLOCK.sub(made, text)
+
+
+def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -> list[PaperTable]:
+    """The chosen tables, columns and rows."""
+    numbers = chosen.get("tables", [str(number) for number in range(1, len(tables) + 1)])
+    picked = [tables[int(number) - 1] for number in numbers if number.isdigit() and 0 < int(number) <= len(tables)]
+    columns, methods = chosen.get("columns"), chosen.get("rows")
+    known = {
+        "tables": numbers if len(picked) == len(numbers) else [],
+        "columns": [metric for table in picked for metric in table.metrics],
+        "rows": [_method(label) for table in picked for label, _ in table.rows],
+    }
+    for kind, names in chosen.items():
+        if unknown := set(names) - set(known.get(kind, [])):
+            raise UserError(f"a marker chooses {kind} {' '.join(sorted(unknown))}, which its saved file does not have")
+    return [_choose_cells(table, columns or table.metrics, methods) for table in picked]
+
+
+def _choose_cells(table: PaperTable, columns: Sequence[str], methods: Sequence[str] | None) -> PaperTable:
+    """A table with only these columns and methods, in the table's order."""
+    places = [place for place, metric in enumerate(table.metrics) if metric in columns]
+    rows = [row for row in table.rows if methods is None or _method(row[0]) in methods]
+    return replace(
+        table,
+        metrics=tuple(table.metrics[place] for place in places),
+        rows=tuple((label, tuple(cells[place] for place in places)) for label, cells in rows),
+    )
+
+
+def _method(label: str) -> str:
+    """The method of a row's label, as one word."""
+    return re.sub(r", paper$| · .*$", "", label).replace(" ", "_")
 
 
 def _as_caption(title: re.Match[str]) -> str:
