@@ -68,14 +68,16 @@ class SavedRun:
         """The tables, and where they come from.
 
         Args:
-            chosen: Numbers of `tables` (from 1), names of `columns` and of methods (`rows`) to show; all by default.
+            chosen: Numbers of `tables` (from 1), names of `columns` and methods (`rows`) to show; where given,
+                a caption does not repeat what an earlier one says.
 
         Raises:
             UserError: a choice that is not in the tables.
         """
         source = [f"Seeds {' '.join(map(str, self.seeds))}, commit {', '.join(self.commits)}:", ""]
         source += [f"    {command}" for command in self.commands]
-        return "\n".join([*(table.markdown() for table in _choose(self.tables(), chosen or {})), *source, ""])
+        tables = self.tables() if chosen is None else _choose(self.tables(), chosen)
+        return "\n".join([*(table.markdown() for table in tables), *source, ""])
 
 
 def save(
@@ -209,7 +211,20 @@ def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -
     for kind, names in chosen.items():
         if unknown := set(names) - set(known.get(kind, [])):
             raise UserError(f"a marker chooses {kind} {' '.join(sorted(unknown))}, which its saved file does not have")
-    return [_choose_cells(table, columns or table.metrics, methods) for table in picked]
+    return _without_repetitions([_choose_cells(table, columns or table.metrics, methods) for table in picked])
+
+
+def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
+    """The tables, whose captions leave out the sentences of the tables before; verdicts stay."""
+    said: set[str] = set()
+    shortened = []
+    for table in tables:
+        caption, gap, verdict = table.caption.partition("\n\n")
+        sentences = re.split(r"(?<=\.) (?=[A-Z`])", caption)
+        new = " ".join(sentence for sentence in sentences if sentence not in said)
+        said.update(sentences)
+        shortened.append(replace(table, caption=f"{new}{gap if new else ''}{verdict}"))
+    return shortened
 
 
 def _choose_cells(table: PaperTable, columns: Sequence[str], methods: Sequence[str] | None) -> PaperTable:
@@ -224,8 +239,8 @@ def _choose_cells(table: PaperTable, columns: Sequence[str], methods: Sequence[s
 
 
 def _method(label: str) -> str:
-    """The method of a row's label, as one word."""
-    return re.sub(r", paper$| · .*$", "", label).replace(" ", "_")
+    """The method of a row's label, as one word: `sama, weak planner` is `sama_weak_planner`."""
+    return re.sub(r"[^\w.]+", "_", re.sub(r", paper$| · .*$", "", label))
 
 
 def _as_caption(title: re.Match[str]) -> str:
