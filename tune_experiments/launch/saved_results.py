@@ -202,16 +202,15 @@ def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -
     """The chosen tables, columns and rows."""
     numbers = chosen.get("tables", [str(number) for number in range(1, len(tables) + 1)])
     picked = [tables[int(number) - 1] for number in numbers if number.isdigit() and 0 < int(number) <= len(tables)]
-    columns, methods = chosen.get("columns"), chosen.get("rows")
     known = {
         "tables": numbers if len(picked) == len(numbers) else [],
-        "columns": [metric for table in picked for metric in table.metrics],
-        "rows": [_method(label) for table in picked for label, _ in table.rows],
+        "columns": [_as_word(metric) for table in picked for metric in table.metrics],
+        "rows": [name for table in picked for label, _ in table.rows for name in _names(label)],
     }
     for kind, names in chosen.items():
         if unknown := set(names) - set(known.get(kind, [])):
             raise UserError(f"a marker chooses {kind} {' '.join(sorted(unknown))}, which its saved file does not have")
-    return _without_repetitions([_choose_cells(table, columns or table.metrics, methods) for table in picked])
+    return _without_repetitions([_choose_cells(table, chosen.get("columns"), chosen.get("rows")) for table in picked])
 
 
 def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
@@ -227,20 +226,25 @@ def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
     return shortened
 
 
-def _choose_cells(table: PaperTable, columns: Sequence[str], methods: Sequence[str] | None) -> PaperTable:
-    """A table with only these columns and methods, in the table's order."""
-    places = [place for place, metric in enumerate(table.metrics) if metric in columns]
-    rows = [row for row in table.rows if methods is None or _method(row[0]) in methods]
+def _choose_cells(table: PaperTable, columns: Sequence[str] | None, rows: Sequence[str] | None) -> PaperTable:
+    """A table with only these columns and rows, in the table's order."""
+    places = [place for place, metric in enumerate(table.metrics) if columns is None or _as_word(metric) in columns]
+    kept = [row for row in table.rows if rows is None or _names(row[0]) & set(rows)]
     return replace(
         table,
         metrics=tuple(table.metrics[place] for place in places),
-        rows=tuple((label, tuple(cells[place] for place in places)) for label, cells in rows),
+        rows=tuple((label, tuple(cells[place] for place in places)) for label, cells in kept),
     )
 
 
-def _method(label: str) -> str:
-    """The method of a row's label, as one word: `sama, weak planner` is `sama_weak_planner`."""
-    return re.sub(r"[^\w.]+", "_", re.sub(r", paper$| · .*$", "", label))
+def _names(label: str) -> set[str]:
+    """A row's method and its whole label."""
+    return {_as_word(label.removesuffix(", paper")), _as_word(label.removesuffix(", paper").split(" · ")[0])}
+
+
+def _as_word(name: str) -> str:
+    """A name as a marker writes it: `sama, weak planner` is `sama_weak_planner`."""
+    return re.sub(r"[^\w.]+", "_", name)
 
 
 def _as_caption(title: re.Match[str]) -> str:
