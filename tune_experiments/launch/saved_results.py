@@ -7,7 +7,7 @@
 The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
 and when they were named. All other lines are those of results.jsonl. In a document such a table stands between
 `<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift; the saved file lies beside the document.
-A marker may choose what a page shows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ... -->`.
+This file must not know an experiment.
 """
 
 from __future__ import annotations
@@ -179,6 +179,7 @@ def remake(document: Path, only_check: bool) -> str:
 def with_tables(document: Path) -> str:
     """The text of a document with every marked table made again.
 
+    A marker may choose what a page shows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ... -->`.
     A table's title is a caption there and not a heading, and what lists of seeds mean is said once for all tables, in
     docs/results.md.
 

@@ -110,19 +110,9 @@ def test_a_document_gets_the_tables_of_its_files_and_a_stale_number_is_refused(f
     assert main(["table", "--document", str(document), "--check"]) != 0
 
 
-def test_a_marker_chooses_tables_columns_and_rows(file):
-    document = file.parent / "page.md"
-    document.write_text(f"<!-- table: game; tables 1; columns {METRIC}; rows sync -->\n<!-- end -->\n")
-    assert main(["table", "--document", str(document)]) == 0
-    assert "| sync | -0.010" in document.read_text()
-    assert "| marginal |" not in document.read_text()
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<!-- table: game; rows sink -->\n<!-- end -->\n", "sink"),
-        ("<!-- table: game; tables 7 -->\n<!-- end -->\n", "7"),
         ("<!-- table: game -->\n", "without `<!-- end -->`"),
         ("<!-- table: other -->\n<!-- end -->\n", "other.jsonl.gz does not exist"),
     ],
@@ -176,3 +166,19 @@ def test_kept_rows_have_the_ranges_that_their_experiments_declare_and_name_no_pl
     assert not others & {row.method for row in kept.results if row.seed is not None}
     keys = [(row.trial, row.metric) for row in kept.results]
     assert len(keys) == len(set(keys))
+
+
+def test_a_marker_chooses_tables_columns_and_rows(file):
+    document = file.parent / "page.md"
+    document.write_text(f"<!-- table: game; tables 1; columns {METRIC}; rows sync -->\n<!-- end -->\n")
+    assert main(["table", "--document", str(document)]) == 0
+    assert "| sync | -0.010" in document.read_text()
+    assert "| marginal |" not in document.read_text()
+
+
+@pytest.mark.parametrize("choice", ["rows sink", "tables 7", "columns height"])
+def test_a_marker_that_chooses_what_is_not_there_is_refused(file, capsys, choice):
+    document = file.parent / "page.md"
+    document.write_text(f"<!-- table: game; {choice} -->\n<!-- end -->\n")
+    assert main(["table", "--document", str(document)]) != 0
+    assert choice in capsys.readouterr().err
