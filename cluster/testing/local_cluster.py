@@ -52,10 +52,7 @@ class LocalCluster:
     """
 
     def __init__(
-        self,
-        workers: int = 2,
-        cpus_per_worker: int = 2,
-        environment: Mapping[str, str] | None = None,
+        self, workers: int = 2, cpus_per_worker: int = 2, environment: Mapping[str, str] | None = None
     ) -> None:
         self.name = f"cluster_{secrets.token_hex(4)}"
         self.home = Path(tempfile.mkdtemp(prefix="concord_"))

@@ -20,14 +20,7 @@ from tune_experiments.results.rows import RESULTS_FILE
 from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.results.tensorboard_events import PATTERN
 
-EXPERIMENTS = (
-    "furnmove_sync",
-    "rtfm_txt2pi",
-    "messenger_emma",
-    "endi_messenger",
-    "verco_salad",
-    "sama_overcooked",
-)
+EXPERIMENTS = ("furnmove_sync", "rtfm_txt2pi", "messenger_emma", "endi_messenger", "verco_salad", "sama_overcooked")
 FLAGS = ["--preset", "smoke"]
 _LIMIT_SECONDS = 1800.0
 
