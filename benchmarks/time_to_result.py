@@ -139,12 +139,7 @@ TASKS = {
         11.0,
         20_000,
         overcooked.validate,
-        {
-            "task": "cramped_room",
-            "valid_episodes": EPISODES,
-            "network.channels": (32,),
-            "learner.learning_rate": 2e-3,
-        },
+        {"task": "cramped_room", "valid_episodes": EPISODES, "network.channels": (32,), "learner.learning_rate": 2e-3},
     ),
     "letters": Task(
         "rtfm_rock_paper_scissors",

@@ -1,7 +1,4 @@
-"""Ray's job SDK: what is uploaded, the environment of a job, and every error of the SDK as one sentence.
-
-This file must not know any experiment.
-"""
+"""Ray's job SDK: uploads, the environment of a job, and each error of the SDK as one sentence."""
 
 from __future__ import annotations
 
@@ -38,13 +35,13 @@ def pinned_packages(root: Path = ROOT) -> dict[str, str]:
 def runtime_environment(
     variables: Mapping[str, str], installs: bool, uploads: Sequence[str] = (), packages: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Ray's runtime environment of a job: this checkout (without what .gitignore and .rayignore name) and variables.
+    """Ray's runtime environment of a job, with this checkout (without what .gitignore and .rayignore name).
 
     Args:
-        variables: environment variables of the job and all its workers, beside those that every job has.
-        installs: whether each node installs the pinned versions first, for images that are not ours.
-        uploads: files and folders of modules that are uploaded beside the checkout.
-        packages: installed packages that the job needs, too; those that are pinned are installed with the others.
+        variables: more environment variables of the job and its workers.
+        installs: whether each node installs the pinned versions first.
+        uploads: files and folders of modules to upload beside the checkout.
+        packages: other installed packages that the job needs; the pinned ones are installed.
     """
     fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     environment: dict[str, Any] = {"working_dir": str(ROOT), "env_vars": fixed | dict(variables)}
@@ -60,10 +57,7 @@ def runtime_environment(
 
 
 def as_folder(place: Path, folder: Path) -> str:
-    """A package's folder, or a new one in `folder` for a file: Ray's client uploads folders alone.
-
-    A module `rescue.py` and a package `rescue` of this one file are imported alike.
-    """
+    """A package's folder; for a module a new package of the same name in `folder`, because Ray uploads only folders."""
     if place.is_dir():
         return str(place)
     package = folder / place.stem
@@ -73,7 +67,7 @@ def as_folder(place: Path, folder: Path) -> str:
 
 
 def not_on_nodes(packages: Sequence[str], installs: bool) -> list[str]:
-    """Those of some distributions that neither belong to Concord nor are installed by the job."""
+    """The distributions that are not part of an installation of Concord and that the job does not install."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {name for names in project["optional-dependencies"].values() for name in names}
     ours = {project["name"], *pinned_packages()} - (set() if installs else extras)
@@ -110,18 +104,14 @@ class Jobs:
             self._client.list_jobs()  # needs a valid token; the version is shown without one
 
     def submit(self, job: str, entrypoint: str, environment: dict[str, Any]) -> None:
-        """Upload the working directory and modules, if they changed, and start the job under this id."""
+        """Upload what changed and start the job under this id."""
         with self._sentences(), tempfile.TemporaryDirectory() as folder:
             modules = [as_folder(Path(place), Path(folder)) for place in environment.get("py_modules", [])]
             environment = environment | ({"py_modules": modules} if modules else {})
             self._client.submit_job(entrypoint=entrypoint, runtime_env=environment, submission_id=job)
 
     def follow(self, job: str, write: Callable[[str], None]) -> str:
-        """Pass the job's output to `write` until the job ends; returns its last status.
-
-        Raises:
-            UserError: the cluster no longer answers.
-        """
+        """Pass the job's output to `write` until the job ends; returns its last status."""
 
         async def tail() -> None:
             async for text in self._client.tail_job_logs(job):
@@ -132,7 +122,7 @@ class Jobs:
             return str(self._client.get_job_status(job).value)
 
     def stop(self, job: str) -> bool:
-        """Ask a job to stop; returns whether it was running."""
+        """Stop a job; returns whether it was running."""
         with self._sentences(job):
             return bool(self._client.stop_job(job))
 
@@ -190,15 +180,13 @@ def _checked_address(address: str) -> str:
 
 
 def _find_token(token_file: Path | None) -> None:
-    """Make sure that Ray finds a token and uses it."""
+    """Make Ray use the token of the file or of the environment."""
     os.environ["RAY_AUTH_MODE"] = "token"
     if token_file is not None:
         try:
             token = token_file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(
-                f"--token-file {token_file} cannot be read ({error}); name the file of the token"
-            ) from error
+            raise UserError(f"--token-file {token_file} cannot be read ({error}); name the token's file") from error
         if not token:
             raise UserError(f"--token-file {token_file} is empty; name the file of the token")
         os.environ["RAY_AUTH_TOKEN"] = token

@@ -1,8 +1,7 @@
-"""Code of a user's own that a job needs beside the checkout, and packages that the nodes must have themselves.
+"""A user's own modules, which a job uploads beside the checkout, and packages that the nodes must have installed.
 
-A run imports its experiment, its environment, and whatever else its configuration names, by name. Modules that lie
-anywhere but in the checkout are uploaded, with those beside them that they import. Installed packages cannot be: they
-are built for a machine, and bring others along. This file must not know any experiment.
+A run imports its experiment, its environment and other modules by name. Those outside the checkout are uploaded, with
+the modules beside them that they import; installed packages are not, because they may be built for one machine.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 class OwnCode(NamedTuple):
-    """Files and folders to upload, and names of the distributions that the nodes must have installed."""
+    """Files and folders to upload, and names of distributions that the nodes must have."""
 
     uploads: list[str]
     installed: list[str]
 
 
 def own_code(modules: Iterable[str]) -> OwnCode:
-    """Places of the code of these modules; they are imported, and names that no module can have are left out.
+    """The code of these modules, which are imported; what is no module name is ignored.
 
     Raises:
-        UserError: one of them cannot be imported here, so it would fail on the node, too.
+        UserError: a module cannot be imported here, so it would fail on the node.
     """
     waiting = [module for module in modules if _MODULE.fullmatch(module)]
     for module in waiting:
@@ -66,9 +65,9 @@ def own_code(modules: Iterable[str]) -> OwnCode:
 
 
 def _distributions(packages: set[str]) -> set[str]:
-    """Names of the distributions that brought these packages; others are nobody's, or ours."""
+    """Names of the distributions of these packages, where there is one."""
     found = {one for one in packages if any(metadata.distributions(name=one))}
-    if packages - found:  # it is called otherwise, and to look into all of them takes seconds
+    if packages - found:  # it has another name; this search takes seconds
         owners = metadata.packages_distributions()
         found |= {owners[one][0].lower() for one in packages - found if one in owners}
     return found
@@ -85,7 +84,7 @@ def _import(module: str) -> None:
 
 
 def _place(package: str) -> Path | None:
-    """Folder or file of an outermost package; None where it is installed or Python's own."""
+    """Folder or file of a top-level package; None if it is installed or Python's own."""
     try:
         spec = importlib.util.find_spec(package)
     except ValueError:  # it was made by hand
@@ -99,9 +98,9 @@ def _place(package: str) -> Path | None:
 
 
 def _imports(module: str, place: Path) -> tuple[list[Path], list[str]]:
-    """Imports of a module, also in functions: places in the folder of its package, and names of modules elsewhere."""
+    """Imports of a module, also in functions: places beside it, and names of modules elsewhere."""
     finder = ModuleFinder(path=[str(place.parent)], excludes=list(UPLOADED))
-    with contextlib.suppress(ImportError):  # `from package import name` names something that is no module
+    with contextlib.suppress(ImportError):  # `from package import name`, where the name is no module
         finder.import_hook(module)
     here = [_place(top) for top in {name.partition(".")[0] for name in finder.modules}]
     return sorted(one for one in here if one is not None and one.parent == place.parent), list(finder.badmodules)

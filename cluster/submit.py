@@ -45,16 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags, out, config = _flags(experiment, rest, words.storage)
     uploads, packages = own_code(modules_named(experiment, config))
     for package in not_on_nodes(packages, words.install):
-        _remark(f"{package} is installed on this machine and is not uploaded: every node must have it")
-    jobs = Jobs(words.address, words.token_file, _remark)
+        _warn(f"{package} is installed on this machine and is not uploaded: every node must have it")
+    jobs = Jobs(words.address, words.token_file, _warn)
     job = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     entrypoint = shlex.join(["python", "-m", "cluster.entry", *(["--any-versions"] * words.any_versions)])
     entrypoint = f"{entrypoint} {shlex.join([experiment.entry_point, *flags])}"
-    jobs.submit(
-        job,
-        entrypoint,
-        runtime_environment(_passed_on([*words.env, *words.pass_env]), words.install, uploads, packages),
-    )
+    variables = _passed_on([*words.env, *words.pass_env])
+    jobs.submit(job, entrypoint, runtime_environment(variables, words.install, uploads, packages))
     print(f"job {job}\nresults land in {out}", flush=True)
     if words.no_wait:
         print(f"follow it: python -m cluster.submit logs {job}", flush=True)
@@ -63,46 +60,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    shape = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m cluster.submit",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        "python -m cluster.submit", description=__doc__, formatter_class=shape, allow_abbrev=False
     )
+    add, names = parser.add_argument, {"nargs": "*", "default": [], "metavar": "NAME"}
     message = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop asks about jobs."
-    parser.add_argument("what", metavar="EXPERIMENT|list|logs|stop", help=message)
-    parser.add_argument(
-        "--address", help="Address of the head's dashboard, http://HOST:PORT; by default RAY_API_SERVER_ADDRESS."
-    )
-    parser.add_argument(
-        "--token-file", type=Path, help="File that holds the cluster's token; by default RAY_AUTH_TOKEN holds it."
-    )
-    parser.add_argument(
-        "--storage",
-        default=os.environ.get("CONCORD_STORAGE"),
-        help="Folder that all nodes see, or s3://..., gs://...; results go below it; by default CONCORD_STORAGE.",
-    )
-    parser.add_argument(
-        "--no-wait", action="store_true", help="Return after the submission, without following the output."
-    )
-    parser.add_argument(
-        "--env", nargs="*", default=[], metavar="NAME", help="Names of variables of this shell to pass to the job."
-    )
-    message = "The same, beside an experiment that has a flag --env of its own."
-    parser.add_argument("--pass-env", nargs="*", default=[], metavar="NAME", help=message)
-    parser.add_argument(
-        "--install", action="store_true", help="Install the pinned versions on each node before training."
-    )
-    parser.add_argument(
-        "--any-versions", action="store_true", help="Train even if the cluster's versions differ from the pinned ones."
-    )
+    add("what", metavar="EXPERIMENT|list|logs|stop", help=message)
+    add("--address", help="Address of the head's dashboard, http://HOST:PORT; by default RAY_API_SERVER_ADDRESS.")
+    add("--token-file", type=Path, help="File that holds the cluster's token; by default RAY_AUTH_TOKEN holds it.")
+    message = "Folder that all nodes see, or s3://..., gs://...; results go below it; by default CONCORD_STORAGE."
+    add("--storage", default=os.environ.get("CONCORD_STORAGE"), help=message)
+    add("--no-wait", action="store_true", help="Return after the submission, without following the output.")
+    add("--env", **names, help="Names of variables of this shell to pass to the job.")
+    add("--pass-env", **names, help="The same, for an experiment that has a flag --env of its own.")
+    add("--install", action="store_true", help="Install the pinned versions on each node before training.")
+    message = "Train even if the cluster's versions differ from the pinned ones."
+    add("--any-versions", action="store_true", help=message)
     return parser
 
 
 def _command(words: argparse.Namespace, rest: Sequence[str]) -> int:
     if len(rest) != (words.what != "list"):
         raise UserError(f"write python -m cluster.submit {words.what}{' JOB' * (words.what != 'list')}")
-    jobs = Jobs(words.address, words.token_file, _remark)
+    jobs = Jobs(words.address, words.token_file, _warn)
     if words.what == "logs":
         jobs.status(rest[0])
         return _follow(jobs, rest[0])
@@ -153,7 +134,7 @@ def _passed_on(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-def _remark(sentence: str) -> None:
+def _warn(sentence: str) -> None:
     print(f"note: {sentence}", file=sys.stderr)
 
 

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from cluster.testing.play_soak import CHROMIUM
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
 def browser_path():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import subprocess
 import sys
@@ -48,9 +47,5 @@ def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(
     pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text() for path in tmp_path.rglob("*.html")}
     worlds = [path.parent.name for path in ROOT.glob("rl_envs/*/world.py") if path.parent.name != "core"]
     assert {f"worlds/{name}.html" for name in worlds} <= set(pages)
-    assert "episode end" in pages["worlds/furnmove.html"]
-    tutorials = " ".join(re.sub(r"<[^>]+>", "", pages[name]) for name in pages if name.startswith("tutorials/"))
-    for example in ROOT.glob("examples/[!_]*.py"):
-        assert example.read_text(encoding="utf-8").splitlines()[0][3:40] in html.unescape(tutorials), example
     foreign = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"?(?:https?:)?//[^\" >]+")
     assert [found for text in pages.values() for found in foreign.findall(text)] == []

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.gpu_queue --queue FILE --out DIR [--minutes M]`: work on a queue for some minutes, and pack it.
+"""`python -m benchmarks.gpu_queue --queue FILE --out DIR [--minutes M]`: work on a queue for M minutes, then pack it.
 
-Each call goes on with what the one before has packed into DIR, here or on another machine, and ends with a line an
-item: `NAME env_steps/budget`. The run folders lie in DIR.work/items/NAME/run; `--minutes 0` only unpacks them.
+Each call continues from the files in DIR, here or on another machine, and ends with a line per item: `NAME
+env_steps/budget`. The run folders are DIR.work/items/NAME/run; `--minutes 0` only unpacks them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from rl_models.runtime.device import DeviceChoice
 from tune_experiments.core.errors import EXIT_CODE, UserError, exits_with_one_sentence
 
 MIN_SECONDS = 10.0
-"""Time below which no further item is begun."""
+"""No further item starts with less time left."""
 
 
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code, 2 where an item has failed in this call."""
+    """Run the command line; returns the exit code, 2 if an item failed in this call."""
     options = _read(arguments)
     queue = read_queue(options.queue)
     with open_store(options.out.resolve()) as store:
@@ -51,10 +51,10 @@ def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_queue", description=__doc__)
     add = parser.add_argument
     add("--queue", type=Path, required=True, metavar="FILE", help="TOML file with the items")
-    add("--out", type=Path, required=True, metavar="DIR", help="folder of the at most 8 files that travel")
-    add("--minutes", type=float, default=8.0, metavar="M", help="time after which items stop, at a checkpoint")
-    add("--device", choices=typing.get_args(DeviceChoice), default="auto", help="where networks run")
-    add("--retry", action="store_true", help="try items again that have failed")
+    add("--out", type=Path, required=True, metavar="DIR", help="folder for the archive, at most 8 files")
+    add("--minutes", type=float, default=8.0, metavar="M", help="minutes after which items stop, at a checkpoint")
+    add("--device", choices=typing.get_args(DeviceChoice), default="auto", help="device of the networks")
+    add("--retry", action="store_true", help="run failed items again")
     options = parser.parse_args(arguments)
     if not 0 <= options.minutes < math.inf:
         raise UserError(f"--minutes must be a number of minutes, 0 or larger, not {options.minutes}")
@@ -62,7 +62,7 @@ def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _work(waiting: Sequence[Task], store: Store, seconds: float, device: DeviceChoice) -> None:
-    """Run the first unfinished item, then the next, until time is up."""
+    """Run the waiting items in order until the time is up."""
     ends_at, left = time.monotonic() + seconds, seconds
     for task in waiting:
         while task.status == "waiting" and left > 0:
@@ -75,5 +75,5 @@ def _work(waiting: Sequence[Task], store: Store, seconds: float, device: DeviceC
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it packs first
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it packs first
     sys.exit(main())

@@ -31,23 +31,20 @@ __all__ = ["CommandItem", "Gate", "Item", "ScriptItem", "Verdict", "read_queue"]
 
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 _Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
-_Text: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
-
-
 Verdict: TypeAlias = tuple[bool, int, str]
-"""Whether a gate is passed, the env steps at which it was judged, and a phrase with the number."""
+"""Whether the gate is passed, the env steps at which it was judged, and a phrase with the number."""
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Gate:
-    """Condition for going on: judged by the first row at so many env steps that has a metric of the live line."""
+    """Condition for going on, judged by the first row at `env_steps` or later that has the metric."""
 
     metric: str
     at_least: float
     env_steps: PositiveInt
 
     def verdict(self, rows: Sequence[Mapping[str, float]]) -> Verdict | None:
-        """What the rows of the trial's log say; None as long as there is no row to judge by."""
+        """The verdict by the rows of a trial's log; None if no row decides yet."""
         for row in rows:
             if row["env_steps"] >= self.env_steps and self.metric in row:
                 value, env_steps = row[self.metric], int(row["env_steps"])
@@ -71,67 +68,61 @@ class ScriptItem:
     gate: Gate | None = None
 
     def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
-        """Command that trains for so many seconds in a run folder."""
+        """The command that trains for `seconds` in a run folder."""
         own = self._own_flags(folder, seconds, device)
         return [sys.executable, "-m", "tune_experiments", self.script, *own, *shlex.split(self.flags)]
 
     def _own_flags(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
-        """Flags that other keys and the queue set; a script with stages takes their lengths from `flags` alone."""
+        """Flags set by the other keys and by the queue; a script with stages has its lengths in `flags`."""
         words = ["--preset", self.preset, "--methods", self.method, "--seeds", str(self.seed), "--local"]
         if not issubclass(find_experiment(self.script).config_class, StagedExperimentConfig):
             words += ["--budget-env-steps", str(self.budget_env_steps)]
         return [*words, "--out", str(folder), "--slice-seconds", f"{seconds:.1f}", "--device", device]
 
     def check(self) -> None:
-        """Refuse what the script refuses.
-
-        Raises:
-            UserError: why, with the item's name.
-        """
+        """Raise a UserError if the script would refuse the item."""
         try:
             experiment, own = find_experiment(self.script), self._own_flags(Path("run"), 1.0, "auto")
+            flags = [*own, *shlex.split(self.flags)]
+            given = parse(experiment.presets, flags, experiment.caption, experiment.seeds)
             # The last of two equal flags counts.
-            given, wanted = (
-                parse(experiment.presets, [*own, *shlex.split(self.flags), *last], experiment.caption, experiment.seeds)
-                for last in ([], own)
-            )
-            if given != wanted:
-                flags = ", ".join(word for word in own if word.startswith("--"))
-                raise UserError(f"flags must leave {flags} to the queue and its other keys: take them out")
+            if given != parse(experiment.presets, [*flags, *own], experiment.caption, experiment.seeds):
+                reserved = ", ".join(word for word in own if word.startswith("--"))
+                raise UserError(f"flags must leave {reserved} to the queue and its other keys: take them out")
             plan, shown = experiment.plan(given[0], self.method, self.seed, None), experiment.columns.values()
             if plan.budget_env_steps != self.budget_env_steps:
                 raise UserError(f"its flags train {plan.budget_env_steps} env steps, not {self.budget_env_steps}")
-            if self.gate is not None and self.gate.metric not in shown:
-                raise UserError(f"gate.metric must be one of {', '.join(shown)}, not {self.gate.metric!r}")
-            if self.gate is not None and self.gate.env_steps > self.budget_env_steps:
-                raise UserError(f"gate.env_steps {self.gate.env_steps} is more than budget_env_steps: lower it")
+            if (gate := self.gate) is not None and gate.metric not in shown:
+                raise UserError(f"gate.metric must be one of {', '.join(shown)}, not {gate.metric!r}")
+            if gate is not None and gate.env_steps > self.budget_env_steps:
+                raise UserError(f"gate.env_steps {gate.env_steps} is more than budget_env_steps: lower it")
         except (UserError, InputError, ValueError) as error:
             raise UserError(f"item {self.name}: {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class CommandItem:
-    """Plain command, which one call must finish; its folder stands for `{folder}`."""
+    """Plain command, which one call must finish; `{folder}` stands for the item's folder."""
 
     name: _Name
-    command: _Text
+    command: Annotated[str, StringConstraints(min_length=1)]
     gate: ClassVar[None] = None
     budget_env_steps: ClassVar[int] = 1
 
     def words(self, folder: Path, seconds: float, device: DeviceChoice) -> list[str]:
-        """The command, which may begin with variables, with this interpreter in place of `python`."""
+        """The command, which may begin with variables; `python` becomes this interpreter."""
         words = [word.replace("{folder}", str(folder)) for word in shlex.split(self.command)]
         return ["env", *(sys.executable if word == "python" else word for word in words)]
 
     def check(self) -> None:
-        """Nothing is known before it runs."""
+        """Accept every command: its faults are seen when it runs."""
 
 
 Item: TypeAlias = ScriptItem | CommandItem
 
 
 def read_queue(path: Path) -> list[Item]:
-    """Items of a queue, in order; that a script takes its item is not checked yet (`ScriptItem.check`).
+    """Items of a queue file, in order.
 
     Raises:
         UserError: no such file, no TOML, an unknown, missing or wrong key, or a name that occurs twice.

@@ -1,4 +1,4 @@
-"""A slice of an item in a process of its own, which dies with this one: what one item breaks, the next does not see."""
+"""Runs a slice of an item in a separate process, which ends with this one."""
 
 from __future__ import annotations
 
@@ -30,41 +30,46 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTPUT, RECORD = "output.txt", "record.json"
 PACKS_AFTER_SECONDS = 60.0
 """Shortest time between two archives while an item runs."""
-_LOOKS_AFTER_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _KILLED_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
 @dataclass
 class Task:
-    """An item with its run folder, which says most of what has become of it."""
+    """An item with its run folder, from which most of its state is read.
+
+    Attributes:
+        item: the item.
+        folder: its run folder.
+        failure: why it failed; empty if it did not.
+        has_ended: whether it is a command that has finished.
+    """
 
     item: Item
     folder: Path
     failure: str = ""
-    """Why it failed."""
     has_ended: bool = False
-    """Whether it is a command that has come to its end."""
     _verdict: Verdict | None = None
 
     def save(self) -> None:
-        """Write down what the run folder does not say."""
+        """Write the record: what the run folder does not hold."""
         record = {"definition": self.definition, "failure": self.failure, "has_ended": self.has_ended}
         write_json(self.folder.parent / RECORD, record)
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What it runs; another gate is judged anew."""
+        """The item without its gate, which may change."""
         return {key: value for key, value in asdict(self.item).items() if key != "gate"}
 
     @property
     def trial(self) -> Path | None:
-        """Folder of the trial; a command has none."""
+        """Folder of the trial; None for a command."""
         item = self.item
         return None if isinstance(item, CommandItem) else self.folder / "trials" / trial_name(item.method, item.seed)
 
     @property
     def status(self) -> str:
-        """What it is: waiting (also between slices), stopped by its gate, done or failed."""
+        """Status: waiting (also between slices), stopped by its gate, done or failed."""
         if self.failure:
             return "failed"
         if (verdict := self.verdict) is not None and not verdict[0]:
@@ -74,20 +79,20 @@ class Task:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Result of its gate, which never changes; None before, and without a gate."""
+        """Verdict of its gate, which never changes; None before, and without a gate."""
         if self._verdict is None and self.item.gate is not None:
             self._verdict = self.item.gate.verdict(self._rows())
         return self._verdict
 
     @property
     def checkpoint(self) -> int:
-        """Env steps at its newest checkpoint, 0 without one."""
+        """Env steps of its newest checkpoint, 0 without one."""
         folder = self.folder if self.trial is None else self.trial / CHECKPOINTS
         return max((step for step, _ in numbered_checkpoints(folder)), default=0)
 
     @property
     def line(self) -> str:
-        """`NAME env_steps/budget`, with its rate, its gate's result and why it failed."""
+        """`NAME env_steps/budget`, with its rate, its gate's verdict and its failure."""
         verdict, status = self.verdict, self.status
         env_steps = self.checkpoint if self.trial is not None else int(self.has_ended)
         env_steps = verdict[1] if verdict is not None and status == "stopped" else env_steps
@@ -100,12 +105,12 @@ class Task:
         return ", ".join([*said, f"failed: {self.failure}"] if self.failure else said)
 
     def _rows(self) -> list[dict[str, float]]:
-        """Rows of the trial's log."""
+        """Rows of the trial's log, [] without one."""
         return [] if self.trial is None or not (log := self.trial / METRICS_FILE).exists() else read_metrics(log)
 
 
 def take_up(item: Item, folder: Path, retries: bool) -> Task:
-    """What calls before this one have made of an item, which is checked if it is to run, also after it has failed.
+    """Read an item's record of earlier calls, and check the item if it will run.
 
     Raises:
         UserError: its script refuses it, or it is done and has changed since.
@@ -126,29 +131,27 @@ def take_up(item: Item, folder: Path, retries: bool) -> Task:
 
 
 def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, device: DeviceChoice) -> None:
-    """Run an item until it ends, its gate stops it or time is up, and record what has become of it.
+    """Run an item until it ends, its gate stops it or time is up, and record the outcome.
 
     Args:
-        task: a checked one that is waiting.
-        store: where it goes on.
-        seconds: what is left for it.
-        call_seconds: of the whole call; what needs more than that is wrong, and what needs more than is left is not.
-        device: where networks run.
+        task: a waiting task.
+        store: files of the queue.
+        seconds: time left for the item.
+        call_seconds: time of the whole call; an item that needs more fails, one that needs more than is left does not.
+        device: device of the networks.
 
     Raises:
         UserError: there is too much to pack.
     """
+    words = task.item.words(task.folder, seconds, device)
     with (task.folder.parent / OUTPUT).open("a+b") as file:
-        begin = file.tell()
-        words = task.item.words(task.folder, seconds, device)
-        child = subprocess.Popen(
-            words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=file, preexec_fn=_leave_and_die_with_parent
-        )
+        begin, places = file.tell(), {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": file}
+        child = subprocess.Popen(words, cwd=ROOT, preexec_fn=_own_group_killed_with_parent, **places)
         try:
             is_cut = _watch(child, task, store, seconds)
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)  # also what it has started; what it has saved is whole
+                os.killpg(child.pid, signal.SIGKILL)  # with its children; saved checkpoints are whole
             child.wait()
         file.seek(begin)
         sentence = _last_sentence(file.read().decode(errors="replace"))
@@ -165,30 +168,30 @@ def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, dev
 
 
 def _watch(child: subprocess.Popen[bytes], task: Task, store: Store, seconds: float) -> bool:
-    """Wait for the process, pack what it has saved, and return at its gate; True where a command takes too long."""
+    """Wait for the process or its gate and pack its checkpoints; True if a command takes too long."""
     begun = packed_at = time.monotonic()
     packed = task.checkpoint
     while child.poll() is None and task.status != "stopped":
-        time.sleep(_LOOKS_AFTER_SECONDS)
+        time.sleep(_POLL_SECONDS)
         now, newest = time.monotonic(), task.checkpoint
         if task.trial is None and now >= begun + seconds:
             return True
         if newest > packed and now >= packed_at + PACKS_AFTER_SECONDS:
-            with contextlib.suppress(CheckpointError, FileNotFoundError):  # its trial deletes one: the next time
+            with contextlib.suppress(CheckpointError, FileNotFoundError):  # its trial deletes one: try later
                 store.pack()
                 packed_at, packed = time.monotonic(), newest
     return False
 
 
 def _last_sentence(said: str) -> str:
-    """Sentence of an error, or else the last line of the output."""
+    """Last error of an output, or else its last line."""
     lines = [one_line(line) for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ") or " failed: " in line]
     return [*lines[-1:], *errors][-1].removeprefix("error: ") if lines else "it said nothing"
 
 
-def _leave_and_die_with_parent() -> None:
-    """Get a group of processes, to be killed as one; and a kill of this process must not leave one that goes on."""
+def _own_group_killed_with_parent() -> None:
+    """Make a process group, which is killed as one, and end with the parent."""
     os.setsid()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_KILLED_WITH_PARENT, signal.SIGKILL)

@@ -1,13 +1,13 @@
-"""Files of a queue: run folders in a work folder, and all that must travel in a few files of limited size.
+"""Files of a queue: run folders in a work folder, and an archive of them in a few files of limited size.
 
-    DIR/queue_000007.part_1_of_3     parts of a ZIP archive, at most 14 MiB each; the seventh that was packed
-    DIR.work/items/NAME/run/         the run folder of an item, beside output.txt, what its process has said, and
-    DIR.work/items/NAME/record.json  what the run folder does not tell
+    DIR/queue_000007.part_1_of_3     parts of the seventh archive, a ZIP file; at most 14 MiB each
+    DIR.work/items/NAME/run/         run folder of an item, beside output.txt (output of its process) and
+    DIR.work/items/NAME/record.json  (what the run folder does not hold)
 
-The archive holds rows, curves and tables, and checkpoints in pieces: all of the newest of a trial that is to go on, and
-of others what it needs, mostly their weights. Parts appear when they are whole, and those before are deleted after
-that, so a kill leaves one whole archive or two. A work folder that stands behind the archive in DIR is kept, for it may
-be ahead of it; any other is replaced by what the archive holds.
+The archive holds logs and tables, and checkpoints in pieces: the whole newest one of an unfinished trial, and of others
+what it needs, mostly their weights. Parts appear whole, and only then are those of the archive before deleted, so a
+kill leaves one or two whole archives. A work folder from which the archive in DIR was made is kept, because it may be
+ahead; any other is replaced by the archive's contents.
 """
 
 from __future__ import annotations
@@ -45,30 +45,26 @@ MAX_FILES = 8
 _PART = re.compile(r"queue_(\d{6})\.part_(\d+)_of_(\d+)")
 _ITEMS, _PACKED, _LOCK, _HIDDEN = "items", "packed", ".lock", ".unfinished_"
 _NOT_PACKED = (CHECKPOINTS, "videos")
-"""Folders that are left out: checkpoints travel in pieces, videos can be made again."""
-_CURVES = "events.out.tfevents"
-"""Beginning of the names of TensorBoard's files, which are made again from metrics.jsonl."""
+"""Folders that are left out: checkpoints are packed in pieces, videos can be made again."""
+_EVENTS = "events.out.tfevents"
+"""Prefix of TensorBoard's files, which are made again from metrics.jsonl."""
 
 
 class Store:
-    """Files of a queue in DIR and DIR.work; `open_store` opens them."""
+    """Files of a queue in DIR and DIR.work, opened by `open_store`."""
 
     def __init__(self, out: Path) -> None:
         self.out, self.work = out, out.parent / f"{out.name}.work"
 
     def folder(self, name: str) -> Path:
-        """Run folder of an item, which is made."""
+        """Run folder of an item; it is created."""
         folder = self.work / _ITEMS / name / "run"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     @property
     def room(self) -> int:
-        """Number of files that an archive in DIR may have, beside what else lies there.
-
-        Raises:
-            UserError: none.
-        """
+        """Number of files in DIR that an archive may have; a UserError if there is none."""
         others = [path.name for path in self.out.iterdir() if not path.name.startswith(".")]
         room = MAX_FILES - len(others) + len(_parts_in(self.out))
         if room < 1:
@@ -76,31 +72,31 @@ class Store:
         return room
 
     def pack(self) -> str:
-        """Write all that must travel into DIR; a sentence on how much it is.
+        """Write the archive into DIR; returns a sentence with its size.
 
         Raises:
-            UserError: it is more than fits.
-            CheckpointError: a checkpoint has just been deleted by its trial; or FileNotFoundError.
+            UserError: it does not fit.
+            CheckpointError: a trial has just deleted a checkpoint; or FileNotFoundError.
         """
         content, size, room = self._archive(), checkpoint_pieces.MAX_PIECE_BYTES, self.room
         parts = [content[begin : begin + size] for begin in range(0, len(content), size)]
         if len(parts) > room:
             raise UserError(
-                f"what must come back has {len(content) / 2**20:.0f} MiB and {self.out} takes {room} files of 14 MiB: "
+                f"the archive has {len(content) / 2**20:.0f} MiB and {self.out} takes {room} files of 14 MiB: "
                 f"begin a queue of the items that are left with another --out"
             )
         old = _parts_in(self.out)
         number = 1 + max((found[0] for found in old), default=0)
         for place, part in enumerate(parts, 1):
             write_atomically(self.out / f"queue_{number:06d}.part_{place}_of_{len(parts)}", part)
-        write_atomically(self.work / _PACKED, _digest(content))
+        write_atomically(self.work / _PACKED, hashlib.sha256(content).hexdigest())
         for path in [*old.values(), *self.out.glob(".queue_*")]:
             path.unlink(missing_ok=True)
         return f"packed {len(content) / 2**20:.1f} MiB in {len(parts)} of at most {MAX_FILES} files in {self.out}"
 
     def _archive(self) -> bytes:
         trials = list(self.work.glob(f"{_ITEMS}/*/run/trials/*/"))
-        # Checkpoints come before rows: what a running trial adds meanwhile is trained again, rows that lack are not.
+        # Checkpoints come before logs: a running trial repeats newer rows, but could not restore missing ones.
         going_on = {trial for trial in trials if not (trial / TEST_RESULTS_FILE).exists()}
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -110,12 +106,12 @@ class Store:
             for path in sorted((self.work / _ITEMS).rglob("*")):
                 has_ended_since = path.name == TEST_RESULTS_FILE and path.parent in going_on
                 if _travels(path.relative_to(self.work)) and not has_ended_since and path.is_file():
-                    with contextlib.suppress(FileNotFoundError):  # what runs meanwhile has replaced it
+                    with contextlib.suppress(FileNotFoundError):  # a running trial has replaced it
                         archive.writestr(path.relative_to(self.work).as_posix(), path.read_bytes())
         return buffer.getvalue()
 
     def unpack(self) -> None:
-        """Make the work folder what the archive in DIR holds, unless it stands behind that archive or there is none.
+        """Replace the work folder by the archive in DIR, unless that was made from it or there is none.
 
         Raises:
             UserError: a part is missing or damaged.
@@ -123,7 +119,7 @@ class Store:
         for left in self.work.glob(f"{_HIDDEN}*"):
             shutil.rmtree(left)
         content, packed = _joined(self.out), self.work / _PACKED
-        if content is None or (packed.exists() and packed.read_text() == _digest(content)):
+        if content is None or (packed.exists() and packed.read_text() == hashlib.sha256(content).hexdigest()):
             return
         packed.unlink(missing_ok=True)
         shutil.rmtree(self.work / _ITEMS, ignore_errors=True)
@@ -136,20 +132,20 @@ class Store:
                 (Path(hidden) / _ITEMS).rename(self.work / _ITEMS)
         except (zipfile.BadZipFile, CheckpointError, FileNotFoundError) as error:
             raise UserError(f"the parts in {self.out} are damaged ({error}): copy them anew") from error
-        write_atomically(packed, _digest(content))
+        write_atomically(packed, hashlib.sha256(content).hexdigest())
         print(f"continues from the files in {self.out}")
 
 
 @contextlib.contextmanager
 def open_store(out: Path) -> Iterator[Store]:
-    """Own DIR and DIR.work, and take up what DIR holds.
+    """Lock DIR and DIR.work, and unpack the archive in DIR.
 
     Raises:
-        UserError: another process has them, DIR.work is of something else, or DIR is full or holds no whole archive.
+        UserError: another process uses them, DIR.work is not of a queue, or DIR is full or holds no whole archive.
     """
     store = Store(out)
     if store.work.exists() and not (store.work / _LOCK).exists():
-        raise UserError(f"{store.work} is not of a queue, and this one would work there: give another --out")
+        raise UserError(f"{store.work} is not of a queue: give another --out")
     for folder in (out, store.work):
         folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -157,13 +153,13 @@ def open_store(out: Path) -> Iterator[Store]:
             stack.enter_context(hold_lock(store.work / _LOCK))
         except TimeoutError:
             raise UserError(f"another process works on {out}: wait for it, or give another --out") from None
-        _ = store.room
+        _ = store.room  # or an error
         store.unpack()
         yield store
 
 
 def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
-    """Name and content of the pieces of all checkpoints that a trial needs; a name begins with its checkpoint's."""
+    """(CHECKPOINT/PIECE, bytes) of all checkpoints that a trial needs."""
     newest = newest_whole_checkpoint(trial / CHECKPOINTS)
     needed = [] if newest is None else needed_checkpoints(load_state(newest))
     for checkpoint in {newest, *(path_of(trial / CHECKPOINTS, number) for number in needed)} - {None}:
@@ -172,7 +168,7 @@ def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
             source = checkpoint
             if not (is_going_on and checkpoint == newest):
                 loaded = load_checkpoint(checkpoint)
-                # The next stage of a curriculum may go on with the optimiser's state.
+                # The next stage of a curriculum may continue with the optimiser's state.
                 left = ("weights", "optimizer") if is_going_on and "curriculum" in loaded.state else ("weights",)
                 tensors = {group: loaded.tensors[group] for group in left}
                 source = save_checkpoint(Path(hidden), loaded.step, tensors, loaded.state)
@@ -181,23 +177,19 @@ def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def _travels(name: Path) -> bool:
-    """Whether a file of the work folder is packed."""
+    """Whether the archive holds this file of the work folder."""
     is_hidden = any(part.startswith(".") for part in name.parts)
-    return not (is_hidden or name.name.startswith(_CURVES) or set(_NOT_PACKED) & set(name.parts[2:-1]))
+    return not (is_hidden or name.name.startswith(_EVENTS) or set(_NOT_PACKED) & set(name.parts[2:-1]))
 
 
 def _parts_in(out: Path) -> dict[tuple[int, int, int], Path]:
-    """Number of the archive, of the part and of all its parts -> file."""
+    """(number of the archive, number of the part, number of its parts) -> file."""
     found = ((_PART.fullmatch(path.name), path) for path in out.iterdir())
     return {(int(match[1]), int(match[2]), int(match[3])): path for match, path in found if match}
 
 
 def _joined(out: Path) -> bytes | None:
-    """The newest archive of which all parts are there; None where there is not one part.
-
-    Raises:
-        UserError: parts, but no whole archive.
-    """
+    """Bytes of the newest whole archive; None if there are no parts, a UserError if no archive is whole."""
     found = _parts_in(out)
     for number, of in sorted({(number, of) for number, _, of in found}, reverse=True):
         paths = [found.get((number, place, of)) for place in range(1, of + 1)]
@@ -208,7 +200,3 @@ def _joined(out: Path) -> bytes | None:
         missing = ", ".join(str(place) for place in range(1, of + 1) if (number, place, of) not in found)
         raise UserError(f"{out} lacks queue_{number:06d}.part_{missing}_of_{of}: copy it there, too")
     return None
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -142,8 +142,7 @@ class Ippo:
         playing, steps = jax.lax.scan(self._play, playing, None, CONSTANTS.fragment)
         advantages = _gae(steps, self.chef.apply(playing.train.params, playing.planes)[1])
         samples = jax.tree.map(
-            lambda x: x.reshape(-1, *x.shape[3:]),
-            (steps.planes, steps.action, steps.log_prob, steps.value, advantages),
+            lambda x: x.reshape(-1, *x.shape[3:]), (steps.planes, steps.action, steps.log_prob, steps.value, advantages)
         )
         key, *for_epochs = jax.random.split(playing.key, CONSTANTS.epochs + 1)
         train, _ = jax.lax.scan(functools.partial(self._epoch, samples=samples), playing.train, jnp.stack(for_epochs))

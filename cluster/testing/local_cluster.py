@@ -1,8 +1,8 @@
-"""A cluster on this machine, for tests and demonstrations: a head and any number of worker nodes, one raylet each.
+"""A cluster on this machine, for tests and demonstrations: a head and worker nodes, one raylet each.
 
-All nodes listen on 127.0.0.1, on ports of their own, and require a token made for this cluster, so several clusters can
-run on one machine. A node can be killed with all its processes, as when a machine dies. Every process carries a mark
-and is ended by process id. `ray stop` is never called, because it ends every Ray process on the machine.
+All nodes listen on free ports of 127.0.0.1 and require a token of this cluster, so several clusters can run on one
+machine. A node can be killed with all its processes. Every process has a mark and is ended by process id: `ray stop`
+would end every Ray process on the machine.
 """
 
 from __future__ import annotations
@@ -52,10 +52,7 @@ class LocalCluster:
     """
 
     def __init__(
-        self,
-        workers: int = 2,
-        cpus_per_worker: int = 2,
-        environment: Mapping[str, str] | None = None,
+        self, workers: int = 2, cpus_per_worker: int = 2, environment: Mapping[str, str] | None = None
     ) -> None:
         self.name = f"cluster_{secrets.token_hex(4)}"
         self.home = Path(tempfile.mkdtemp(prefix="concord_"))
@@ -87,9 +84,9 @@ class LocalCluster:
         self._ends.close()
 
     def start_head(self, starts: int = 3) -> None:
-        """Start the head, always at the same address, and wait until it accepts jobs.
+        """Start the head at the cluster's address and wait until it accepts jobs.
 
-        Ray gives a raylet 30 s to start, which is too short on a busy machine, so the start is tried `starts` times.
+        There are `starts` tries: Ray gives a raylet 30 s, which is too short on a busy machine.
 
         Raises:
             RuntimeError: every start failed.
@@ -119,7 +116,7 @@ class LocalCluster:
             self.start_head(starts - 1)
 
     def add_worker(self, resources: Mapping[str, float] | None = None, starts: int = 3) -> str:
-        """Start a worker node, wait until it joined (at most `starts` tries) and return its name."""
+        """Start a worker node in at most `starts` tries, and return its name when it has joined."""
         self._number += 1
         name = f"worker_{self._number}"
         words = ["--address", self.address, "--cpus", str(self._cpus), "--temp-dir", str(self.home / name)]
@@ -135,7 +132,7 @@ class LocalCluster:
         return name
 
     def kill_node(self, name: str) -> int:
-        """Kill all processes of a node at once, as when its machine loses power; returns their number."""
+        """Kill all processes of a node at once; returns their number."""
         return kill_marked(self.mark(name))
 
     def mark(self, node: str) -> str:
@@ -143,7 +140,7 @@ class LocalCluster:
         return f"{self.name}/{node}"
 
     def nodes(self) -> list[str]:
-        """Names of all nodes that were ever started, killed ones included."""
+        """Names of all nodes, killed ones included."""
         return sorted(path.stem for path in self.home.glob("*.log") if re.fullmatch(r"head|worker_\d+", path.stem))
 
     def log(self, node: str) -> str:
@@ -152,17 +149,16 @@ class LocalCluster:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def stop(self) -> None:
-        """Kill every process of this cluster and remove its files; a signal meanwhile is too late."""
-        _hear_no_more()
+        """Kill every process of this cluster and remove its files, without being interrupted by a signal."""
+        _ignore_signals()
         kill_marked(self.name)
         shutil.rmtree(self.home, ignore_errors=True)
 
     def _start(self, node: str, command: list[str]) -> subprocess.Popen[bytes]:
         environment = self._node_environment | {MARK: self.mark(node)}
         with (self.home / f"{node}.log").open("wb") as log:
-            return subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=ROOT, env=environment
-            )
+            places = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL}
+            return subprocess.Popen(command, cwd=ROOT, env=environment, **places)
 
     def _wait(self, process: subprocess.Popen[bytes], node: str, is_ready: Callable[[], bool]) -> None:
         def look() -> bool:
@@ -174,21 +170,14 @@ class LocalCluster:
 
     def _takes_jobs(self) -> bool:
         """Whether the head answers a listing of jobs; its dashboard starts before its job agent."""
-        listed = subprocess.run(
-            [sys.executable, "-m", "cluster.submit", "list"],
-            env=os.environ | self.environment,
-            cwd=ROOT,
-            capture_output=True,
-        )
-        return listed.returncode == 0
+        command = [sys.executable, "-m", "cluster.submit", "list"]
+        done = subprocess.run(command, env=os.environ | self.environment, cwd=ROOT, capture_output=True)
+        return done.returncode == 0
 
 
 @contextlib.contextmanager
 def _ending_on_signals() -> Iterator[None]:
-    """Within it SIGTERM, and the SIGHUP of a closed terminal, end this process by `sys.exit`: what is open is closed.
-
-    A signal that is ignored, as by `nohup`, stays so; other threads than the main one hear none.
-    """
+    """In this context SIGTERM and SIGHUP call `sys.exit`, so that contexts are closed; ignored signals stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -204,11 +193,11 @@ def _ending_on_signals() -> Iterator[None]:
 
 
 def _end(number: int, frame: Any) -> None:
-    _hear_no_more()
+    _ignore_signals()
     sys.exit(128 + number)
 
 
-def _hear_no_more() -> None:
+def _ignore_signals() -> None:
     if threading.current_thread() is threading.main_thread():
         for number in _ENDS:
             if signal.getsignal(number) is _end:

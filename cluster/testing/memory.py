@@ -22,10 +22,9 @@ __all__ = ["OBJECT_STORE", "Sample", "Trend", "name_of", "read_samples", "sample
 
 OBJECT_STORE = "object store (shared by all)"
 _BLOCKS = 9
-"""Number of blocks: samples 30 s apart are correlated, means of longer blocks hardly are, so the line is fitted to
-those."""
+"""Number of blocks whose means the line is fitted to: samples 30 s apart are correlated, these means hardly are."""
 _CONFIDENCE = 0.99
-"""Confidence level of each interval: a run has about 20 processes, and at 95 % one in 20 would be a false alarm."""
+"""Confidence level of each interval; at 95 % one of the about 20 processes of a run would be a false alarm."""
 _MEGABYTE = 1024.0
 
 
@@ -103,15 +102,7 @@ def name_of(command: str) -> str:
 
 
 def trends(samples: Iterable[Sample], warm_up: float) -> tuple[list[Trend], list[str]]:
-    """Trends of all processes that ran to the end, and names of those that did not.
-
-    Args:
-        samples: samples of all processes.
-        warm_up: minutes at the start that are left out.
-
-    Returns:
-        the trends, the largest process first and the object store last; names of processes with too few samples.
-    """
+    """Trends after `warm_up` minutes, the largest process first and the object store last; names of the others."""
     judged = [one for one in samples if one.minutes >= warm_up]
     moments = np.unique([one.minutes for one in judged])
     by_pid: dict[int, list[Sample]] = {}
@@ -149,7 +140,7 @@ def _slope(hours: np.ndarray, megabytes: np.ndarray) -> tuple[float, float]:
 
 
 def write_samples(path: Path, samples: Sequence[Sample]) -> None:
-    """Append to a CSV file, whose first line holds the column names."""
+    """Append to a CSV file."""
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="") as file:
@@ -161,11 +152,7 @@ def write_samples(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """Read a file of `write_samples`.
-
-    Raises:
-        UserError: the file cannot be read, or it holds no samples.
-    """
+    """Samples of a CSV file; a UserError if it holds none."""
     numbers = ("minutes", "resident", "own", "shared")
     try:
         with path.open(newline="") as file:

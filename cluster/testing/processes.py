@@ -1,7 +1,7 @@
-"""Processes of a local cluster: find them by a mark in their environment, kill them, and list where they listen.
+"""Processes of a local cluster: find them by a variable in their environment, kill them, list their sockets.
 
-Ray's processes leave the process group and the session of their parent, but every child inherits the environment. So
-the mark finds exactly the processes that a cluster started. Linux only: all of this reads /proc.
+Ray's processes leave the process group and session of their parent, but every child inherits the environment. Linux
+only, because it reads /proc.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_alive(pid: int) -> bool:
 
 
 def kill_marked(value: str) -> int:
-    """Kill every process with this mark, and the children that they start meanwhile; returns the number of processes.
+    """Kill every process with this mark and the children that they start; returns their number.
 
     Raises:
         TimeoutError: some processes are still alive after 30 seconds.

@@ -26,9 +26,8 @@ FLAGS = ["--preset", "smoke", "--methods", "sync_13_cordial", "--budget-env-step
 FLAGS += ["--workers.runners", "1", "--workers.learners", "1", "--workers.worlds-per-runner", "16"]
 FLAGS += ["--checkpoint-every-env-steps", "3200", "--validate-every-env-steps", "32000"]
 FLAGS += ["--train-rooms", "train"]
-"""Every kind of process that a trial can have, many checkpoints and validations, and a budget that never ends. Few
-rooms, because an env runner keeps every room of the stream of 4,096 that it has seen (9 KB each), which looks like a
-leak in the first hour."""
+"""Every kind of process, many checkpoints and validations, and a budget that never ends. Few rooms, because an env
+runner caches every room that it has seen, which looks like a leak in the first hour."""
 
 
 @exits_with_one_sentence
@@ -54,24 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m cluster.testing.soak",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    shape = argparse.RawDescriptionHelpFormatter
+    program = "python -m cluster.testing.soak"
+    parser = argparse.ArgumentParser(program, description=__doc__, formatter_class=shape, allow_abbrev=False)
     parser.add_argument("--minutes", type=float, default=60.0, help="duration of the soak in minutes")
-    parser.add_argument(
-        "--warm-up",
-        type=float,
-        default=15.0,
-        metavar="MINUTES",
-        help="minutes at the start that are left out of the slopes",
-    )
+    message = "minutes at the start that are left out of the slopes"
+    parser.add_argument("--warm-up", type=float, default=15.0, metavar="MINUTES", help=message)
     parser.add_argument("--every-seconds", type=float, default=30.0, help="seconds between two samples")
-    parser.add_argument(
-        "--experiment", default="furnmove_sync", help="name of the experiment; any other flag is passed to it"
-    )
+    message = "name of the experiment; any other flag is passed to it"
+    parser.add_argument("--experiment", default="furnmove_sync", help=message)
     parser.add_argument("--write", type=Path, default=Path("runs/soak.csv"), help="CSV file to write the samples to")
     parser.add_argument("--read", type=Path, help="print the table of this CSV file and train nothing")
     return parser

@@ -66,9 +66,8 @@ class Submission:
         self._log = cluster.home / f"submission_{time.monotonic_ns()}.log"
         command = [sys.executable, "-m", "cluster.submit", experiment, *flags, "--out", str(out)]
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, cwd=ROOT, env=os.environ | cluster.environment
-            )
+            environment = os.environ | cluster.environment
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment)
 
     @property
     def printed(self) -> str:
@@ -84,7 +83,7 @@ class Submission:
         return self.process.wait(timeout=seconds)
 
     def wait_for_checkpoint(self, trial: TrialFolder, beyond: int = 0, seconds: float = 300) -> int:
-        """Wait for a checkpoint newer than `beyond` env steps and for training after it; returns its env steps.
+        """Wait for a checkpoint beyond this number of env steps and for training after it; returns its env steps.
 
         Raises:
             RuntimeError: the job ended first.
@@ -96,9 +95,8 @@ class Submission:
                 raise RuntimeError(f"the job ended before it had a checkpoint:\n{self.printed[-3000:]}")
             return trial.saved() > beyond and trial.env_steps() > trial.saved()
 
-        wait_until(
-            is_there, seconds, f"{trial.path} has no checkpoint beyond {beyond} env steps:\n{self.printed[-2000:]}"
-        )
+        failure = f"{trial.path} has no checkpoint beyond {beyond} env steps:\n{self.printed[-2000:]}"
+        wait_until(is_there, seconds, failure)
         return trial.saved()
 
     def processes(self, word: str) -> dict[int, str]:
@@ -108,11 +106,7 @@ class Submission:
 
 
 def refusal(cluster: LocalCluster, experiment: str, flags: Sequence[str], token: str | None) -> str:
-    """Submit with this token (None: without a token) and return the sentence of the refusal.
-
-    Returns:
-        the sentence; empty if the job was accepted, or if anything but one sentence was printed.
-    """
+    """Sentence with which this token (None: no token) is refused; "" if anything but one sentence was printed."""
     with tempfile.TemporaryDirectory() as home:  # Ray would find a token in ~/.ray
         command = [sys.executable, "-m", "cluster.submit", experiment, *flags, "--out", f"{home}/out"]
         environment = _environment(cluster, home, token)

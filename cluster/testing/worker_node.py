@@ -21,15 +21,12 @@ from rl_models.rllib.private_ray import start_node
 def main() -> int:
     """Join the cluster, then wait for a signal or for the end of the raylet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--address", required=True, help="HOST:PORT of the head node")
-    parser.add_argument("--cpus", type=int, required=True, help="number of CPUs that this node offers")
-    parser.add_argument(
-        "--resources", type=json.loads, default={}, help="custom resources of this node, as a JSON object"
-    )
-    parser.add_argument(
-        "--temp-dir", required=True, help="folder of this node alone; nodes delete each other's jobs in a shared one"
-    )
-    parser.add_argument("--object-store-bytes", type=int, default=150 * 2**20, help="object store size in bytes")
+    add = parser.add_argument
+    add("--address", required=True, help="HOST:PORT of the head node")
+    add("--cpus", type=int, required=True, help="number of CPUs that this node offers")
+    add("--resources", type=json.loads, default={}, help="custom resources of this node, as a JSON object")
+    add("--temp-dir", required=True, help="folder of this node; nodes delete each other's jobs in a shared one")
+    add("--object-store-bytes", type=int, default=150 * 2**20, help="object store size in bytes")
     words = parser.parse_args()
     node = start_node(**_parameters(words))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

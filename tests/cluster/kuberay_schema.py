@@ -11,12 +11,7 @@ TEXTS = {"type": "object", "additionalProperties": TEXT}
 
 
 def closed(required="", **fields):
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": required.split(),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": fields, "required": required.split(), "additionalProperties": False}
 
 
 def many(one):

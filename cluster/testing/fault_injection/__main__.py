@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from cluster.testing.fault_injection import faults
-from cluster.testing.fault_injection.report import Finding, as_table
+from cluster.testing.fault_injection.faults import Finding, as_table
 from cluster.testing.local_cluster import ROOT, LocalCluster
 from cluster.testing.processes import marked
 
@@ -19,12 +19,8 @@ from cluster.testing.processes import marked
 def main() -> int:
     """Inject the named faults, or all; 0 if every run ended whole."""
     parser = argparse.ArgumentParser(prog="python -m cluster.testing.fault_injection", description=__doc__)
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help=f"faults to inject, all by default; choices: {', '.join(faults.FAULTS)}",
-    )
+    message = f"faults to inject, all by default; choices: {', '.join(faults.FAULTS)}"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=message)
     parser.add_argument("--write", type=Path, help="Markdown file to write the report to")
     words = parser.parse_args()
     unknown = [name for name in words.names if name not in faults.FAULTS]

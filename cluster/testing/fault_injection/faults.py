@@ -1,7 +1,7 @@
-"""The faults: each function breaks one thing while a job trains, and returns what that cost.
+"""The faults: each function breaks one thing while a job trains, and reports the cost.
 
-The first group breaks a submitted job from outside: processes, nodes, the head, files and folders. The second group
-runs `faulty.py`, where the fault is inside a process: a world that raises or hangs, or a gradient that is NaN.
+The first group breaks a submitted job from outside: processes, nodes, files and folders. The second group runs
+`faulty.py`, where the fault is inside a process: an environment that raises or hangs, or a gradient that is NaN.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cluster.testing.fault_injection.faulty import AT_UPDATE, BUILT_IN_FAULTS
-from cluster.testing.fault_injection.report import Finding
 from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
 from cluster.testing.processes import command_of, marked
 from cluster.testing.submission import Submission, TrialFolder
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
 
-__all__ = ["FAULTS", "FRAGMENT_SECONDS", "INTERVAL", "end_all"]
+__all__ = ["FAULTS", "FRAGMENT_SECONDS", "INTERVAL", "Finding", "as_table", "end_all"]
 
 METHOD, INTERVAL = "sync_13_cordial", 640
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--checkpoint-every-env-steps", str(INTERVAL)]
@@ -45,6 +45,36 @@ _SEEN = {
     "nan_gradient": "learner/skipped_updates above 0 in the log and in TensorBoard",
 }
 """Built-in fault -> symptom that the user sees."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Cost of one fault.
+
+    Attributes:
+        fault: what was broken.
+        lost_env_steps: env steps that were trained again.
+        seconds: time until training was past the point of the fault.
+        seen: what the user sees.
+        is_whole: whether the run ended with results and its log has no missing and no double row.
+    """
+
+    fault: str
+    lost_env_steps: int
+    seconds: float
+    seen: str
+    is_whole: bool
+
+
+def as_table(findings: Sequence[Finding], interval: int) -> str:
+    """All findings in Markdown; `interval` is the env steps between two checkpoints."""
+    lost = f"env steps lost (a checkpoint every {interval:,})"
+    lines = [f"| fault | {lost} | seconds until beyond it | the user sees | ended whole |", "|---|---:|---:|---|---|"]
+    for one in findings:
+        seen = " ".join(one.seen.split()).replace("|", "/")
+        whole = "yes" if one.is_whole else "**no**"
+        lines.append(f"| {one.fault} | {one.lost_env_steps:,} | {one.seconds:.0f} | {seen} | {whole} |")
+    return "\n".join([*lines, ""])
 
 
 class Job:
@@ -75,11 +105,7 @@ class Job:
         self.at, self.saved, self._begun = self.trial.env_steps(), self.trial.saved(), time.monotonic()
 
     def kill(self, word: str, most: int = 100) -> None:
-        """Kill at most `most` processes whose command line contains the word.
-
-        Raises:
-            RuntimeError: there is no such process.
-        """
+        """Kill at most `most` processes whose command line contains the word; a RuntimeError if there is none."""
         found = list(self.submission.processes(word))[:most]
         if not found:
             raise RuntimeError(f"no process is called {word}")
@@ -88,7 +114,7 @@ class Job:
             os.kill(pid, signal.SIGKILL)
 
     def submit_again(self) -> str:
-        """Submit the same command again; returns the last line of the submission that ended."""
+        """Submit the same command again; returns the last line of the ended submission."""
         self.submission.process.wait(timeout=_LIMIT_SECONDS)
         printed_line = self.last_line()
         self.submission = self._submit()
@@ -105,12 +131,12 @@ class Job:
         return next((line for line in self.submission.printed.splitlines() if word in line), "")[:240]
 
     def finding(self, fault: str, lost: int | None = None, seen: str = "") -> Finding:
-        """Wait until training is past the point of the fault and has ended, and report.
+        """Wait until training has passed the point of the fault and has ended, and report.
 
         Args:
-            fault: what was broken.
-            lost: env steps that were lost; by default those since the newest checkpoint.
-            seen: what the user saw; by default the line in which the run says that the trial continues.
+            fault: description of the fault.
+            lost: lost env steps; by default those since the newest checkpoint.
+            seen: what the user saw; by default the line that says that the trial continues.
         """
         wait_until(self._is_beyond, _LIMIT_SECONDS, f"training did not go on after: {fault}\n{self.submission.printed}")
         seconds = time.monotonic() - self._begun

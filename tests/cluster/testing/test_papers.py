@@ -1,14 +1,12 @@
-"""When a job of a paper's smoke run counts as whole, and an answer as a refusal."""
+"""When a paper's smoke run is whole, and what counts as a refusal."""
 
-import dataclasses
 import subprocess
 
 import pytest
 
 from cluster.testing import submission
 from cluster.testing.local_cluster import LocalCluster
-from cluster.testing.papers import EXPERIMENTS, as_table, report_on
-from tune_experiments.experiment.finding import find_experiment
+from cluster.testing.papers import missing_in
 
 EVENTS = "events.out.tfevents.1700000000.000000002"
 
@@ -24,28 +22,16 @@ def run(tmp_path):
     return tmp_path
 
 
-def report(run, refusals=("error: no", "error: wrong"), code=0):
-    return report_on("furnmove_sync", refusals, code, 3.0, run)
-
-
-def test_a_run_with_table_results_and_events_is_whole(run):
-    one = report(run)
-    assert one.is_whole
-    assert (one.results, one.trials, one.with_events) == (2, 2, 2)
-    assert "| furnmove_sync | refused | refused | 0 | 3 | yes | 2 | 2 of 2 |" in as_table([one])
-
-
-@pytest.mark.parametrize("gone", ["table.md", "results.jsonl", f"trials/a-seed0/{EVENTS}"])
-def test_a_run_that_lacks_something_is_not(run, gone):
-    (run / gone).unlink()
-    assert not report(run).is_whole
-
-
-def test_a_run_that_failed_or_accepted_a_wrong_token_is_not(run):
-    assert not report(run, code=1).is_whole
-    assert not report(run, refusals=("error: no", "")).is_whole
-    assert "**let in**" in as_table([report(run, refusals=("", "error: wrong"))])
-    assert not dataclasses.replace(report(run), trials=0, with_events=0).is_whole
+def test_a_run_with_table_results_and_events_is_whole_and_what_another_lacks_is_named(run):
+    assert missing_in(run) == []
+    for gone, name in (
+        ("table.md", "table.md"),
+        ("results.jsonl", "results.jsonl"),
+        (f"trials/a-seed0/{EVENTS}", "events"),
+    ):
+        (run / gone).unlink()
+        assert name in missing_in(run)[-1]
+    assert "trials" in " ".join(missing_in(run / "elsewhere"))
 
 
 @pytest.mark.parametrize(
@@ -71,8 +57,3 @@ def test_a_refusal_is_one_sentence_and_no_other_output(monkeypatch, code, output
             assert bool(submission.refusal(cluster, "furnmove_sync", [], token)) == is_refused
     finally:
         cluster.stop()
-
-
-def test_every_paper_is_in_the_list():
-    assert [find_experiment(name).name for name in EXPERIMENTS] == list(EXPERIMENTS)
-    assert len(EXPERIMENTS) == 6
