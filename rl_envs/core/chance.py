@@ -3,8 +3,6 @@
 A world's uniforms depend only on (world key, episode, step, draw number). So they do not depend on the number of worlds
 in the batch, the env runner, the process or its hash seed, and a snapshot of them is three integers per world. The
 mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
-
-This file knows nothing of worlds.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 There is one implementation of a world, and B = 1 is the scalar game. A subclass fills in five hooks (`_begin`,
 `_advance`, `_observe`, `_derive`, `_episode_metrics`) and keeps everything that its future depends on in `self.state`;
 resets, chance, snapshots, restoring, auto-reset and checks of the actions live here.
-
-This file must not know about torch, Ray, Gymnasium or any particular world.
 """
 
 from __future__ import annotations
@@ -278,12 +276,7 @@ class World(ABC):
     # ------------------------------------------------------------- for hooks
 
     def _endings(self, is_over: Array, bootstrap_at_limit: bool) -> tuple[Array, Array]:
-        """Which worlds this step ends, in `_advance`: terminated [B] bool and truncated [B] bool.
-
-        Args:
-            is_over: [B] bool, the game is over.
-            bootstrap_at_limit: whether the time limit is a truncation; if not, it is a termination.
-        """
+        """Which worlds this step ends, in `_advance`: terminated [B] bool and truncated [B] bool."""
         stopped = (self.state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over
         return (is_over, stopped) if bootstrap_at_limit else (is_over | stopped, np.zeros_like(stopped))
 

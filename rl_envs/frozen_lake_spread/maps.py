@@ -51,9 +51,6 @@ def lake_of(name: str, map_seed: int = 0) -> Lake:
     Args:
         name: one of `MAPS`.
         map_seed: fixes the holes of a random map.
-
-    Raises:
-        ValueError: no map is called so.
     """
     if name not in MAPS:
         raise ValueError(f"map must be one of {', '.join(MAPS)}, not {name!r}")

@@ -178,12 +178,7 @@ class FrozenLakeSpread(World):
         return {"cells"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse a state that cannot be.
-
-        Raises:
-            ValueError: a cell outside the lake, an agent in a hole that is not out, or a target that is not its cell's
-                or taken twice.
-        """
+        """Refuse a state that cannot be."""
         cells, target = state["cells"], state.get("target", np.zeros_like(state["cells"]))
         out = state.get("out", np.zeros(cells.shape, bool))
         if cells.max() >= len(self.lake.holes):
@@ -203,11 +198,7 @@ class FrozenLakeSpread(World):
 
 
 def _check(hole: str, observations: Sequence[str], max_episode_steps: int | None) -> None:
-    """Refuse arguments out of range.
-
-    Raises:
-        ValueError: which, and what it may be.
-    """
+    """Refuse arguments out of range."""
     if hole not in ("end", "out"):
         raise ValueError(f"hole must be end or out, not {hole!r}")
     if isinstance(observations, str) or not observations or set(observations) - set(OBSERVATIONS):

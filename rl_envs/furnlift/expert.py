@@ -4,7 +4,7 @@ A Cordial Sync (Jain et al., ECCV 2020), appendix A.3, and the authors' code. Th
 states in their order, each in both assignments, and takes the smallest sum of path lengths, the first of equals. The
 authors' graph lacks the turn between north and west, so that this turn takes three steps; `heading_ring` has it.
 
-States are numbered (row * W + column) * 4 + heading. This file must not know about rewards, chance or observations.
+States are numbered (row * W + column) * 4 + heading.
 """
 
 from __future__ import annotations

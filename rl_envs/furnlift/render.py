@@ -1,6 +1,6 @@
 """Top-down rendering of FurnLift, in the style of FurnMove's: room, television on the floor, agents.
 
-Figure 4 of A Cordial Sync (Jain et al., ECCV 2020) shows such views. This file must not know about rules or rewards.
+Figure 4 of A Cordial Sync (Jain et al., ECCV 2020) shows such views.
 """
 
 from __future__ import annotations

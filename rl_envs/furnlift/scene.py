@@ -3,8 +3,6 @@
 A Cordial Sync (Jain et al., ECCV 2020) and the authors' episode sampler: the television lies at a random free place,
 both agents stand anywhere that is reachable with any heading, and there is a pair of states from which the television
 can be picked up; otherwise the draw is repeated.
-
-This file must not know about steps, rewards or observations.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A Cordial Sync (Jain et al., ECCV 2020, section 6) tests all methods from the same starts: 200 in each of five rooms.
 The authors' replay accepts any start and opens closed cells for agents; here such a start is refused.
-
-This file must not know about files or how starts are made.
 """
 
 from __future__ import annotations
@@ -85,11 +83,7 @@ class Starts:
         return self.rooms[self.room[number]], start
 
     def check(self, min_agent_distance_cells: int) -> None:
-        """Refuse the first start that is not playable.
-
-        Raises:
-            StartError: the message uses the keys of a start file (docs/start_format.md).
-        """
+        """Refuse the first start that is not playable."""
         for number in range(len(self)):
             room, start = self[number]
             try:
@@ -112,9 +106,6 @@ def check_start(room: Room, start: Start, min_agent_distance_cells: int) -> None
     """Refuse a start that the world's own rule could not have drawn, or that is solved.
 
     It does not check whether the TV can be carried to the stand. Rows and columns count from the north-west cell.
-
-    Raises:
-        StartError: the message names the part by its key in a start file.
     """
     _check_tv_and_stand(room, start)
     floor = _allows(room.agent_cells, start.agent_cells)

@@ -3,8 +3,6 @@
 A Cordial Sync (Jain et al., ECCV 2020): a pinhole camera of 90 degrees, 30 degrees down, 1.576 m above the centre of
 the agent's cell, in one of four headings. So everything relative to the agent is known in advance. Pixels are grouped
 by azimuth into narrow columns; within a column they are sorted by slope (rise over horizontal distance), lowest first.
-
-This file must not know about rooms or colours.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A Cordial Sync (Jain et al., ECCV 2020), section 6. A frame is a pure function of the state, so it needs no snapshot,
 and it does not depend on the other worlds of a batch.
-
-This file must not know about rules or rewards.
 """
 
 from __future__ import annotations
@@ -60,9 +58,6 @@ class FrameRenderer:
             width: W, cells.
             pixels: P, side of a frame: 42 or 84.
             agents_visible: whether agents are drawn in each other's frames.
-
-        Raises:
-            ValueError: another frame size. ImportError: Numba is not installed.
         """
         if pixels not in FRAME_PIXELS:
             raise ValueError(f"frame_pixels must be one of {', '.join(map(str, FRAME_PIXELS))}, got {pixels}")

@@ -4,8 +4,6 @@ Rooms say where the centre of an agent may be (A Cordial Sync, Jain et al., ECCV
 and walls are wider than the real ones by the radius of an agent. So one fine cell is shaved off at each edge. Cells of
 furniture that no listed piece covers are joined to pieces, whose kind follows from the room's name. Where a room's
 cells for the television are inferred, such cells outside of the enclosed floor are wall: nothing is known there.
-
-This file must not know about agents, pictures or episodes.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ FloorPlan229, is known cell by cell, and shares and ratios are chosen after it; 
 Furniture is rectangles, along a wall or apart from walls. Sizes count cells that are closed to an agent's centre, so
 they include the agent's radius. Rooms in which the television can be carried only in a part, or with few places for the
 stand, are rejected.
-
-This file must not know about episodes, splits or files.
 """
 
 from __future__ import annotations
@@ -208,11 +206,7 @@ def _cut_corner(inside: Mask, rng: np.random.Generator, rows: int, columns: int)
 
 
 def _tv_cells(plan: FloorPlan, rng: np.random.Generator) -> Mask:
-    """Cells of the television's centre, [4, H, W] bool: 1.0-1.1 m wide, clear of walls and tall furniture.
-
-    Agents' centres keep a radius from every wall and lie on the grid, so on some sides there is another cell of air
-    beyond the outermost cell. A bar of 5 x 1 cells may use that air, with its centre inside.
-    """
+    """Cells of the television's centre, [4, H, W] bool: 1.0-1.1 m wide, clear of walls and tall furniture."""
     air = np.pad(plan.inside, 1)
     inside = air.copy()
     for step in STEPS[rng.random(ROTATIONS) < AIR_PROBABILITY]:
@@ -244,9 +238,6 @@ def generate_room(seed: int, size: str, name: str) -> Room:
         seed: any non-negative integer; it determines the room.
         size: `full` (13-32 x 13-36 cells) or `laptop` (9-12 x 9-12 cells).
         name: name of the room.
-
-    Raises:
-        ValueError: unknown size.
     """
     if size not in _MAKERS:
         raise ValueError(f"unknown room size {size!r}: choose one of {sorted(_MAKERS)}")

@@ -5,8 +5,6 @@
 for the lifted television are not public and are inferred here: results must be called "iTHOR floors, inferred
 television masks". In FloorPlan229, whose true masks are known, they share 88 % of the cells of either (mean over the
 four rotations).
-
-This file must not know about episodes or procedural rooms.
 """
 
 from __future__ import annotations

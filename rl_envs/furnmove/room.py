@@ -4,8 +4,6 @@ Gridworld of "A Cordial Sync" (Jain et al., ECCV 2020), section 6.1: the room is
 agents, and one mask per rotation for the centre of the television, which moves above low furniture. The television's
 masks do not follow from the floor alone, so a room stores them; `tv_cells_by_rule` computes them where they are not
 given.
-
-This file must not know about episodes, agents' positions, files or how rooms are made.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A Cordial Sync (Jain et al., ECCV 2020, section 6) tests every method from the same starts. Files are untrusted: reading
 is bounded, nothing in them is executed, and every fault is one sentence that names the key.
-
-This file must not know about episodes or how starts are made.
 """
 
 from __future__ import annotations
@@ -42,9 +40,6 @@ def parsed(document: dict[str, Any], rooms: Sequence[Room], min_agent_distance_c
         document: an object as `save_starts` writes it, or the authors' object without a header.
         rooms: rooms in which names are looked up; None for all named rooms and streams.
         min_agent_distance_cells: the world's argument of this name.
-
-    Raises:
-        StartError: for the first fault; the message names the key.
     """
     header, scenes, prefix = _sections(document)
     num_agents = header.get("agents")
@@ -226,9 +221,6 @@ def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_dista
         starts: the starts, or the path of a file whose rooms are looked up by name.
         num_agents: N of the world; None takes N of the starts.
         min_agent_distance_cells: the world's argument of this name.
-
-    Raises:
-        StartError: the file is not usable, a start is not playable, or it has another number of agents.
     """
     if isinstance(starts, Starts):
         starts.check(min_agent_distance_cells)
@@ -250,9 +242,6 @@ def load_starts(
         path: the file.
         rooms: your own rooms, whose names are looked up before those of named rooms and streams.
         min_agent_distance_cells: the world's argument of this name.
-
-    Raises:
-        StartError: the file is missing, is not a start file, or holds a start that is not playable.
     """
     try:
         return parsed(read_object(path, MAX_FILE_BYTES, "docs/start_format.md"), rooms, min_agent_distance_cells)
@@ -261,11 +250,7 @@ def load_starts(
 
 
 def save_starts(path: str | os.PathLike[str], starts: Starts) -> None:
-    """Write starts, which `load_starts` reads back unchanged; a crash leaves the old file or the new one.
-
-    Raises:
-        StartError: a start is not playable, or the file cannot be written.
-    """
+    """Write starts, which `load_starts` reads back unchanged; a crash leaves the old file or the new one."""
     starts.check(min_agent_distance_cells=1)  # the required distance depends on the world that plays them
     try:
         write_object(path, _written(starts))

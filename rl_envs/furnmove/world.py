@@ -357,10 +357,6 @@ class FurnMove(World):
 
 
 def check_observations(observations: Sequence[str]) -> None:
-    """Refuse observations that this world does not have.
-
-    Raises:
-        ValueError: one is unknown, or there is none.
-    """
+    """Refuse observations that this world does not have."""
     if isinstance(observations, str) or not observations or not set(observations) <= {"view", "frame"}:
         raise ValueError(f"observations must be a tuple of 'view', 'frame' or both, got {observations!r}")

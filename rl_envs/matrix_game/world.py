@@ -88,11 +88,7 @@ class MatrixGame(World):
         self._adversary = np.tile(_adversary_policy(adversary), (num_worlds, 1))
 
     def set_adversary(self, probabilities: ArrayLike) -> None:
-        """From now on the adversary draws its actions from these probabilities ([3] or [B, 3]).
-
-        Raises:
-            ValueError: not distributions over three actions.
-        """
+        """From now on the adversary draws its actions from these probabilities ([3] or [B, 3])."""
         policy = np.asarray(probabilities, np.float64)
         if policy.shape not in ((3,), (self.num_worlds, 3)):
             raise ValueError(f"the adversary has 3 actions; got probabilities of shape {policy.shape}")

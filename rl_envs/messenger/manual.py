@@ -1,7 +1,7 @@
 """Manuals: the ids of sentences that describe a game (MESSENGER, section 3; else the authors' release).
 
 Three sentences name the enemy, the message and the goal. In a single agent's stage 3 there are six: two describe the
-decoys as enemies, and a false one describes the enemy in another role. This file must not know any position.
+decoys as enemies, and a false one describes the enemy in another role.
 """
 
 from __future__ import annotations
@@ -39,9 +39,6 @@ class ManualWriter:
             stage: 1, 2 or 3.
             num_agents: 1 or 2.
             wanders: whether all entities move at random, so that a manual gives no movement.
-
-        Raises:
-            CorpusError: a needed sentence is missing; the message names the key path.
         """
         self._corpus, self._stage, self._wanders = corpus, stage, wanders and stage > 1
         self._split = split.split("_")[0]
@@ -68,9 +65,6 @@ class ManualWriter:
 
         Returns:
             [K, S] ids of sentences in random order.
-
-        Raises:
-            CorpusError: there is no sentence for such a game.
         """
         picks, coins, order = np.split(uniforms, [self.length, 2 * self.length], axis=1)
         of_roles = movements[:, self._columns].astype(np.int64)

@@ -2,8 +2,7 @@
 
 MESSENGER, section 3, in the form of the authors' engine: a chaser moves in a random direction that brings it closer to
 the avatar, a fleeing entity in a random direction that takes it away; neither knows the border of the grid. EnDi (2023,
-appendix A.2) has the same three movements for two agents, but in its release all entities move at random. This file
-must not know initial positions or the effect of a touch.
+appendix A.2) has the same three movements for two agents, but in its release all entities move at random.
 """
 
 from __future__ import annotations

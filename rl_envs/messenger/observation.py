@@ -2,7 +2,7 @@
 
 MESSENGER, section 3: the grid shows symbols, and an entity between two cells is in the upper left one. The authors'
 planes [10, 10, layers] are nearly empty; here a step is a list of their content, from which a network can rebuild the
-planes. The list is sorted, so the index of an entity is independent of its role. This file must not know any rule.
+planes. The list is sorted, so the index of an entity is independent of its role.
 """
 
 from __future__ import annotations

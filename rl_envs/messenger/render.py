@@ -2,7 +2,7 @@
 
 The image shows more than an agent observes: sprites have the colour of their true role, their names, and their exact
 positions, also between cells. Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is
-drawn afterwards. This file must not know about rules, rewards or the history of an episode.
+drawn afterwards.
 """
 
 from __future__ import annotations

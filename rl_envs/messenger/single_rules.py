@@ -2,7 +2,7 @@
 
 Stage 1: entities do not move, and one touch ends the episode. Stages 2 and 3: entities move before the avatar, half a
 cell per step, and see its old position. Two sprites touch if they overlap, so an entity between cells is touched in two
-or four of them. This file must not know about random numbers, texts or observations.
+or four of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Numbers of MESSENGER's entities, roles, movements and actions (Hanjie et al., 2021, section 3).
 
-Numbers are those of the authors' observations, so that recordings and weights mean the same here. This file must not
-know any rule.
+Numbers are those of the authors' observations, so that recordings and weights mean the same here.
 """
 
 from __future__ import annotations

@@ -234,11 +234,7 @@ class Messenger(World):
         return {"entity_places", "entity_symbols", "avatar_places"} | moves
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse numbers out of range.
-
-        Raises:
-            ValueError: a position, symbol, movement or id out of range, or an avatar between cells.
-        """
+        """Refuse numbers out of range."""
         first, last = FIRST_ENTITY, LAST_ENTITY
         bounds = {
             "entity_places": (0, LAST_PLACE),
@@ -258,11 +254,7 @@ class Messenger(World):
             )
 
     def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`.
-
-        Raises:
-            ValueError: as there, or there is no sentence for the game's manual.
-        """
+        """See `World.restore`."""
         before = self.chance, self.state, self._is_running
         try:
             return super().restore(state)

@@ -89,9 +89,6 @@ def unpacked(state: Arrays) -> Arrays:
 
     Returns:
         `learned_key` and `learned_value` [B, C], C a power of two.
-
-    Raises:
-        ValueError: arrays of different shapes, or keys that there cannot be.
     """
     keys, values = (np.asarray(state.get(name, 0)) for name in LEARNED_KEYS)
     if keys.ndim != 2 or keys.shape != values.shape or not ((keys >= 0) & (keys <= MAX_LEARNED)).all():

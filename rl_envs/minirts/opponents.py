@@ -46,11 +46,7 @@ class Opponent:
 
 
 def opponent_of(name: str) -> Opponent:
-    """The opponent with a name.
-
-    Raises:
-        ValueError: no opponent has this name.
-    """
+    """The opponent with a name."""
     plain, towers = name.removesuffix(_TOWERS), name.endswith(_TOWERS)
     kind, _, detail = plain.partition("_")
     known = {UNITS[unit_type]: unit_type for unit_type in ARMY}

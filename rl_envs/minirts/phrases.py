@@ -81,9 +81,6 @@ def commands_for(phrase: str, view: View) -> Array:
     Returns:
         [50, 7] int32, a command of each listed unit as numbers of `UNIT_FACTORS`; a unit that the phrase does not
         concern, or that cannot do it now, continues. All continue if the phrase cannot be obeyed now.
-
-    Raises:
-        ValueError: no such phrase.
     """
     table = np.zeros((MAX_LISTED, len(UNIT_FACTORS)), np.int32)
     table[:, _COMMAND] = C_CONTINUE

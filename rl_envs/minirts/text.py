@@ -112,11 +112,7 @@ def command_in_words(view: View, k: int) -> str:
 
 
 def read(text: str) -> Arrays:
-    """The arrays of a description: keys DESCRIBED, of the types of observations.
-
-    Raises:
-        UnreadableStateError: the text is not what `describe` writes.
-    """
+    """The arrays of a description: keys DESCRIBED, of the types of observations."""
     found = _blank()
     lines = text.split("\n")
     first = _FIRST.fullmatch(lines[0])

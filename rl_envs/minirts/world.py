@@ -217,11 +217,7 @@ class MiniRts(World):
         return {"terrain", "num_units", "unit_id", "unit_type", "unit_player", "unit_x", "unit_y"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse an impossible state.
-
-        Raises:
-            ValueError: too many objects, ids out of order, an unknown type, or a wrong number of learned distances.
-        """
+        """Refuse an impossible state."""
         learned = (state[LEARNED_KEYS[0]] != 0).sum(1) if LEARNED_KEYS[0] in state else 0
         if "num_learned" in state and (state["num_learned"] != learned).any():
             raise ValueError("restore: num_learned must be the number of distances in learned_key that are not 0")
@@ -268,9 +264,6 @@ class MiniRts(World):
 
         Yields:
             [H, W, 3] uint8.
-
-        Raises:
-            ValueError: not two policies, an unknown one, or less than a tick between frames.
         """
         if len(policies) != 2:
             raise ValueError(f"a match of MiniRTS has two policies, one per side, not {len(policies)}")
@@ -341,11 +334,7 @@ def _legal_choices(seen: Arrays) -> Arrays:
 def _check(
     agents: int, actions: str, extras: int, income: float, quirks: Sequence[str] | None, max_episode_steps: int
 ) -> None:
-    """Refuse arguments out of range.
-
-    Raises:
-        ValueError: one sentence about the first wrong argument.
-    """
+    """Refuse arguments out of range."""
     if agents not in (1, 2, 3):
         raise ValueError(f"agents_per_side must be 1, 2 or 3, got {agents}")
     if actions not in FORMS:

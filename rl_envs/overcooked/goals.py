@@ -2,7 +2,7 @@
 
 A goal compares the states before and after one env step, so it can be attributed to a chef: a chef whose hand changed
 took the thing from, or put it to, the place that it faced. A planner's sub-goals consist of these, such as "put an
-onion into pot 0", "hold a dish", "serve a soup". This file must not know any planner or reward.
+onion into pot 0", "hold a dish", "serve a soup".
 
 | deed | chef n has reached it when |
 |---|---|
@@ -46,11 +46,7 @@ class Goal:
     count: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse unknown words.
-
-        Raises:
-            ValueError: an unknown deed or thing, or a count below 1.
-        """
+        """Refuse unknown words."""
         for what, word, known in (("deed", self.deed, get_args(Deed)), ("thing", self.thing, THINGS)):
             if word not in known:
                 raise ValueError(f"a goal's {what} must be one of {', '.join(known)}, not {word!r}")
@@ -69,9 +65,6 @@ def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> 
 
     Returns:
         [B, 2] bool.
-
-    Raises:
-        ValueError: the kitchen does not have the goal's place.
     """
     cells = kitchen.cells_of(goal.place) if goal.place else np.ones(kitchen.size, bool)
     return _TESTS[goal.deed](_Moment(kitchen, goal, cells, previous, current))

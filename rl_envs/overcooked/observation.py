@@ -1,4 +1,4 @@
-"""Observations of Overcooked's chefs: 26 lossless planes, or a grid of named symbols. This file must not know any rule.
+"""Observations of Overcooked's chefs: 26 lossless planes, or a grid of named symbols.
 
 Most of the planes never change. So a kitchen's constant planes are copied, and the few cells with a chef, a thing or a
 pot are written into them, by one look-up of positions and values each.

@@ -4,7 +4,7 @@ To go to an object means to use it: the chef turns to it if necessary, then inte
 The chef itself stays on its floor cell. With reach "adjacent" it can choose its own cell and the four neighbours. With
 "any" it can choose every reachable cell and walks a shortest path, which it computes at every step. It chooses again
 when it has arrived, when it is blocked, or after `max_steps`. The paper does not give the number of steps of one
-relocation. This file must not know the effect of an interaction.
+relocation.
 """
 
 from __future__ import annotations

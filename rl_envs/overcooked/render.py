@@ -1,7 +1,6 @@
 """Rendering of a kitchen: counters, stores, pots with onions and cooking time, chefs with the things that they hold.
 
-Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards. This file must
-not know about rules, rewards or the history of an episode.
+Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
 from __future__ import annotations

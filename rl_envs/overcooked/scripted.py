@@ -1,8 +1,8 @@
 """Two scripted chefs who walk shortest ways: each is given cells of objects, and turns to and uses the nearest of them.
 
 Actions are those of `relocation.py`, a cell to go to; a neighbouring cell is chosen at every env step, so that both
-reaches allow it. A chef walks round the other one where there is a way round. Where there is none, or both
-want the same cell, chance decides who gives way. This file must not know why a chef wants to go somewhere.
+reaches allow it. A chef walks round the other one where there is a way round. Where there is none, or both want the
+same cell, chance decides who gives way.
 """
 
 from __future__ import annotations

@@ -210,12 +210,7 @@ class Overcooked(World):
         }
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse numbers out of range and impossible states.
-
-        Raises:
-            ValueError: a chef off the floor or in the other's cell, a number out of range, or contents that do not
-                belong into this kitchen.
-        """
+        """Refuse numbers out of range and impossible states."""
         bounds = {
             "agent_cells": (0, self.kitchen.size - 1),
             "headings": (0, len(HEADINGS) - 1),

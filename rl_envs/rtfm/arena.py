@@ -1,8 +1,7 @@
 """Rooms in which agents fetch items and fight monsters, shared by RTFM and its reading task.
 
 This file has the state of a room, the initial positions and the observations; `turns.py` has the rules of a step. A
-subclass draws episodes and writes texts. This file must not know about elements, teams, letters or the words of a
-document.
+subclass draws episodes and writes texts.
 """
 
 from __future__ import annotations
@@ -65,11 +64,7 @@ class Arena(Turns):
         names_per_cell: int = 1,
         sight: float | None = None,
     ) -> None:
-        """Prepare the rooms; the subclass documents its arguments.
-
-        Raises:
-            ValueError: a room that is too small, or an argument out of range.
-        """
+        """Prepare the rooms; the subclass documents its arguments."""
         self._grid = grid_of(room.size)
         if room.num_entities > len(self._grid.inside):
             raise ValueError(
@@ -122,11 +117,7 @@ class Arena(Turns):
         return {"agent_cells", "monster_cells", "item_cells", "monster_names", "item_names"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse numbers out of range.
-
-        Raises:
-            ValueError: a cell, name or number out of range.
-        """
+        """Refuse numbers out of range."""
         for name, bound in self._state_bounds().items():
             values = np.asarray(state.get(name, 0))
             if values.size and (values.min() < 0 or values.max() >= bound):
@@ -139,12 +130,7 @@ class Arena(Turns):
         return cells | names | {"held": self._num_items + 1}
 
     def _place(self, rows: Array, uniforms: Array) -> None:
-        """Put agents, monsters and items into different cells, uniformly.
-
-        Args:
-            rows: [K] indices of worlds.
-            uniforms: [K, C], one for each cell inside the walls.
-        """
+        """Put agents, monsters and items into different cells, uniformly."""
         cells = self._grid.inside[uniforms.argsort(1)[:, : self._room.num_entities]]
         bounds = np.cumsum([self.num_agents, self._num_monsters])
         parts = np.split(cells, bounds, axis=1)

@@ -1,7 +1,7 @@
 """Ids of words and names, which observations hold instead of strings.
 
 A lexicon has a vocabulary (word -> id, 0 is padding) and a table of names, the texts that can be in a cell or an
-inventory. This file must not know the names of any world.
+inventory.
 """
 
 from __future__ import annotations
@@ -60,11 +60,7 @@ class Lexicon:
         return " ".join(self.vocabulary[word] for word in words if word)
 
     def name_id(self, name: str) -> int:
-        """Row of a name.
-
-        Raises:
-            ValueError: the name is unknown.
-        """
+        """Row of a name."""
         if name not in self._name_ids:
             raise ValueError(f"nothing here is called {name!r}; names look like {self.names[7]!r}, {self.names[-1]!r}")
         return self._name_ids[name]

@@ -1,7 +1,7 @@
 """Observations of a room: names in its cells, positions of agents, legal moves and inventories.
 
 RTFM, section 3: the room is a matrix of texts. Here a text is the number of a name, one byte. The offset of every cell
-from the agent is not observed: a network can compute it from `position`. This file must not know any rule.
+from the agent is not observed: a network can compute it from `position`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ class Observer:
             num_names: K, number of names, for the bounds.
             names_per_cell: P.
             sight: Euclidean distance beyond which cells are fog; None shows the whole room.
-
-        Raises:
-            ValueError: a value out of range.
         """
         check_counts(names_per_cell=names_per_cell)
         if sight is not None and not sight >= 0:
@@ -100,10 +97,7 @@ class Observer:
 
 
 def _paint(grids: Array, cells: Array, names: Array) -> None:
-    """Write names [K, V, E] into cells [K, V, E] of grids [K, V, C, 1]; a later name replaces an earlier one.
-
-    Entities that are nowhere write into cell 0.
-    """
+    """Write names [K, V, E] into cells [K, V, E] of grids [K, V, C, 1]; a later name replaces an earlier one."""
     flat = grids.reshape(-1)
     first = np.arange(0, flat.size, grids.shape[2]).reshape(*grids.shape[:2], 1)
     flat[first + cells] = names

@@ -1,7 +1,6 @@
 """Rendering of RTFM: the room on the left; goal, inventories and document on the right.
 
-Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards. This file must
-not know about rules, rewards or the history of an episode.
+Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
 from __future__ import annotations

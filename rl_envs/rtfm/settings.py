@@ -71,11 +71,7 @@ class StepRules:
 
 
 def check_counts(**counts: int) -> None:
-    """Require whole numbers from 1 to the largest int32.
-
-    Raises:
-        ValueError: one of them is not such a number.
-    """
+    """Require whole numbers from 1 to the largest int32."""
     largest = np.iinfo(np.int32).max
     for name, count in counts.items():
         if not isinstance(count, Integral):

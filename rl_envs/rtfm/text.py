@@ -2,7 +2,7 @@
 
 RTFM, section 3: one sentence for each element and team, each from a template, in random order. A `DocumentWriter`
 encodes every possible sentence once (a few thousand with groups and natural language). A document is then a gather of
-rows, without strings. This file must not know about grids or random numbers.
+rows, without strings.
 """
 
 from __future__ import annotations
@@ -102,13 +102,7 @@ class DocumentWriter:
 
 @dataclass(frozen=True)
 class _Sentences:
-    """All sentences about some groups.
-
-    Attributes:
-        texts: all forms of all sentences.
-        first: [R, G] int64, index in `texts` of the first form, by partition and group.
-        longest: largest number of words of one sentence about each group, together.
-    """
+    """All sentences about some groups: their forms, and `first` [R, G], the row of each group's first form."""
 
     texts: list[str]
     first: Array
@@ -116,14 +110,7 @@ class _Sentences:
 
 
 def _sentences(forms: Sequence[str], names: Sequence[str], groups: Sequence[str], members: Array) -> _Sentences:
-    """Write all sentences about the members of groups, with names in alphabetical order.
-
-    Args:
-        forms: templates.
-        names: names of the members.
-        groups: names of the G groups.
-        members: [R, G, share] members of each group, by partition.
-    """
+    """Write all sentences about the members of groups, with names in alphabetical order."""
     crowds, which = np.unique(members.reshape(-1, members.shape[2]), axis=0, return_inverse=True)
     lists = [" , ".join(sorted(names[member] for member in crowd)) for crowd in crowds]
     texts = [form.format(names=listed, group=group) for listed in lists for group in groups for form in forms]

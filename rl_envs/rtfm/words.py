@@ -1,7 +1,7 @@
 """The words of RTFM: monsters, modifiers, items, elements and teams, and a second set of names for evaluation.
 
 RTFM (Zhong et al., 2020, appendix) and, for the second set, EnDi (2023, appendix A.1). The number of a monster,
-modifier, noun, team or element is its index in these lists. This file must not know about grids or documents.
+modifier, noun, team or element is its index in these lists.
 """
 
 from __future__ import annotations

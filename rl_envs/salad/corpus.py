@@ -2,8 +2,7 @@
 
 A message model learns from the messages; a small language model is pretrained on messages and actions. Each decision
 occurs twice, with and without a message before it. Actions are random legal ones; a given share comes from a scripted
-cook that mostly follows the message, which gives a small model some of the prior knowledge of a large one. This file
-must not know about language models.
+cook that mostly follows the message, which gives a small model some of the prior knowledge of a large one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A description has slots in a fixed order: kitchen, things in their usual places, each thing elsewhere, each board, the
 team mate, the agent itself, the order. Each slot holds one of its sentences, or the empty sentence. This file holds
-sentences and their ids; it must not know which of them are true.
+sentences and their ids.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Kitchens: maps A, B and C (Verco, section 5.1; TWOSOME's layouts), their content, and all shortest paths.
 
 Paths are tables: in a kitchen of 49 cells the first move of a shortest path is a look-up, also around the other agent.
-This file must not know about moved things, rewards or text.
 """
 
 from __future__ import annotations
@@ -97,11 +96,7 @@ class Kitchen:
 
 
 def drawing_of(layout: str, kitchen: str) -> tuple[str, ...]:
-    """Rows of a map with the content of a kitchen.
-
-    Raises:
-        ValueError: there is no such map or kitchen.
-    """
+    """Rows of a map with the content of a kitchen."""
     for argument, given, known in (("layout", layout, LAYOUTS), ("kitchen", kitchen, MISSING)):
         if given not in known:
             raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
@@ -117,11 +112,7 @@ def usual_kitchen(recipes: Sequence[str]) -> str:
 
 
 def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
-    """Require recipes that exist and that this kitchen can make.
-
-    Raises:
-        ValueError: a recipe breaks this rule.
-    """
+    """Require recipes that exist and that this kitchen can make."""
     if not recipes or isinstance(recipes, str):
         raise ValueError(f"recipes must be a list of at least one of {', '.join(RECIPES)}, got {recipes!r}")
     for recipe in recipes:
@@ -139,9 +130,6 @@ def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
     Args:
         drawing: seven rows of seven letters.
         sight: number of cells that agents see in each direction.
-
-    Raises:
-        ValueError: the drawing is not a valid kitchen.
     """
     letters = _checked(drawing)
     fixtures = np.array([_LETTERS[letter] for letter in letters], np.uint8)

@@ -3,7 +3,7 @@
 An agent remembers the last cell in which it saw each thing. When it sees that the thing has gone, it believes that the
 thing is in its usual cell, until it sees that this cell is empty, too. The vector (TWOSOME's) has positions of
 everything in sight, chops, and the order. Row and column are 0 for everything out of sight; that cell is a corner,
-which no thing and no agent can be in. This file must not know about rewards or text.
+which no thing and no agent can be in.
 """
 
 from __future__ import annotations

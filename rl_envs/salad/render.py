@@ -1,7 +1,6 @@
 """Rendering of the salad kitchen: the room on the left; the order, macro actions and messages on the right.
 
-Shapes are drawn at three times the size and then reduced, so that edges are smooth; text is drawn afterwards. This file
-must not know about rules, rewards or the history of an episode.
+Shapes are drawn at three times the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Rules of a primitive step in many kitchens: moves, chopping, plating, serving (TWOSOME's engine, Verco 5.1).
 
 Agents act in their order. There is no heading: a move into a cell that is not floor touches it. The effect follows from
-the kind of cell, the hand and the thing that lies there (`EFFECTS`). This file must not know about sight, macro actions
-or text.
+the kind of cell, the hand and the thing that lies there (`EFFECTS`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The state of a kitchen: its initial arrays, checks of a restored one, and the part of it that follows from the rest.
-
-This file must not know the rules of a step.
-"""
+"""The state of a kitchen: initial arrays, checks of a restored one, and the part that follows from the rest."""
 
 from __future__ import annotations
 
@@ -49,11 +46,7 @@ def lying_things(kitchen: Kitchen, state: Arrays) -> Array:
 
 
 def check_state(kitchen: Kitchen, state: Arrays, num_macros: int) -> None:
-    """Require numbers in range, agents on the floor, and no thing in two hands or in a hand and on a plate.
-
-    Raises:
-        ValueError: the state breaks one of these rules.
-    """
+    """Require numbers in range, agents on the floor, and no thing in two hands or in a hand and on a plate."""
     bounds = {
         "agent_cells": (0, CELLS - 1),
         "thing_cells": (NOTHING, CELLS - 1),

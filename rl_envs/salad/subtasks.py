@@ -2,7 +2,7 @@
 
 A cook that reaches the boards chops and fills bowls. Of the others, a cook at the delivery serves what it is passed,
 and a cook at the foods passes them on. Where both reach everything, Bob brings the foods and Alice the bowl. The
-teacher plans with the true state, a cook with its beliefs; this file must not know which of the two it is given.
+teacher plans with the true state, a cook with its beliefs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names and numbers of the kitchen: things, kinds of cells, moves, recipes and rewards.
 
-The number of a cell is row * 7 + column. This file must not know about rules.
+The number of a cell is row * 7 + column.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The text observation: ids of the sentences that describe a situation, and of a phrase for each action.
 
 The sentences describe exactly what an agent sees, in TWOSOME's order of slots, with the team mate before the agent
-itself. Everything is arithmetic on arrays; the strings are in `grammar.py`. This file must not know rules or rewards.
+itself. Everything is arithmetic on arrays; the strings are in `grammar.py`.
 """
 
 from __future__ import annotations

@@ -257,11 +257,7 @@ class Salad(World):
         return {"agent_cells"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse an impossible state.
-
-        Raises:
-            ValueError: a number out of range, an agent off the floor, or a thing in two places.
-        """
+        """Refuse an impossible state."""
         check_state(self.kitchen, state, num_macros=macro.NUM_MACROS)
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:

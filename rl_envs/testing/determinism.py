@@ -1,7 +1,6 @@
 """Determinism: a game depends only on its seed, not on other worlds, runners, processes, snapshots or the caller.
 
-Each check plays the same game twice under different conditions and requires equality to the last bit. This file must
-not know the meaning of a world's outputs.
+Each check plays the same game twice under different conditions and requires equality to the last bit.
 """
 
 from __future__ import annotations

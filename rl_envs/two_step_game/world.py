@@ -52,11 +52,7 @@ class TwoStepGame(World):
         super().__init__(num_worlds, first_world)
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse a state that does not exist.
-
-        Raises:
-            ValueError: `room` is not 0, 1 or 2.
-        """
+        """Refuse a state that does not exist."""
         if not np.isin(state["room"], (FIRST, SAFE, RISKY)).all():
             raise ValueError(f"restore: room must be 0, 1 or 2, got {state['room']!r}")
 

@@ -127,11 +127,7 @@ def play_at_random(world: ForeignWorld, seconds: float = 20.0) -> int:
 
 
 def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
-    """Entries of what a Gymnasium environment returned.
-
-    Raises:
-        ForeignEnvError: it has another number of entries.
-    """
+    """Entries of what a Gymnasium environment returned."""
     if isinstance(answer, (tuple, list)) and len(answer) == count:
         return tuple(answer)
     found = f"{len(answer)} entries" if isinstance(answer, (tuple, list)) else in_words(answer)

@@ -71,11 +71,7 @@ class CheckedEnv:
         return self._choices.are_in_infos
 
     def reset(self, seed: int) -> Answer:
-        """Begin an episode.
-
-        Raises:
-            ForeignEnvError: the environment raised, or what it returned does not fit.
-        """
+        """Begin an episode."""
         self._episodes += 1
         self._length = 0
         answer = self._called("reset", seed=seed)
@@ -103,11 +99,7 @@ class CheckedEnv:
         return Answer(self._observations(observations, self._live), said, alive)
 
     def step(self, actions: Sequence[int]) -> Answer:
-        """One env step with an action of each of the N agents; those of agents that are not in the game are ignored.
-
-        Raises:
-            ForeignEnvError: the environment raised, or what it returned does not fit.
-        """
+        """One env step with an action of each of the N agents; those of agents that are not in the game are ignored."""
         names, first = self.declared.ids, self.declared.first_action
         self._length += 1
         chosen = {names[index]: first[index] + actions[index] for index in self._live}
@@ -143,11 +135,7 @@ class CheckedEnv:
         return Answer(seen, said, alive, False, reward, not stopped, bool(stopped))
 
     def write(self, frame: Frame, place: int, answer: Answer) -> None:
-        """Write what is seen into row `place` of a frame; `check_ranges` compares it with the bounds of boxes.
-
-        Raises:
-            ForeignEnvError: a value is not of its space.
-        """
+        """Write what is seen into row `place` of a frame; `check_ranges` compares it with the bounds of boxes."""
         frame.alive[place] = answer.alive
         layout = self.declared.layout
         sets: dict[int, int] = {}
@@ -170,11 +158,7 @@ class CheckedEnv:
             frame.coordination[place] = self._choices.common_set(sets, answer.goes_on)
 
     def check_ranges(self, frame: Frame, place: int, answer: Answer) -> None:
-        """Refuse numbers in row `place` that are not finite or outside of their box.
-
-        Raises:
-            ForeignEnvError: there are some.
-        """
+        """Refuse numbers in row `place` that are not finite or outside of their box."""
         for agent in answer.observations:
             try:
                 self.declared.layout.check_ranges(frame.arrays, place, agent)
@@ -182,11 +166,7 @@ class CheckedEnv:
                 self._refuse_value(agent, error)
 
     def render(self) -> Array:
-        """The environment's own picture, [H, W, 3] uint8.
-
-        Raises:
-            ForeignEnvError: it raised, or drew none.
-        """
+        """The environment's own picture, [H, W, 3] uint8."""
         picture = self._called("render")
         drawn = array_of(picture)
         is_image = drawn is not None and drawn.ndim == 3 and drawn.shape[2] == 3 and drawn.dtype.kind in "iu"
@@ -206,11 +186,7 @@ class CheckedEnv:
     # ---------------------------------------------------------------- private
 
     def _called(self, method: str, *arguments: Any, **named: Any) -> Any:
-        """Call a method of the environment; others can see what this process waits for.
-
-        Raises:
-            ForeignEnvError: it raised; the sentence says where.
-        """
+        """Call a method of the environment; others can see what this process waits for."""
         begins(method)
         try:
             return getattr(self.env, method)(*arguments, **named)

@@ -108,11 +108,7 @@ class Choices:
         return given.astype(bool).ravel()
 
     def coordination(self, agent: int, given: Any) -> int:
-        """The coordination set that an agent's infos name.
-
-        Raises:
-            ForeignEnvError: there is no such set.
-        """
+        """The coordination set that an agent's infos name."""
         count = self._count
         try:
             chosen = integer(given)
@@ -127,11 +123,7 @@ class Choices:
         return chosen
 
     def common_set(self, sets: Mapping[int, int], goes_on: bool) -> int:
-        """The set of all agents, from number of an agent -> its set; 0 where none is named and none must be.
-
-        Raises:
-            ForeignEnvError: they differ, or one of several must be named.
-        """
+        """The set of all agents, from number of an agent -> its set; 0 where none is named and none must be."""
         if len(set(sets.values())) > 1:
             agents = ", ".join(f"{self._declared.ids[agent]!r}: {one}" for agent, one in sets.items())
             self._refuse(f"coordination in the infos is not the same for all agents ({agents})", "let it be")

@@ -49,11 +49,7 @@ class Declaration:
     """
 
     def __init__(self, env: Any) -> None:
-        """Read the names and the spaces.
-
-        Raises:
-            ForeignEnvError: a space is not understood, or agents are not declared as they must be.
-        """
+        """Read the names and the spaces."""
         self.ids = agent_ids(env)
         self.agents = tuple(map(str, self.ids))
         self.observation_spaces, self.action_spaces = (
@@ -72,11 +68,7 @@ class Declaration:
         self.has_legal = self.has_masks or self.action_texts is not None or len(set(self.actions)) > 1
 
     def check_same(self, env: Any) -> None:
-        """Refuse another copy of the environment that declares something else.
-
-        Raises:
-            ForeignEnvError: it does.
-        """
+        """Refuse another copy of the environment that declares something else."""
         if (names := agent_ids(env)) != self.ids:
             raise ForeignEnvError(
                 f"two copies of {env_name(env)} have the possible_agents {list(self.ids)} and {list(names)}: let "
@@ -162,11 +154,7 @@ class Declaration:
 
 
 def agent_ids(env: Any) -> tuple[Any, ...]:
-    """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both.
-
-    Raises:
-        ForeignEnvError: it has none, they are something else, one occurs twice, or agents act in turn.
-    """
+    """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both."""
     if callable(peek(env, "agent_iter")):
         raise ForeignEnvError(
             f"{env_name(env)} is an environment whose agents act in turn, and teams are trained where all act at once: "
@@ -263,11 +251,7 @@ def _unwrapped(env: Any) -> Any:
 
 
 def _extension(env: Any, name: str) -> Any:
-    """An attribute of this project's that an environment may have; None without it.
-
-    Raises:
-        ForeignEnvError: its property raised.
-    """
+    """An attribute of this project's that an environment may have; None without it."""
     inner = _unwrapped(env)
     try:
         return getattr(inner, name, None)

@@ -29,9 +29,6 @@ class Games:
             make_env: builds one environment.
             count: K.
             first: an environment that is already built and serves as the first.
-
-        Raises:
-            ForeignEnvError: one cannot be built, or copies are not copies; those that were built are closed.
         """
         self.envs: list[CheckedEnv] = [] if first is None else [first]
         try:
@@ -113,11 +110,7 @@ class Games:
 
 
 def opened(make_env: MakeEnv) -> CheckedEnv:
-    """An environment whose declarations are understood.
-
-    Raises:
-        ForeignEnvError: it cannot be built, or they are not understood; then it is closed.
-    """
+    """An environment whose declarations are understood."""
     env = built(make_env)
     try:
         return CheckedEnv(env, Declaration(env))
@@ -132,9 +125,6 @@ def built(make_env: MakeEnv, which: str = "") -> Any:
     Args:
         make_env: builds it.
         which: which copy it is, for the error.
-
-    Raises:
-        ForeignEnvError: it cannot be built.
     """
     try:
         return make_env()

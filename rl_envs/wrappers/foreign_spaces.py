@@ -85,11 +85,7 @@ class Leaf:
         return observation
 
     def value(self, observation: Any) -> Any:
-        """Its array or text within an agent's observation.
-
-        Raises:
-            LeafMisfit: it is not there, or not of its space.
-        """
+        """Its array or text within an agent's observation."""
         try:
             return self.convert(self.of(observation) if self.path else observation)
         except Misfit as error:
@@ -103,11 +99,7 @@ class Leaf:
         return () if self.spec is None else tuple(map(slice, self.spec.shape))
 
     def check_range(self, value: Array) -> None:
-        """Refuse numbers outside of the bounds.
-
-        Raises:
-            LeafMisfit: there are some.
-        """
+        """Refuse numbers outside of the bounds."""
         if self.bounds is not None and not are_within(value, self.bounds):
             raise LeafMisfit(self, range_misfit(value, *self.bounds))
 
@@ -134,11 +126,7 @@ class Layout:
     """
 
     def __init__(self, observation_spaces: Mapping[str, spaces.Space]) -> None:
-        """Read the spaces, agent name -> space.
-
-        Raises:
-            ForeignEnvError: a space is not understood, or two entries would share a key.
-        """
+        """Read the spaces, agent name -> space."""
         found = [list(_leaves(space, agent)) for agent, space in observation_spaces.items()]
         found = _apart_by_dimension(found)
         _refuse_collisions(dict(zip(observation_spaces, found, strict=True)))
@@ -171,20 +159,12 @@ class Layout:
         return {key: [[("",) * count or "" for _ in agents] for _ in range(rows)] for key, count in self.counts.items()}
 
     def shown(self, leaf: Leaf, observation: Any) -> Shown:
-        """An agent's text or texts, as many as the agent with the most has.
-
-        Raises:
-            LeafMisfit: they are not of their space.
-        """
+        """An agent's text or texts, as many as the agent with the most has."""
         found: Shown = leaf.value(observation)
         return found if isinstance(found, str) else found + ("",) * (self.counts[leaf.key] - len(found))
 
     def write(self, arrays: Mapping[str, Array], row: int, agent: int, observation: Any) -> None:
-        """Write one agent's observation into arrays [K, N, ...].
-
-        Raises:
-            LeafMisfit: a value is not of its space; ranges of boxes are not compared.
-        """
+        """Write one agent's observation into arrays [K, N, ...]."""
         for leaf in self.leaves[agent]:
             value = leaf.value(observation)
             target = arrays[leaf.key]
@@ -198,11 +178,7 @@ class Layout:
         return all(are_within(arrays[key], bounds) for key, bounds in self._ranges.items())
 
     def check_ranges(self, arrays: Mapping[str, Array], row: int, agent: int) -> None:
-        """Refuse numbers of one agent that are not finite or outside of their box.
-
-        Raises:
-            LeafMisfit: there are some.
-        """
+        """Refuse numbers of one agent that are not finite or outside of their box."""
         for leaf in self.leaves[agent]:
             window: Any = (row, agent, *leaf.window)
             leaf.check_range(arrays[leaf.key][window])
@@ -227,11 +203,7 @@ class Layout:
 
 
 def num_actions(space: spaces.Space, agent: str) -> int:
-    """Number of actions of a discrete space.
-
-    Raises:
-        ForeignEnvError: the actions are not discrete.
-    """
+    """Number of actions of a discrete space."""
     if isinstance(space, spaces.Discrete) and int(space.n) <= _MAX_WIDTH:
         return int(space.n)
     advice = "let action_space be Discrete, with one number for each combination, and take it apart in step"

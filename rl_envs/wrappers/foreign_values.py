@@ -53,11 +53,7 @@ def _clipped(value: Any) -> str:
 
 
 def number(value: Any) -> float:
-    """A reward: one number, also as an array with one entry.
-
-    Raises:
-        Misfit: it is something else.
-    """
+    """A reward: one number, also as an array with one entry."""
     single = value if isinstance(value, float) else _single(value)
     if not isinstance(single, (bool, int, float, np.floating)):
         raise Misfit(f"is {in_words(value)}")
@@ -68,11 +64,7 @@ def number(value: Any) -> float:
 
 
 def flag(value: Any) -> bool:
-    """A termination or truncation: true or false, also as 0 or 1 or an array with one entry.
-
-    Raises:
-        Misfit: it is something else.
-    """
+    """A termination or truncation: true or false, also as 0 or 1 or an array with one entry."""
     single = _single(value)
     if isinstance(single, (bool, int)) and single in (0, 1):
         return bool(single)
@@ -80,11 +72,7 @@ def flag(value: Any) -> bool:
 
 
 def integer(value: Any) -> int:
-    """An integer, also as an array with one entry.
-
-    Raises:
-        Misfit: it is something else.
-    """
+    """An integer, also as an array with one entry."""
     single = _single(value)
     if isinstance(single, (bool, int)):
         return int(single)
@@ -101,11 +89,7 @@ def _single(value: Any) -> Any:
 
 
 def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
-    """A value as an array of this shape.
-
-    Raises:
-        Misfit: another shape, numbers of another kind, or some that are masked.
-    """
+    """A value as an array of this shape."""
     given = array_of(value)
     if given is None:
         raise Misfit(f"is {in_words(value)}, which is no array")
@@ -196,9 +180,6 @@ def text(value: Any, space: spaces.Text) -> str:
 
     A charset is compared where the space names one: Gymnasium's own, of letters and digits without a space, is what
     somebody has who names none.
-
-    Raises:
-        Misfit: no text, or one of another length or with other characters.
     """
     if not isinstance(value, str):
         raise Misfit(f"is {in_words(value)}")
@@ -213,11 +194,7 @@ _DEFAULT_CHARSET = frozenset(alphanumeric)
 
 
 def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
-    """The texts of a Tuple of Text spaces.
-
-    Raises:
-        Misfit: another number of them, or one that is not of its space.
-    """
+    """The texts of a Tuple of Text spaces."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(space):
         raise Misfit(f"is {in_words(value)}")
     return tuple(text(one, inner) for one, inner in zip(value, space, strict=True))  # type: ignore[arg-type]

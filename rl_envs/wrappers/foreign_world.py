@@ -196,11 +196,7 @@ class ForeignWorld(World):
         return {"seed", "played", "episode_length"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse what no environment has played.
-
-        Raises:
-            ValueError: a seed, a length or an action that does not exist.
-        """
+        """Refuse what no environment has played."""
         if not ((state["seed"] >= 0) & (state["seed"] < _SEEDS)).all():
             raise ValueError(f"restore: seed must lie in 0 .. {_SEEDS - 1}, got {state['seed']}")
         length = state["episode_length"]
@@ -338,11 +334,7 @@ class DrawnForeignWorld(ForeignWorld):
 
 
 def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
-    """A text as it is, or as its sentences with empty ones behind them; several texts as they are.
-
-    Raises:
-        ForeignEnvError: it has more sentences than fit.
-    """
+    """A text as it is, or as its sentences with empty ones behind them; several texts as they are."""
     if isinstance(text, tuple):
         return text
     if not rows:

@@ -36,9 +36,6 @@ class GameProcesses:
             count: K.
             processes: P.
             declaration: declaration of one of the environments.
-
-        Raises:
-            ForeignEnvError: one cannot be built; the processes have ended.
         """
         self.declaration = declaration
         self._bounds = np.linspace(0, count, min(processes, count) + 1).astype(int)

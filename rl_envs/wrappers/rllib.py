@@ -2,8 +2,7 @@
 
 `TeamGymEnv` is for team modules (one player controls all agents), `TeamMultiAgentEnv` for one policy per agent. We do
 not use RLlib's wrapper of PettingZoo: its agent order depends on the hash seed, its `__all__` is never true when some
-agents terminate and others truncate, and its `render` raises. This is the only file of rl_envs that imports Ray. It
-must not know any particular world.
+agents terminate and others truncate, and its `render` raises. This is the only file of rl_envs that imports Ray.
 """
 
 from __future__ import annotations

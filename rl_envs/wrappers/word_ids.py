@@ -47,11 +47,7 @@ class Characters:
     vocabulary = sys.maxunicode + 2
 
     def tokens(self, text: str, length: int) -> Array:
-        """Numbers of the characters of a text, [length] int32, padded with 0.
-
-        Raises:
-            ValueError: the text has more characters.
-        """
+        """Numbers of the characters of a text, [length] int32, padded with 0."""
         if len(text) > length:
             raise ValueError(
                 f"a text has {len(text)} characters and only {length} fit: raise max_words (--max-words), or "
@@ -82,11 +78,7 @@ class WordIds:
         self._texts: dict[bytes, str] = {}
 
     def tokens(self, text: str, length: int) -> Array:
-        """Numbers of the words and punctuation marks of a text, [length] int32, padded with 0.
-
-        Raises:
-            ValueError: the text has more words.
-        """
+        """Numbers of the words and punctuation marks of a text, [length] int32, padded with 0."""
         if (text, length) not in self._rows:
             pieces = _PIECE.findall(text.lower())
             if len(pieces) > length:
