@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["EnvRaisedError", "ForeignEnvError", "installing"]
+__all__ = ["CustomEnvError", "EnvRaisedError", "installing"]
 
 
-class ForeignEnvError(ValueError):
+class CustomEnvError(ValueError):
     """A foreign environment does what a world cannot; the message says what, where and how to mend it.
 
     Attributes:
@@ -15,7 +15,7 @@ class ForeignEnvError(ValueError):
     is_final = True
 
 
-class EnvRaisedError(ForeignEnvError):
+class EnvRaisedError(CustomEnvError):
     """A foreign environment raised an error of its own; another episode may not."""
 
     is_final = False

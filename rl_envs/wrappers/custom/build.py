@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.core.errors import EnvRaisedError, ForeignEnvError, installing
-from rl_envs.wrappers.foreign_declaration import MakeEnv, described, layers, peek
-from rl_envs.wrappers.foreign_games import opened
-from rl_envs.wrappers.foreign_values import Misfit, flag, in_words
-from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError, installing
+from rl_envs.wrappers.custom.copies import opened
+from rl_envs.wrappers.custom.declaration import MakeEnv, described, layers, peek
+from rl_envs.wrappers.custom.values import Misfit, flag, in_words
+from rl_envs.wrappers.custom.world import PettingZooWorld, RenderedPettingZooWorld
 
 PARALLEL = "parallel_env"
 """Function of a PettingZoo module that builds an environment in which all agents act at once."""
@@ -25,7 +25,7 @@ ALONE = "agent_0"
 """Name of the only agent of a Gymnasium environment."""
 
 
-def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> ForeignWorld:
+def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> PettingZooWorld:
     """B PettingZoo parallel environments as one world.
 
     Args:
@@ -40,12 +40,12 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
             is that many rows, one a sentence).
 
     Raises:
-        ForeignEnvError: the environment cannot be built, declares what is not understood, or gives what it does not
+        CustomEnvError: the environment cannot be built, declares what is not understood, or gives what it does not
             declare; those that were built are closed.
     """
     first = opened(make_env)
     draws = any(peek(layer, "render_mode") == "rgb_array" for layer in layers(first.env))
-    kind = DrawnForeignWorld if draws else ForeignWorld
+    kind = RenderedPettingZooWorld if draws else PettingZooWorld
     try:
         return kind(make_env, num_worlds, first_world, first=first, **options)
     except BaseException:
@@ -53,7 +53,7 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
         raise
 
 
-def from_gymnasium(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> ForeignWorld:
+def from_gymnasium(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> PettingZooWorld:
     """B Gymnasium environments as one world with one agent, `agent_0`; arguments as of `from_pettingzoo`."""
     options = {"agents_leave": False} | options
     return from_pettingzoo(functools.partial(SoloEnv, make_env), num_worlds, first_world, **options)
@@ -107,14 +107,14 @@ class SoloEnv:
         self.env.close()
 
 
-def play_at_random(world: ForeignWorld, seconds: float = 20.0) -> int:
+def play_at_random(world: PettingZooWorld, seconds: float = 20.0) -> int:
     """Play random legal actions until an episode ends, with all checks, or until the time is over.
 
     Returns:
         number of env steps played.
 
     Raises:
-        ForeignEnvError: what the environment gives does not fit.
+        CustomEnvError: what the environment gives does not fit.
     """
     draws, ends_at = np.random.default_rng(0), time.monotonic() + seconds
     obs, env_steps, is_over = world.reset(0), 0, False
@@ -131,7 +131,7 @@ def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
     if isinstance(answer, (tuple, list)) and len(answer) == count:
         return tuple(answer)
     found = f"{len(answer)} entries" if isinstance(answer, (tuple, list)) else in_words(answer)
-    raise ForeignEnvError(f"{method} of the Gymnasium environment returned {found}: let it return {count} entries")
+    raise CustomEnvError(f"{method} of the Gymnasium environment returned {found}: let it return {count} entries")
 
 
 def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
@@ -142,11 +142,11 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
         arguments: keyword arguments of that function.
 
     Raises:
-        ForeignEnvError: the package is not installed, or the module has no parallel environment.
+        CustomEnvError: the package is not installed, or the module has no parallel environment.
     """
     named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:{PARALLEL}")
     if named is None:
-        raise ForeignEnvError(f"{name!r} names no environment: write package.module, or package.module:function")
+        raise CustomEnvError(f"{name!r} names no environment: write package.module, or package.module:function")
     module, function = named[1], named[2]
     _found(module, function)
     return functools.partial(_build, module, function, dict(arguments or {}))
@@ -156,7 +156,7 @@ def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
     build = _found(module, function)
     try:
         return build(**arguments)
-    except ForeignEnvError:
+    except CustomEnvError:
         raise
     except (Exception, SystemExit) as error:
         raise EnvRaisedError(
@@ -170,16 +170,16 @@ def _found(module: str, function: str) -> Any:
         imported = importlib.import_module(module)
         found = getattr(imported, function, None)
     except ModuleNotFoundError as error:
-        raise ForeignEnvError(_missing(module, error.name or module)) from error
+        raise CustomEnvError(_missing(module, error.name or module)) from error
     except (Exception, SystemExit) as error:  # a script that reads its own flags exits
-        raise ForeignEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
+        raise CustomEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
     if not callable(found):
         if function == PARALLEL and callable(getattr(imported, "env", None)):
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"the agents of {module!r} act in turn, and teams are trained where all act at once: name a module "
                 f"that has {PARALLEL}"
             )
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{module!r} has no function {function!r}: name the module of a PettingZoo parallel environment, such as "
             "mpe2.simple_spread_v3, or package.module:function of your own"
         )

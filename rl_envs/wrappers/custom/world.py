@@ -4,7 +4,7 @@
 |---|---|
 | agents | the environment's `possible_agents`, in their order (0 is called "0"); `agent_0` for Gymnasium |
 | actions | as many as the agent with the most has; `legal` hides those that another agent has not, and there they are played as its first action |
-| observations | as `foreign_spaces.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
+| observations | as `layout.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
 | observation `alive` | [] bool, in the game; not with `agents_leave=False` |
 | observation `legal` | [A] bool, legal actions; only where the environment gives masks or calls its actions something, or the agents' actions differ in number |
@@ -16,7 +16,7 @@
 | state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of what is seen |
 | metrics | none beside `return` and `length` |
 
-What an environment gives is checked where it enters (`foreign_border.py`, `foreign_declaration.py`).
+What an environment gives is checked where it enters (`checked_env.py`, `declaration.py`).
 
 Chance. Every episode is begun with a seed of its own from the world's counters, so an environment that keeps PettingZoo's
 promise on seeds plays the same episodes in any process and in any batch. A snapshot is the seed and the actions of the
@@ -34,16 +34,16 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec, whole
 from rl_envs.core.world import World
-from rl_envs.wrappers.foreign_border import CheckedEnv
-from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv
-from rl_envs.wrappers.foreign_frame import Frame
-from rl_envs.wrappers.foreign_games import Games, opened
-from rl_envs.wrappers.foreign_spaces import MASK, Bounds, Shown
-from rl_envs.wrappers.game_processes import GameProcesses
-from rl_envs.wrappers.word_ids import TextNumbers, WordIds
+from rl_envs.wrappers.custom.checked_env import CheckedEnv
+from rl_envs.wrappers.custom.copies import EnvCopies, opened
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
+from rl_envs.wrappers.custom.frame import Frame
+from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
+from rl_envs.wrappers.custom.processes import EnvProcesses
+from rl_envs.wrappers.custom.word_ids import TextNumbers, WordIds
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ _NOT_KEPT = ("self", "__class__", "first")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-class ForeignWorld(World):
+class PettingZooWorld(World):
     """B environments of others; the table above documents them.
 
     Attributes:
@@ -92,7 +92,7 @@ class ForeignWorld(World):
         try:
             self._build(checked, vocabulary, word_ids, max_episode_steps)
             super().__init__(num_worlds, first_world)
-            self._games: Games | GameProcesses = self._start_games(make_env, checked)
+            self._games: EnvCopies | EnvProcesses = self._start_games(make_env, checked)
         except BaseException:
             checked.close()
             raise
@@ -116,7 +116,7 @@ class ForeignWorld(World):
             self.max_episode_steps = whole("max_episode_steps", limit, 1)
         if self.max_episode_steps > EPISODE_STEPS_LIMIT:
             whose = "" if limit is not None or declares is None else f"the environment's {declares[0]}, "
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"{whose}max_episode_steps = {self.max_episode_steps:,} is more than the {EPISODE_STEPS_LIMIT:,} "
                 "env steps of an episode whose actions can be kept: choose fewer (max_episode_steps, "
                 "--max-episode-steps)"
@@ -124,11 +124,11 @@ class ForeignWorld(World):
         has_legal = self._declared.has_legal or checked.informs_of_masks()
         self._declare(has_legal)
 
-    def _start_games(self, make_env: MakeEnv, first: CheckedEnv) -> Games | GameProcesses:
+    def _start_games(self, make_env: MakeEnv, first: CheckedEnv) -> EnvCopies | EnvProcesses:
         if not self._arguments["num_processes"]:
-            return Games(make_env, self.num_worlds, first)
+            return EnvCopies(make_env, self.num_worlds, first)
         first.close()
-        return GameProcesses(make_env, self.num_worlds, self._arguments["num_processes"], self._declared)
+        return EnvProcesses(make_env, self.num_worlds, self._arguments["num_processes"], self._declared)
 
     def __getstate__(self) -> dict[str, Any]:
         """Arguments and a snapshot: environments of others seldom pickle."""
@@ -282,7 +282,7 @@ class ForeignWorld(World):
             self._refuse_leavers(rows, frame, over)
             frame.alive[:] = True
         if "legal" not in self.observation_spec and not frame.legal.all():
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"one copy of the environment gives an {MASK} at reset, and another none: let its infos always have one"
             )
         if self._seen is None:
@@ -302,7 +302,7 @@ class ForeignWorld(World):
         how = "left the game before it ended"
         if over is not None and over[place]:
             how = f"was terminated where {self.agents[int(frame.alive[place].argmax())]!r} was truncated"
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"the agent {self.agents[agent]!r} {how}, at env step {step} of an episode, and "
             "agents_leave is False: set it to True (--agents-leave)"
         )
@@ -321,11 +321,11 @@ class ForeignWorld(World):
                 try:
                     tokens += [self.words.tokens(piece, spec.length) for piece in _pieces(text, spec.rows)]
                 except ValueError as error:
-                    raise ForeignEnvError(f"{key} of {name!r}: {error}") from error
+                    raise CustomEnvError(f"{key} of {name!r}: {error}") from error
         return self.texts[key].add(np.array(tokens)).reshape(len(rows), self.num_agents, *spec.rows)
 
 
-class DrawnForeignWorld(ForeignWorld):
+class RenderedPettingZooWorld(PettingZooWorld):
     """A foreign world whose environments draw pictures."""
 
     def render(self, index: int = 0) -> Array:
@@ -341,7 +341,7 @@ def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
         return [text]
     found = [piece for piece in _SENTENCE_END.split(text) if piece.strip()]
     if len(found) > rows[0]:
-        raise ForeignEnvError(f"a text has {len(found)} sentences and only {rows[0]} fit: raise max_sentences")
+        raise CustomEnvError(f"a text has {len(found)} sentences and only {rows[0]} fit: raise max_sentences")
     return found + [""] * (rows[0] - len(found))
 
 

@@ -1,8 +1,8 @@
 """Foreign environments side by side in one process: each row is one PettingZoo parallel environment.
 
-`Games` resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the
-game has zeros, all of its own actions legal, and no reward. This file knows nothing of worlds; `foreign_world.py` makes
-one of it, and `game_processes.py` plays it in other processes.
+`EnvCopies` resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the
+game has zeros, all of its own actions legal, and no reward. This file knows nothing of worlds; `world.py` makes
+one of it, and `processes.py` plays it in other processes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_border import CheckedEnv, close_quietly
-from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv, described, env_name, layers
-from rl_envs.wrappers.foreign_frame import Answer, Frame, Turn
+from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name, layers
+from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
 
 
-class Games:
+class EnvCopies:
     """K environments in this process."""
 
     def __init__(self, make_env: MakeEnv, count: int, first: CheckedEnv | None = None) -> None:
@@ -57,7 +57,7 @@ class Games:
         """Refuse an object, or one within wrappers, that another row plays already."""
         own = {id(layer) for layer in layers(env)}
         if any(id(layer) in own for other in self.envs for layer in layers(other.env)):
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"the function that builds {env_name(env)} gives the same object again, and {count} copies are "
                 "stepped apart: let it build a new environment at every call"
             )
@@ -128,7 +128,7 @@ def built(make_env: MakeEnv, which: str = "") -> Any:
     """
     try:
         return make_env()
-    except ForeignEnvError as error:
+    except CustomEnvError as error:
         raise type(error)(f"{error}{which}") from error
     except (Exception, SystemExit) as error:
         raise EnvRaisedError(

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK, Layout, num_actions
-from rl_envs.wrappers.foreign_values import in_words, space_in_words
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout, num_actions
+from rl_envs.wrappers.custom.values import in_words, space_in_words
 
 MakeEnv = Callable[[], Any]
 """Builds one environment: a PettingZoo parallel environment, or a Gymnasium environment where that is said."""
@@ -70,7 +70,7 @@ class Declaration:
     def check_same(self, env: Any) -> None:
         """Refuse another copy of the environment that declares something else."""
         if (names := agent_ids(env)) != self.ids:
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"two copies of {env_name(env)} have the possible_agents {list(self.ids)} and {list(names)}: let "
                 "every copy have the same"
             )
@@ -78,7 +78,7 @@ class Declaration:
             for name, one in zip(self.ids, known, strict=True):
                 other = _space(env, method, name)
                 if not same_space(one, other):
-                    raise ForeignEnvError(
+                    raise CustomEnvError(
                         f"{env_name(env)}.{method}({name!r}) is {space_in_words(other)} and was "
                         f"{space_in_words(one)}: let it be the same in every copy of the environment and at every call"
                     )
@@ -101,13 +101,13 @@ class Declaration:
                 size = spaces.flatdim(own) if isinstance(own, (spaces.Box, spaces.MultiBinary)) else -1
                 size = len(own.nvec.ravel()) if isinstance(own, spaces.MultiDiscrete) else size
             if size != count:
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"the {MASK} of {name!r} is {space_in_words(own)} for {count} actions: let it be "
                     f"MultiBinary({count})"
                 )
             phrases = space.spaces.get(ACTION_TEXTS) if isinstance(space, spaces.Dict) else None
             if phrases is not None and not (isinstance(phrases, spaces.Tuple) and len(phrases) == count):
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"{ACTION_TEXTS} of {name!r} is {space_in_words(phrases)} for {count} actions: let it be a Tuple "
                     f"of {count} Text spaces"
                 )
@@ -120,11 +120,11 @@ class Declaration:
         found = [given.get(name, ()) if isinstance(given, Mapping) else given for name in self.ids]
         for name, own, count in zip(self.ids, found, self.actions, strict=True):
             if isinstance(own, str) or not isinstance(own, Sequence) or not all(isinstance(one, str) for one in own):
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"{env_name(env)}.{ACTION_TEXTS} is {in_words(own)} for {name!r}: let it be a list of texts"
                 )
             if len(own) != count:
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"{env_name(env)}.{ACTION_TEXTS} has {len(own)} texts for the {count} actions of {name!r}: "
                     "let it have one text for each action"
                 )
@@ -146,7 +146,7 @@ class Declaration:
             or not len(sets)
             or not np.isin(sets, (0, 1)).all()
         ):
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"{env_name(env)}.coordination_sets is {in_words(given)}: let it be an array of 0 and 1 of shape "
                 f"(K, {', '.join(map(str, wanted))}), with K sets and an axis for the actions of each agent"
             )
@@ -156,7 +156,7 @@ class Declaration:
 def agent_ids(env: Any) -> tuple[Any, ...]:
     """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both."""
     if callable(peek(env, "agent_iter")):
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{env_name(env)} is an environment whose agents act in turn, and teams are trained where all act at once: "
             "name its parallel_env if it has one, or another environment"
         )
@@ -169,20 +169,20 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     except TypeError:
         names = []
     if not names:
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{env_name(env)} names no possible_agents: a world needs a PettingZoo parallel environment (use "
             "parallel_env, not env) that lists all of its agents; a Gymnasium environment goes to from_gymnasium"
         )
     for name in names:
         if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"{env_name(env)} has an agent that is called {in_words(name)}: let possible_agents, and the keys of "
                 "all that reset and step return, be strings"
             )
     called = list(map(str, names))
     if len(set(called)) < len(called):
         twice = next(name for name in called if called.count(name) > 1)
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{env_name(env)} names {twice!r} twice in possible_agents: give each agent a name of its own"
         )
     return tuple(names)
@@ -267,7 +267,7 @@ def _space(env: Any, method: str, name: str) -> spaces.Space:
     except Exception as error:
         raise raised(env, f"{method}({name!r})", error) from error
     if not isinstance(space, spaces.Space):
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{env_name(env)}.{method}({name!r}) is {in_words(space)}: let it return a space of gymnasium.spaces"
         )
     return space

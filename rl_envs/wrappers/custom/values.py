@@ -3,7 +3,7 @@
 A converter turns one value into an array of a world and raises `Misfit` where the value is not of its space: another
 shape or order of axes, another kind of number (a float where the space holds integers), a number outside a discrete
 space or beyond the type, a text that is no text or too long. Ranges of boxes and numbers that are not finite are
-compared for many agents at once (`foreign_spaces.Layout`). Python's numbers and lists, NumPy's scalars and arrays with
+compared for many agents at once (`Layout`). Python's numbers and lists, NumPy's scalars and arrays with
 a single entry are taken as what they stand for.
 """
 

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, ArraySpec
-from rl_envs.wrappers.foreign_values import (
+from rl_envs.wrappers.custom.values import (
     Bounds,
     Convert,
     Misfit,
@@ -214,7 +214,7 @@ def num_actions(space: spaces.Space, agent: str) -> int:
             "ask the environment for discrete actions if it has them (mpe2: continuous_actions=False), or let "
             "action_space be Discrete, with one number for each of some vectors"
         )
-    raise ForeignEnvError(
+    raise CustomEnvError(
         f"the actions of {agent!r} are {space_in_words(space)}, and an agent is trained with one Discrete action a "
         f"step: {advice}"
     )
@@ -259,7 +259,7 @@ def _key(path: tuple[Any, ...]) -> str:
 def _mask_path(space: spaces.Space, agent: str) -> tuple[Any, ...] | None:
     found = list(_mask_paths(space, ()))
     if len(found) > 1:
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"the observation of {agent!r} has {len(found)} entries called {MASK} "
             f"({', '.join('/'.join(map(str, path)) for path in found)}): leave one of them"
         )
@@ -290,7 +290,7 @@ def _refuse_collisions(found: Mapping[str, Sequence[Leaf]]) -> None:
             if is_known or list(map(str, other)) != list(map(str, path)):
                 names = " and ".join(f"{'['.join(map(repr, one))}{']' * (len(one) - 1)}" for one in (other, path))
                 whose = repr(agent) if first == agent else f"{first!r} and {agent!r}"
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"the entries {names} in the observations of {whose} would both be called {leaf.key!r}: rename one"
                 )
 
@@ -299,7 +299,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
     meaning = f"{key} of the environment"
     if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiub":
         if (wrong := bounds_misfit(space)) is not None:
-            raise ForeignEnvError(f"the observation {key!r} of {agent!r}: its space {wrong}: correct observation_space")
+            raise CustomEnvError(f"the observation {key!r} of {agent!r}: its space {wrong}: correct observation_space")
         is_wide = space.dtype.kind == "f" and space.dtype.itemsize > 4
         dtype = np.dtype(np.float32) if is_wide else np.dtype(space.dtype)
         low, high = (float(space.low.min()), float(space.high.max())) if space.low.size else (0.0, 0.0)
@@ -309,7 +309,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
         return ArraySpec(shape, "uint8", 0, 1, meaning), of_bits(shape)
     width = spaces.flatdim(space) if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else 0
     if width > _MAX_WIDTH:
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"the observation {key!r} of {agent!r} is {space_in_words(space)}, and as one-hot vectors it would have "
             f"{width} entries: let it be a Box of numbers, or a MultiDiscrete of smaller parts"
         )
@@ -317,7 +317,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
         return ArraySpec((int(space.n),), "uint8", 0, 1, f"{meaning}, one-hot"), of_discrete(space)
     if isinstance(space, spaces.MultiDiscrete):
         return ArraySpec((int(space.nvec.sum()),), "uint8", 0, 1, f"{meaning}, one-hot"), of_multidiscrete(space)
-    raise ForeignEnvError(
+    raise CustomEnvError(
         f"the observation {key!r} of {agent!r} is a {type(space).__name__} space ({space_in_words(space)}), which is "
         "not understood: Box of numbers, Discrete, MultiDiscrete, MultiBinary, Text, Dict and Tuple are; wrap the "
         "environment so that it gives those"

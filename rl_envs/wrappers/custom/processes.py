@@ -1,4 +1,4 @@
-"""Foreign environments in processes of their own, with the interface of `foreign_games.Games`.
+"""Foreign environments in processes of their own, with the interface of `EnvCopies`.
 
 Each worker process owns some consecutive rows. It is started as a command and not forked, so a program needs no
 `if __name__ == "__main__"` and Ray's threads are not copied. A worker ends when this side closes or dies.
@@ -17,15 +17,15 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv
-from rl_envs.wrappers.foreign_frame import Frame, Turn
-from rl_envs.wrappers.foreign_games import Games
+from rl_envs.wrappers.custom.copies import EnvCopies
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
+from rl_envs.wrappers.custom.frame import Frame, Turn
 from rl_envs.wrappers.hangs import watch
 
 
-class GameProcesses:
+class EnvProcesses:
     """K environments in P processes."""
 
     def __init__(self, make_env: MakeEnv, count: int, processes: int, declaration: Declaration) -> None:
@@ -150,16 +150,16 @@ def _joined(frames: list[Frame], places: list[Array]) -> Frame:
 def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:
     try:
         return act(*values)
-    except ForeignEnvError as error:
+    except CustomEnvError as error:
         return error
     except Exception:
         return RuntimeError(f"a foreign environment raised in {what}:\n{traceback.format_exc()}")
 
 
-def _games(sent: tuple[MakeEnv, Declaration], count: int) -> Games:
+def _games(sent: tuple[MakeEnv, Declaration], count: int) -> EnvCopies:
     """The games of a worker, whose environments declare the same as those of the other processes."""
     make_env, declared = sent
-    games = Games(make_env, count)
+    games = EnvCopies(make_env, count)
     try:
         declared.check_same(games.envs[0].env)
     except BaseException:
@@ -186,5 +186,5 @@ def play(descriptor: int) -> None:
     except (EOFError, OSError):
         return
     finally:
-        if isinstance(games, Games):
+        if isinstance(games, EnvCopies):
             games.close()

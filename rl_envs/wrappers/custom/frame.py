@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.wrappers.foreign_spaces import Shown
+from rl_envs.wrappers.custom.layout import Shown
 
 
 @dataclass

@@ -12,9 +12,9 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_declaration import Declaration
-from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK
-from rl_envs.wrappers.foreign_values import Misfit, array_of, in_words, integer
+from rl_envs.wrappers.custom.declaration import Declaration
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
+from rl_envs.wrappers.custom.values import Misfit, array_of, in_words, integer
 
 
 class Refuse(Protocol):

@@ -17,13 +17,13 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium.spaces import Space
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_choices import Choices
-from rl_envs.wrappers.foreign_declaration import Declaration, agent_ids, env_name, peek, raised
-from rl_envs.wrappers.foreign_frame import Answer, Frame
-from rl_envs.wrappers.foreign_spaces import LeafMisfit
-from rl_envs.wrappers.foreign_values import (
+from rl_envs.wrappers.custom.choices import Choices
+from rl_envs.wrappers.custom.declaration import Declaration, agent_ids, env_name, peek, raised
+from rl_envs.wrappers.custom.frame import Answer, Frame
+from rl_envs.wrappers.custom.layout import LeafMisfit
+from rl_envs.wrappers.custom.values import (
     Misfit,
     array_of,
     flag,
@@ -190,7 +190,7 @@ class CheckedEnv:
         begins(method)
         try:
             return getattr(self.env, method)(*arguments, **named)
-        except ForeignEnvError:
+        except CustomEnvError:
             raise
         except (Exception, SystemExit) as error:
             raise raised(self.env, method, error) from error
@@ -199,7 +199,7 @@ class CheckedEnv:
 
     def _refuse(self, what: str, cure: str) -> NoReturn:
         when = f"env step {self._length}" if self._length else "reset"
-        raise ForeignEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
+        raise CustomEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
 
     def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
         self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space)
