@@ -68,6 +68,20 @@ def whole(name: str, value: Any, least: int | None = None) -> int:
     return number
 
 
+def checked_picture(picture: Any) -> Array:
+    """What a `render` returned, as [H, W, 3] uint8.
+
+    Raises:
+        ValueError: it is no image.
+    """
+    if not isinstance(picture, np.ndarray):
+        raise ValueError(f"render must return an array [H, W, 3] uint8, not {type(picture).__name__}")
+    is_image = picture.ndim == 3 and picture.shape[2] == 3 and picture.size and picture.dtype.kind in "iu"
+    if not (is_image and picture.min() >= 0 and picture.max() <= 255):
+        raise ValueError(f"render must return [H, W, 3] uint8, not {list(picture.shape)} {picture.dtype}")
+    return picture.astype(np.uint8, copy=False)
+
+
 @dataclass(frozen=True)
 class ArraySpec:
     """One observation key of one agent.

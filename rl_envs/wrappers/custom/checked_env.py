@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from rl_envs.core.errors import CustomEnvError
-from rl_envs.core.spec import Array
+from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
 from rl_envs.wrappers.custom.declaration import Declaration, agent_ids, env_name, peek, raised
 from rl_envs.wrappers.custom.frame import Answer, Frame
@@ -168,14 +168,10 @@ class CheckedEnv:
     def render(self) -> Array:
         """The environment's own picture, [H, W, 3] uint8."""
         picture = self._called("render")
-        drawn = array_of(picture)
-        is_image = drawn is not None and drawn.ndim == 3 and drawn.shape[2] == 3 and drawn.dtype.kind in "iu"
-        if drawn is None or not (is_image and drawn.size and drawn.min() >= 0 and drawn.max() <= 255):
-            self._refuse(
-                f"render returned {in_words(picture)}",
-                "with render_mode rgb_array let it return one image, an array of shape (H, W, 3) and type uint8",
-            )
-        return drawn.astype(np.uint8)
+        try:
+            return checked_picture(array_of(picture) if hasattr(picture, "__array__") else picture)
+        except ValueError as error:
+            self._refuse(str(error), "let it return one image with render_mode rgb_array")
 
     def close(self) -> None:
         """Close the environment, once; an error in its `close` is a warning, and one without `close` needs none."""

@@ -237,13 +237,13 @@ class Leaver(Signal):
 
 
 PICTURES = {
-    "none": (None, "None"),
+    "none": (None, "NoneType"),
     "floats": (np.zeros((4, 4, 3)), "float64"),
-    "grey": (np.zeros((4, 4), np.uint8), r"\(4, 4\)"),
-    "with alpha": (np.zeros((4, 4, 4), np.uint8), r"\(4, 4, 4\)"),
+    "grey": (np.zeros((4, 4), np.uint8), r"\[4, 4\]"),
+    "with alpha": (np.zeros((4, 4, 4), np.uint8), r"\[4, 4, 4\]"),
     "frames": ([np.zeros((4, 4, 3), np.uint8)] * 2, "list"),
     "beyond a byte": (np.full((4, 4, 3), 256), "int64"),
-    "text": ("picture", "'picture'"),
+    "text": ("picture", "str"),
 }
 
 
