@@ -6,7 +6,7 @@ __all__ = ["CustomEnvError", "EnvRaisedError", "installing"]
 
 
 class CustomEnvError(ValueError):
-    """A foreign environment does what a world cannot; the message says what, where and how to mend it.
+    """A custom environment does what a world cannot; the message says what, where and how to mend it.
 
     Attributes:
         is_final: playing on would give the same error, or results that are wrong, so a run must end.
@@ -16,7 +16,7 @@ class CustomEnvError(ValueError):
 
 
 class EnvRaisedError(CustomEnvError):
-    """A foreign environment raised an error of its own; another episode may not."""
+    """A custom environment raised an error of its own; another episode may not."""
 
     is_final = False
 

@@ -1,4 +1,4 @@
-"""Worlds as Gymnasium, PettingZoo and RLlib environments, one module each; and environments of others as worlds."""
+"""Worlds as Gymnasium, PettingZoo and RLlib environments, one module each; custom environments as worlds (`custom`)."""
 
 from rl_envs.wrappers.custom.build import from_gymnasium, from_pettingzoo
 

@@ -1,8 +1,7 @@
-"""Foreign environments side by side in one process: each row is one PettingZoo parallel environment.
+"""`EnvCopies`: K copies of a custom environment in one process; `processes.py` runs them in other processes.
 
-`EnvCopies` resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the
-game has zeros, all of its own actions legal, and no reward. This file knows nothing of worlds; `world.py` makes
-one of it, and `processes.py` plays it in other processes.
+It resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the game has
+zeros as observations, all of its own actions legal, and no reward.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
 
 
 class EnvCopies:
-    """K environments in this process."""
+    """K copies of an environment in this process."""
 
     def __init__(self, make_env: MakeEnv, count: int, first: CheckedEnv | None = None) -> None:
-        """Build them.
+        """Build the environments; if one cannot be built, the others are closed.
 
         Args:
-            make_env: builds one environment.
+            make_env: Builds one environment.
             count: K.
-            first: an environment that is already built and serves as the first.
+            first: First environment, if it is already built.
         """
         self.envs: list[CheckedEnv] = [] if first is None else [first]
         try:
@@ -42,8 +41,8 @@ class EnvCopies:
 
     def _another(self, make_env: MakeEnv, count: int) -> CheckedEnv:
         if not self.envs:
-            return opened(make_env)
-        env = built(make_env, f" (copy {len(self.envs) + 1} of {count})")
+            return open_env(make_env)
+        env = build_env(make_env, f" (copy {len(self.envs) + 1} of {count})")
         try:
             self._refuse_shared(env, count)
             self.envs[0].declared.check_same(env)
@@ -90,7 +89,7 @@ class EnvCopies:
         )
 
     def render(self, row: int) -> Array:
-        """The environment's own picture, [H, W, 3] uint8."""
+        """Rendered image, [H, W, 3] uint8."""
         return self.envs[row].render()
 
     def close(self) -> None:
@@ -109,9 +108,9 @@ class EnvCopies:
                 env.check_ranges(frame, place, answer)
 
 
-def opened(make_env: MakeEnv) -> CheckedEnv:
-    """An environment whose declarations are understood."""
-    env = built(make_env)
+def open_env(make_env: MakeEnv) -> CheckedEnv:
+    """Build an environment and read its declaration."""
+    env = build_env(make_env)
     try:
         return CheckedEnv(env, Declaration(env))
     except BaseException:
@@ -119,13 +118,8 @@ def opened(make_env: MakeEnv) -> CheckedEnv:
         raise
 
 
-def built(make_env: MakeEnv, which: str = "") -> Any:
-    """An environment.
-
-    Args:
-        make_env: builds it.
-        which: which copy it is, for the error.
-    """
+def build_env(make_env: MakeEnv, which: str = "") -> Any:
+    """Build an environment; `which` names the copy in the error."""
     try:
         return make_env()
     except CustomEnvError as error:

@@ -1,8 +1,4 @@
-"""Declarations of a foreign environment, read before it is played: agents, spaces, actions, coordination, time limit.
-
-All of it is read and checked here, once an environment. What cannot be trained is refused in one sentence that says
-how to mend it.
-"""
+"""`Declaration`: what a custom environment declares before its first episode: agents, spaces, actions, time limit."""
 
 from __future__ import annotations
 
@@ -22,34 +18,34 @@ from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout, num_actio
 from rl_envs.wrappers.custom.values import in_words, space_in_words
 
 MakeEnv = Callable[[], Any]
-"""Builds one environment: a PettingZoo parallel environment, or a Gymnasium environment where that is said."""
+"""Builds one PettingZoo parallel environment, or a Gymnasium environment for `from_gymnasium`."""
 
 _HERE = str(Path(__file__).parent)
 _LIMITS = ("max_episode_steps", "_max_episode_steps", "max_cycles", "max_steps")
-"""Attributes in which environments declare their time limit, in the order in which they are believed."""
+"""Attributes in which environments declare their time limit, by priority."""
 _INNER = ("env", "aec_env", "par_env", "unwrapped")
 """Attributes in which wrappers hold what they wrap."""
 
 
 class Declaration:
-    """Declarations of an environment: agents, spaces and actions, known before it is played.
+    """Agents, spaces and actions of an environment.
 
     Attributes:
-        ids: what the environment calls the N agents, strings or whole numbers.
-        agents: their names.
-        observation_spaces, action_spaces: of each agent.
-        layout: layout of their observations in arrays.
-        actions: number of actions of each agent.
-        first_action: [N], number of each agent's first action in the environment.
-        has_masks: whether observations have masks, or texts of actions.
-        has_legal: whether some action can be illegal, or actions have texts.
-        action_texts: constant texts of each agent's actions, from the environment's attribute; None without one.
-        coordination: [K, A, ..., A] bool, the environment's coordination sets; None without any.
-        limit: name and value of the attribute that declares the time limit; None without one.
+        ids: The environment's names of the N agents, strings or whole numbers.
+        agents: Names of the agents as strings.
+        observation_spaces, action_spaces: Spaces of each agent.
+        layout: Layout of the observations in arrays.
+        actions: Number of actions of each agent.
+        first_action: [N], `start` of each agent's Discrete action space.
+        has_masks: Whether observations contain action masks or texts of actions.
+        has_legal: Whether some action can be illegal, or actions have texts.
+        action_texts: Constant texts of each agent's actions (attribute `action_texts`), or None.
+        coordination: [K, A, ..., A] bool, coordination sets (attribute `coordination_sets`), or None.
+        limit: Name and value of the attribute that declares the time limit, or None.
     """
 
     def __init__(self, env: Any) -> None:
-        """Read the names and the spaces."""
+        """Read and check the declaration of `env`."""
         self.ids = agent_ids(env)
         self.agents = tuple(map(str, self.ids))
         self.observation_spaces, self.action_spaces = (
@@ -68,7 +64,7 @@ class Declaration:
         self.has_legal = self.has_masks or self.action_texts is not None or len(set(self.actions)) > 1
 
     def check_same(self, env: Any) -> None:
-        """Refuse another copy of the environment that declares something else."""
+        """Refuse another copy of the environment with a different declaration."""
         if (names := agent_ids(env)) != self.ids:
             raise CustomEnvError(
                 f"two copies of {env_name(env)} have the possible_agents {list(self.ids)} and {list(names)}: let "
@@ -85,11 +81,11 @@ class Declaration:
 
     @property
     def own_actions(self) -> Array:
-        """[N, A] bool, actions that are an agent's own and no padding."""
+        """[N, A] bool, actions that are not padding."""
         return np.arange(max(self.actions)) < np.array(self.actions)[:, None]
 
     def _check_masks(self) -> None:
-        """Masks and texts of actions have one entry for each action."""
+        """Require one entry per action in masks and texts of actions."""
         for name, space, path, count in zip(
             self.agents, self.observation_spaces, self.layout.masks, self.actions, strict=True
         ):
@@ -154,7 +150,7 @@ class Declaration:
 
 
 def agent_ids(env: Any) -> tuple[Any, ...]:
-    """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both."""
+    """`possible_agents` of an environment: strings, or whole numbers, as PettingZoo allows both."""
     if callable(peek(env, "agent_iter")):
         raise CustomEnvError(
             f"{env_name(env)} is an environment whose agents act in turn, and teams are trained where all act at once: "
@@ -189,7 +185,7 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
 
 
 def time_limit(env: Any) -> tuple[str, int] | None:
-    """Attribute and value of the largest number of env steps in an episode; the outermost wrapper is believed."""
+    """Attribute and value of the time limit in env steps; the outermost wrapper has priority."""
     for layer in layers(env):
         for name in _LIMITS:
             if (limit := _count(peek(layer, name))) is not None:
@@ -200,7 +196,7 @@ def time_limit(env: Any) -> tuple[str, int] | None:
 
 
 def layers(env: Any) -> Iterator[Any]:
-    """An environment and all that its wrappers hold, the outermost first."""
+    """An environment and everything that its wrappers hold, the outermost first."""
     seen: list[Any] = []
     waiting = [env]
     while waiting:
@@ -222,7 +218,7 @@ def env_name(env: Any) -> str:
 
 
 def described(error: BaseException) -> str:
-    """`KeyError: 'key' (file.py, line 3)`, in one line."""
+    """Error in one line: `KeyError: 'key' (file.py, line 3)`."""
     steps = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # that says it itself
     is_theirs = steps and not steps[-1].filename.startswith(_HERE)
     place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if is_theirs else ""
@@ -230,7 +226,7 @@ def described(error: BaseException) -> str:
 
 
 def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
-    """The sentence for an error that an environment raised; it may not be at fault alone, so the cause is attached."""
+    """Error for an exception that an environment raised."""
     cure = "mend it there"
     if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
         cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
@@ -238,7 +234,7 @@ def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
 
 
 def peek(env: Any, name: str) -> Any:
-    """An attribute that no environment must have; None without it, also where asking for it raises."""
+    """An optional attribute; None without it, also if reading it raises."""
     try:
         return getattr(env, name, None)
     except Exception:  # a property, or a __getattr__, of the environment's own
@@ -251,7 +247,7 @@ def _unwrapped(env: Any) -> Any:
 
 
 def _extension(env: Any, name: str) -> Any:
-    """An attribute of this project's that an environment may have; None without it."""
+    """An optional attribute that this package defines, such as `action_texts`; None without it."""
     inner = _unwrapped(env)
     try:
         return getattr(inner, name, None)
@@ -274,7 +270,7 @@ def _space(env: Any, method: str, name: str) -> spaces.Space:
 
 
 def _count(value: Any) -> int | None:
-    """A positive whole number, of Python or NumPy; None for anything else."""
+    """`value` as an int if it is a positive whole number, else None."""
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (float, np.floating)) and np.isfinite(value) and value == int(value):
@@ -287,7 +283,7 @@ def _count(value: Any) -> int | None:
 
 
 def same_space(one: spaces.Space, other: spaces.Space) -> bool:
-    """Whether two spaces are equal; spaces that cannot be compared are by what they print."""
+    """Whether two spaces are equal; spaces without `__eq__` are compared by their repr."""
     if one is other or one == other:
         return True
     if type(one) is not type(other):

@@ -1,11 +1,10 @@
-"""Gymnasium's spaces as declarations of a world: what each agent of a foreign environment sees, padded to the widest.
+"""`Layout`: from Gymnasium spaces of each agent to arrays [K, N, ...], padded to the widest agent.
 
-Boxes keep their shape. Discrete numbers become one-hot vectors, dicts and tuples become one key an entry (`a/b`), texts
-stay strings until the world gives them tokens, and a tuple of texts is one key with several of them. The key of an
-observation that is no dict is `observation`. Agents that see one key in several shapes get arrays as wide as the widest
-of them, with zeros behind; of several dimensions (a vector and an image), keys of their own: `observation_1d`,
-`observation_3d`. Two entries that would share a key are refused. An entry called `action_mask`, at any depth, is the
-legality mask and no observation.
+Boxes keep their shape. Discrete values become one-hot vectors, dicts and tuples become one key per entry (`a/b`), texts
+stay strings until the world tokenizes them, and a tuple of texts is one key. The key of an observation that is no dict
+is `observation`. If agents have a key with different shapes, arrays are padded with zeros; with different numbers of
+dimensions, the key is split: `observation_1d`, `observation_3d`. Two entries with the same key are refused. An entry
+called `action_mask`, at any depth, is the action mask and not an observation.
 """
 
 from __future__ import annotations
@@ -38,20 +37,19 @@ from rl_envs.wrappers.custom.values import (
 )
 
 MASK = "action_mask"
-"""Key of a legality mask in an agent's observation or infos, by PettingZoo's convention."""
+"""Key of an action mask in an agent's observation or infos, by PettingZoo's convention."""
 ACTION_TEXTS = "action_texts"
-"""Key of a tuple of texts in an agent's observation: what each of its actions is called now, "" where there is none."""
+"""Key of a tuple of texts in an agent's observation: the present text of each action, "" for an illegal one."""
 OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination")
-"""Keys that a world has itself; a foreign key of such a name gets an underscore behind it."""
+"""Keys that a world adds; an environment's key of this name gets a trailing underscore."""
 _TABLES = ("texts/", "encoded/")
-"""Beginnings of keys under which tables of texts travel; a foreign key that begins so gets an underscore before it."""
+"""Prefixes of keys of text tables; an environment's key with such a prefix gets a leading underscore."""
 _WHOLE = "observation"
 _MAX_WIDTH = 2**20
-"""Largest number of entries of the one-hot vectors of one observation, and of actions."""
-
+"""Largest width of the one-hot vectors of one observation, and largest number of actions."""
 
 Shown: TypeAlias = str | tuple[str, ...]
-"""Text that an agent reads under one key, or several texts."""
+"""Text of one key, or several texts."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,14 @@ class Leaf:
     """One array or text within an agent's observation.
 
     Attributes:
-        path: keys and indices that lead to it.
-        key: observation key of the world.
-        space: the environment's own.
-        spec: declaration of the agent's own array; None for a text.
-        convert: from the environment's value to an array of that declaration, or to a text.
-        bounds: of the numbers of a box, with room for rounding; None where the type or the converter bounds them.
-        length: for a text: largest number of its characters.
-        count: for a tuple of texts: how many there are; 0 for a single text.
+        path: Keys and indices that lead to it.
+        key: Observation key of the world.
+        space: Space in the environment.
+        spec: Declaration of the agent's array; None for a text.
+        convert: Converter of the environment's value to that array, or to a text.
+        bounds: Bounds of a box with a margin for rounding; None if the type or the converter bounds the numbers.
+        length: Largest number of characters of a text.
+        count: Number of texts of a tuple of texts; 0 for a single text.
     """
 
     path: tuple[Any, ...]
@@ -79,13 +77,13 @@ class Leaf:
     count: int = 0
 
     def of(self, observation: Any) -> Any:
-        """Its value within an agent's observation."""
+        """Raw value in an agent's observation."""
         for step in self.path:
             observation = observation[step]
         return observation
 
     def value(self, observation: Any) -> Any:
-        """Its array or text within an agent's observation."""
+        """Array or text in an agent's observation."""
         try:
             return self.convert(self.of(observation) if self.path else observation)
         except Misfit as error:
@@ -95,7 +93,7 @@ class Leaf:
 
     @property
     def window(self) -> tuple[slice, ...]:
-        """Its place within an array of the widest agent."""
+        """Slices of this array within one of the widest agent."""
         return () if self.spec is None else tuple(map(slice, self.spec.shape))
 
     def check_range(self, value: Array) -> None:
@@ -116,17 +114,17 @@ class Layout:
     """Layout of the agents' observations in arrays `[K, N, ...]`.
 
     Attributes:
-        spec: declarations of the padded arrays.
-        bounds: key -> lowest and highest value of each entry of each agent, numbers or [N, *shape]; 0 where padded.
-        texts: key -> largest number of characters.
-        counts: key -> how many texts an agent sees under it at once; 0 for a single one.
-        leaves: arrays of each agent, in the order of the agents.
-        text_leaves: texts of each agent.
-        masks: for each agent, keys and indices that lead to its mask; None without one.
+        spec: Declarations of the padded arrays.
+        bounds: Key -> lowest and highest value of each entry of each agent, numbers or [N, *shape]; 0 where padded.
+        texts: Key -> largest number of characters.
+        counts: Key -> number of texts of one observation; 0 for a single text.
+        leaves: Arrays of each agent, in the order of the agents.
+        text_leaves: Texts of each agent.
+        masks: Path to the action mask of each agent; None without one.
     """
 
     def __init__(self, observation_spaces: Mapping[str, spaces.Space]) -> None:
-        """Read the spaces, agent name -> space."""
+        """Lay out the observations of `observation_spaces`, agent name -> space."""
         found = [list(_leaves(space, agent)) for agent, space in observation_spaces.items()]
         found = _apart_by_dimension(found)
         _refuse_collisions(dict(zip(observation_spaces, found, strict=True)))
@@ -149,7 +147,7 @@ class Layout:
         self._ranges = {key: self._joined(key, _range) for key in ranged}
 
     def blank(self, rows: int) -> dict[str, Array]:
-        """Zeros for everything that the agents see, key -> [rows, N, ...]."""
+        """Zeros for all observations, key -> [rows, N, ...]."""
         lead = (rows, len(self.leaves))
         return {key: np.zeros((*lead, *spec.shape), spec.dtype) for key, spec in self.spec.items()}
 
@@ -159,7 +157,7 @@ class Layout:
         return {key: [[("",) * count or "" for _ in agents] for _ in range(rows)] for key, count in self.counts.items()}
 
     def shown(self, leaf: Leaf, observation: Any) -> Shown:
-        """An agent's text or texts, as many as the agent with the most has."""
+        """An agent's text or texts, padded to the largest number of texts."""
         found: Shown = leaf.value(observation)
         return found if isinstance(found, str) else found + ("",) * (self.counts[leaf.key] - len(found))
 
@@ -174,7 +172,7 @@ class Layout:
                 target[row, agent][leaf.window] = value
 
     def is_in_range(self, arrays: Mapping[str, Array]) -> bool:
-        """Whether all numbers are finite and lie in their boxes; zeros of agents that see nothing may lie outside."""
+        """Whether all numbers are finite and in their boxes; zeros of agents without observations may be outside."""
         return all(are_within(arrays[key], bounds) for key, bounds in self._ranges.items())
 
     def check_ranges(self, arrays: Mapping[str, Array], row: int, agent: int) -> None:
@@ -191,15 +189,13 @@ class Layout:
         is_padded = any(leaf is None or leaf.spec is None or leaf.spec.shape != spec.shape for leaf in leaves)
         if not is_padded and all(np.ndim(low) == 0 and (low, high) == own[0] for low, high in own):
             return own[0]
-        sides = (
-            np.zeros((len(leaves), *spec.shape), np.result_type(*(np.asarray(one[0]) for one in own))) for _ in "ab"
-        )
-        joined = tuple(sides)
+        dtype = np.result_type(*(np.asarray(low) for low, _ in own))
+        joined = np.zeros((len(leaves), *spec.shape), dtype), np.zeros((len(leaves), *spec.shape), dtype)
         for agent, (leaf, pair) in enumerate(zip(leaves, own, strict=True)):
             window: Any = (agent, *(() if leaf is None else leaf.window))
             for side, bound in zip(joined, pair, strict=True):
                 side[window] = bound
-        return joined  # type: ignore[return-value]
+        return joined
 
 
 def num_actions(space: spaces.Space, agent: str) -> int:
@@ -235,14 +231,8 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
                 yield from _leaves(inner, agent, (*path, name))
         return
     spec, convert = _numbers(space, agent, key)
-    yield Leaf(
-        path,
-        key,
-        space,
-        spec,
-        convert,
-        box_range(space, np.dtype(spec.dtype)) if isinstance(space, spaces.Box) else None,
-    )
+    bounds = box_range(space, np.dtype(spec.dtype)) if isinstance(space, spaces.Box) else None
+    yield Leaf(path, key, space, spec, convert, bounds)
 
 
 def _entries(space: spaces.Dict | spaces.Tuple) -> Iterator[tuple[Any, spaces.Space]]:
@@ -341,7 +331,7 @@ def _declared_bounds(leaf: Leaf) -> Bounds:
 
 
 def _apart_by_dimension(found: Sequence[list[Leaf]]) -> list[list[Leaf]]:
-    """Keys of their own where agents see one key as text and numbers, or with several numbers of dimensions."""
+    """Split keys that are text for one agent and numbers for another, or have different numbers of dimensions."""
     kinds: dict[str, set[str]] = {}
     for leaf in (leaf for own in found for leaf in own):
         kinds.setdefault(leaf.key, set()).add(_kind(leaf))

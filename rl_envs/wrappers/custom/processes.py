@@ -1,4 +1,4 @@
-"""Foreign environments in processes of their own, with the interface of `EnvCopies`.
+"""Custom environments in worker processes, with the interface of `EnvCopies`.
 
 Each worker process owns some consecutive rows. It is started as a command and not forked, so a program needs no
 `if __name__ == "__main__"` and Ray's threads are not copied. A worker ends when this side closes or dies.
@@ -32,10 +32,10 @@ class EnvProcesses:
         """Start the processes.
 
         Args:
-            make_env: builds one environment; it is pickled by value where it is a lambda or of the main script.
+            make_env: Builds one environment; pickled by value if it is a lambda or defined in the main script.
             count: K.
             processes: P.
-            declaration: declaration of one of the environments.
+            declaration: Declaration of one of the environments.
         """
         self.declaration = declaration
         self._bounds = np.linspace(0, count, min(processes, count) + 1).astype(int)
@@ -67,7 +67,7 @@ class EnvProcesses:
         return Turn(frame, reward, terminated, truncated)
 
     def render(self, row: int) -> Array:
-        """The environment's own picture, [H, W, 3] uint8."""
+        """Rendered image, [H, W, 3] uint8."""
         owner = int(np.searchsorted(self._bounds, row, side="right")) - 1
         self._workers[owner].send("render", row - int(self._bounds[owner]))
         picture: Array = _raise(self._workers[owner].receive())
@@ -91,7 +91,7 @@ class EnvProcesses:
 
 
 def _raise(answer: Any) -> Any:
-    """An answer; an error that was raised in the other process is raised here."""
+    """Return an answer, or raise it if it is an error of the other process."""
     if isinstance(answer, BaseException):
         raise answer
     return answer
@@ -114,7 +114,7 @@ class _Worker:
             raise self._death() from None
 
     def receive(self) -> Any:
-        """The answer to the oldest request; an error that was raised there is returned."""
+        """Answer to the oldest request; errors of the other process are returned, not raised."""
         try:
             return self._pipe.recv()
         except (EOFError, OSError):
@@ -131,7 +131,7 @@ class _Worker:
     def _death(self) -> RuntimeError:
         self._process.wait()
         return RuntimeError(
-            f"a process that plays foreign environments ended with exit code {self._process.returncode}: its own "
+            f"a process that plays custom environments ended with exit code {self._process.returncode}: its own "
             "message stands above; begin the run again to continue from its checkpoint"
         )
 
@@ -153,11 +153,11 @@ def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:
     except CustomEnvError as error:
         return error
     except Exception:
-        return RuntimeError(f"a foreign environment raised in {what}:\n{traceback.format_exc()}")
+        return RuntimeError(f"a custom environment raised in {what}:\n{traceback.format_exc()}")
 
 
 def _games(sent: tuple[MakeEnv, Declaration], count: int) -> EnvCopies:
-    """The games of a worker, whose environments declare the same as those of the other processes."""
+    """Environments of a worker; they must declare the same as those of the other processes."""
     make_env, declared = sent
     games = EnvCopies(make_env, count)
     try:

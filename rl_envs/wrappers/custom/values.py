@@ -1,10 +1,8 @@
-"""Values of a foreign environment, against the spaces that it declares: one converter a space, and a description.
+"""Conversion of a custom environment's values to arrays, one converter per kind of space.
 
-A converter turns one value into an array of a world and raises `Misfit` where the value is not of its space: another
-shape or order of axes, another kind of number (a float where the space holds integers), a number outside a discrete
-space or beyond the type, a text that is no text or too long. Ranges of boxes and numbers that are not finite are
-compared for many agents at once (`Layout`). Python's numbers and lists, NumPy's scalars and arrays with
-a single entry are taken as what they stand for.
+A converter raises `Misfit` if a value is not in its space: another shape, another kind of number (a float for
+integers), a number beyond the space or the type, a text that is too long. Bounds of boxes and NaN are checked for many
+agents at once (`Layout`). Python numbers and lists, NumPy scalars and arrays with one entry are accepted.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ Convert: TypeAlias = Callable[[Any], Array]
 Bounds: TypeAlias = tuple[Any, Any]
 """Lowest and highest value: numbers, or arrays of the same shape as what they bound."""
 _KINDS = {"f": "fiub", "i": "iub", "u": "iub", "b": "iub"}
-"""Kinds of numbers that an array of each kind takes without losing anything."""
+"""Kinds of numbers that an array of each kind holds without loss."""
 _MAX_LENGTH = 120
 
 
 class Misfit(ValueError):
-    """A value is not of its space; the message goes on after `which`: `has shape (4,)`."""
+    """A value is not in its space; the message is a predicate: `has shape (4,)`."""
 
 
 def in_words(value: Any) -> str:

@@ -1,27 +1,25 @@
-"""Environments of others as worlds: any PettingZoo parallel environment, or a Gymnasium environment as a team of one.
+"""`PettingZooWorld`: B custom environments as a world, PettingZoo parallel ones or Gymnasium ones as a team of one.
 
 | | |
 |---|---|
 | agents | the environment's `possible_agents`, in their order (0 is called "0"); `agent_0` for Gymnasium |
-| actions | as many as the agent with the most has; `legal` hides those that another agent has not, and there they are played as its first action |
-| observations | as `layout.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
+| actions | the largest number of actions of an agent; `legal` masks those that another agent lacks, where they are played as its first action |
+| observations | the environment's, padded to the widest agent (`layout.py`); a text is its words' ids (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
-| observation `alive` | [] bool, in the game; not with `agents_leave=False` |
-| observation `legal` | [A] bool, legal actions; only where the environment gives masks or calls its actions something, or the agents' actions differ in number |
-| observation `coordination` | [] int32, row of `tables["coordination"]`; only where the environment declares coordination sets |
+| observation `alive` | [] bool, whether the agent is in the game; not with `agents_leave=False` |
+| observation `legal` | [A] bool, legal actions; only if the environment has action masks or texts of actions, or the agents' numbers of actions differ |
+| observation `coordination` | [] int32, row of `tables["coordination"]`; only if the environment declares coordination sets |
 | tables | `coordination` [K, A^N] bool: the environment's `coordination_sets` [K, A, ..., A]; the present K is `coordination` in the infos |
-| rewards | the environment's, 0 for who is not in the game |
+| rewards | the environment's, 0 for agents that are not in the game |
 | episode end | truncated if an agent that is still in the game was truncated at the last step, or at `max_episode_steps`; else terminated. An agent that ends before the others has left, however it ends: what it would still have earned is not estimated |
 | recorded draws | none |
-| state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of what is seen |
+| state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of the observations |
 | metrics | none beside `return` and `length` |
 
-What an environment gives is checked where it enters (`checked_env.py`, `declaration.py`).
-
-Chance. Every episode is begun with a seed of its own from the world's counters, so an environment that keeps PettingZoo's
-promise on seeds plays the same episodes in any process and in any batch. A snapshot is the seed and the actions of the
-present episode; `restore` plays them again. Where that does not lead to the same sight, the environment has chance that
-no seed fixes: its episode begins anew, `restarted` says in which worlds, and a warning is logged.
+Seeds. Every episode is reset with its own seed from the world's counters, so an environment that respects seeds plays
+the same episodes in any process and any batch. A snapshot is the seed and the actions of the present episode; `restore`
+replays them. If that does not give the same observations, the environment has unseeded randomness: its episode begins
+anew, `restarted` marks the world, and a warning is logged.
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec, whole
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.checked_env import CheckedEnv
-from rl_envs.wrappers.custom.copies import EnvCopies, opened
+from rl_envs.wrappers.custom.copies import EnvCopies, open_env
 from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
 from rl_envs.wrappers.custom.frame import Frame
 from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
@@ -48,23 +46,23 @@ from rl_envs.wrappers.custom.word_ids import TextNumbers, WordIds
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_EPISODE_STEPS = 1000
-"""Time limit of an environment that declares none."""
+"""Time limit in env steps of an environment that declares none."""
 EPISODE_STEPS_LIMIT = 1_000_000
-"""Largest time limit: the actions of the present episode are kept, so that it can be restored."""
+"""Largest time limit in env steps: the actions of the present episode are kept for `restore`."""
 _SEEDS = 2**31
 _NOT_KEPT = ("self", "__class__", "first")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class PettingZooWorld(World):
-    """B environments of others; the table above documents them.
+    """B custom environments; the table above documents them.
 
     Attributes:
-        words: numbers of the words in texts, and `words.text_of(tokens)` for the way back.
-        action_texts: `[N][A]`, what the environment's attribute `action_texts` calls the actions; None without it.
-            (What they are called at each step is the observation of this name.)
-        bounds: observation key -> lowest and highest value of each entry as the environment declares it, numbers or
-            [N, *shape]; not of the keys that a world adds.
+        words: Tokenizer of texts; `words.text_of(tokens)` inverts it.
+        action_texts: `[N][A]`, the environment's attribute `action_texts`, or None; texts that change from step to step
+            are an observation of this name.
+        bounds: Observation key -> declared lowest and highest value of each entry, numbers or [N, *shape]; without the
+            keys that a world adds.
     """
 
     bounds: dict[str, Bounds]
@@ -88,7 +86,7 @@ class PettingZooWorld(World):
         self._arguments = {name: value for name, value in locals().items() if name not in _NOT_KEPT}
         for name, least in (("num_processes", 0), ("max_words", 1), ("max_sentences", 1)):
             self._arguments[name] = whole(name, self._arguments[name], least)
-        checked = opened(make_env) if first is None else first
+        checked = open_env(make_env) if first is None else first
         try:
             self._build(checked, vocabulary, word_ids, max_episode_steps)
             super().__init__(num_worlds, first_world)
@@ -103,7 +101,7 @@ class PettingZooWorld(World):
     def _build(
         self, checked: CheckedEnv, vocabulary: Sequence[str], word_ids: TextNumbers | None, limit: int | None
     ) -> None:
-        """All that is known before an episode."""
+        """Set everything that is known before the first episode."""
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
         self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
@@ -131,7 +129,7 @@ class PettingZooWorld(World):
         return EnvProcesses(make_env, self.num_worlds, self._arguments["num_processes"], self._declared)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Arguments and a snapshot: environments of others seldom pickle."""
+        """Arguments and a snapshot, because few custom environments can be pickled."""
         state = self.snapshot() if self._is_running else None
         return {"arguments": self._arguments, "auto_resets": self.auto_resets, "snapshot": state, "words": self.words}
 
@@ -196,7 +194,7 @@ class PettingZooWorld(World):
         return {"seed", "played", "episode_length"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse what no environment has played."""
+        """Refuse a seed, a length or an action that does not exist."""
         if not ((state["seed"] >= 0) & (state["seed"] < _SEEDS)).all():
             raise ValueError(f"restore: seed must lie in 0 .. {_SEEDS - 1}, got {state['seed']}")
         length = state["episode_length"]
@@ -206,7 +204,7 @@ class PettingZooWorld(World):
             raise ValueError(f"restore: played must hold actions 0 .. {self.action_spec - 1}")  # type: ignore[operator]
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
-        """Play the present episodes again, and begin those anew that do not lead to the same sight."""
+        """Replay the present episodes; those that give other observations begin anew."""
         went_on = self._replay(rows)
         known = self.state["fingerprint"]
         same = (known == 0) | (known == _fingerprints(self._present(), self.num_worlds))
@@ -225,7 +223,7 @@ class PettingZooWorld(World):
     # --------------------------------------------------------------- private
 
     def _say_limit(self) -> None:
-        """Say once that episodes are cut, where nobody asked for it."""
+        """Warn once that episodes are cut at a limit that nobody asked for."""
         if self._has_said_limit or self._arguments["max_episode_steps"] is not None:
             return
         self._has_said_limit = True
@@ -239,7 +237,7 @@ class PettingZooWorld(World):
         )
 
     def _declare(self, has_legal: bool) -> None:
-        """Observation keys: the environment's and those that every foreign world has."""
+        """Declare the observation keys: the environment's, and those that a world adds."""
         says, agents, sets = self._declared, len(self.agents), self._declared.coordination
         own = {"agent": ArraySpec((agents,), "uint8", 0, 1, "which agent it is, one-hot")}
         if self._agents_leave:
@@ -263,7 +261,7 @@ class PettingZooWorld(World):
         }
 
     def _replay(self, rows: Array) -> Array:
-        """Play the recorded actions: whether each of the worlds came as far as before, [K] bool."""
+        """Replay the recorded actions; [K] bool, whether each world lasted as long as before."""
         length = self.state["episode_length"][rows]
         self._see(rows, self._games.reset(rows, self.state["seed"][rows]))
         went_on = np.ones(len(rows), bool)
@@ -291,7 +289,7 @@ class PettingZooWorld(World):
             self._seen.put(rows, frame)
 
     def _refuse_leavers(self, rows: Array, frame: Frame, over: Array | None) -> None:
-        """Refuse who leaves earlier than others, and who is terminated where another is truncated, and has a value."""
+        """Refuse agents that leave before the others, or are terminated where another is truncated."""
         left = ~frame.alive
         if over is not None:
             left &= ~over[:, None] | frame.alive.any(1, keepdims=True)
@@ -326,15 +324,15 @@ class PettingZooWorld(World):
 
 
 class RenderedPettingZooWorld(PettingZooWorld):
-    """A foreign world whose environments draw pictures."""
+    """A `PettingZooWorld` whose environments render images."""
 
     def render(self, index: int = 0) -> Array:
-        """The environment's own picture, [H, W, 3] uint8."""
+        """Rendered image of world `index`, [H, W, 3] uint8."""
         return self._games.render(index)
 
 
 def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
-    """A text as it is, or as its sentences with empty ones behind them; several texts as they are."""
+    """Texts of one observation: several texts, a single text, or its sentences padded with empty ones."""
     if isinstance(text, tuple):
         return text
     if not rows:
@@ -346,7 +344,7 @@ def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
 
 
 def _fingerprints(seen: Frame, num_worlds: int) -> Array:
-    """[B] uint64, never 0, hash of all that is seen."""
+    """[B] uint64, never 0, hash of all observations."""
     prints = np.zeros(num_worlds, np.uint64)
     for row in range(num_worlds):
         digest = hashlib.blake2b(digest_size=8)

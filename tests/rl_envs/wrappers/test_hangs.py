@@ -18,7 +18,7 @@ def test_the_present_call_is_known_with_its_line_and_none_after_it():
 
     class Slow(Signal):
         def step(self, actions):
-            found.append(hangs.sentence(0.0))
+            found.append(hangs.hang_message(0.0))
             goes_on.set()
             return super().step(actions)
 
@@ -27,7 +27,7 @@ def test_the_present_call_is_known_with_its_line_and_none_after_it():
     world.step([[0, 0]])
     assert goes_on.is_set()
     assert all(word in found[0] for word in ("step", "for 0 s", "line"))
-    assert hangs.sentence(0.0) is None
+    assert hangs.hang_message(0.0) is None
 
 
 PROGRAM = """
