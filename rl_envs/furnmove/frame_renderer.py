@@ -109,7 +109,7 @@ class FrameRenderer:
     def draw(
         self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float = CARRY_METRES
     ) -> NDArray[np.uint8]:
-        """Frames as bytes, 4 * class + shade (`frame_palette.py`).
+        """Frames as bytes, 4 * class + shade (`frame_palette.py`), [K, N, P, P] uint8.
 
         Args:
             rows: [K] int, worlds.
@@ -117,9 +117,6 @@ class FrameRenderer:
             headings: [K, N] int, their headings.
             tv: [K, 3] int, row, column, rotation of the television; None for none.
             tv_base: height of its base above the floor, metres: lifted, unless told otherwise.
-
-        Returns:
-            [K, N, P, P] uint8.
         """
         lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty_like(lines)

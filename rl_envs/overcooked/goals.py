@@ -55,16 +55,13 @@ class Goal:
 
 
 def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:
-    """Whether each chef reached the goal in the step between two states.
+    """Whether each chef reached the goal in the step between two states, [B, 2] bool.
 
     Args:
         kitchen: the layout.
         goal: the goal.
         previous: state before the env step, `[B, ...]`: `agent_cells`, `headings`, `held` and `contents`, copied.
         current: state after the env step, `[B, ...]`.
-
-    Returns:
-        [B, 2] bool.
     """
     cells = kitchen.cells_of(goal.place) if goal.place else np.ones(kitchen.size, bool)
     return _TESTS[goal.deed](_Moment(kitchen, goal, cells, previous, current))

@@ -30,16 +30,13 @@ Triple = tuple[int, int, int]
 
 
 def triples(setting: str, split: str) -> Array:
-    """All games of a split.
+    """All games of a split, [G, 3] int64, indices into `LETTERS`, in lexicographic order.
 
     Args:
         setting: `permutation`: unseen circles of five known letters. `ten_letters` (not in the paper): the same with
             ten letters, enough for small networks to generalise. `new_edge`: unseen relations between known letters of
             twenty. `new_edge_and_nodes`: five unseen letters.
         split: `train`, `eval`, or a part of `eval`: `valid` or `test`, which share no circle.
-
-    Returns:
-        [G, 3] int64, indices into `LETTERS`, in lexicographic order.
     """
     if setting not in SETTINGS or split not in SPLITS:
         raise ValueError(

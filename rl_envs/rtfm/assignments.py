@@ -99,14 +99,11 @@ class Assignments:
         return team, element
 
     def number(self, team_of: Array, element_of: Array) -> Array:
-        """Assignments in which monsters and modifiers have these labels.
+        """Assignments in which monsters and modifiers have these labels, [K] int64.
 
         Args:
             team_of: [K, monsters] place in `TEAMS` of each monster.
             element_of: [K, modifiers] place in `ELEMENTS` of each modifier.
-
-        Returns:
-            [K] int64.
         """
         return self.teams.rank(team_of) * len(self.elements) + self.elements.rank(element_of)
 

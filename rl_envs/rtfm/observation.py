@@ -104,13 +104,10 @@ def _paint(grids: Array, cells: Array, names: Array) -> None:
 
 
 def carried_names(held: Array, item_names: Array) -> Array:
-    """Names of the items that agents hold.
+    """Names of the items that agents hold, [K, N] uint8.
 
     Args:
         held: [K, N] int64, the item's number + 1, or 0 for nothing.
         item_names: [K, I] uint8, names of the items.
-
-    Returns:
-        [K, N] uint8.
     """
     return np.where(held > 0, item_names[np.arange(len(held))[:, None], held - 1], np.uint8(EMPTY_HANDED))

@@ -58,15 +58,12 @@ class DocumentWriter:
         self._halves = None if is_natural else (self._joined(self._first_of_element), self._joined(self._first_of_team))
 
     def documents(self, team_ranks: Array, element_ranks: Array, uniforms: Array) -> Array:
-        """One document for each assignment.
+        """One document for each assignment, [K, document_length] int16 word ids, padded with 0.
 
         Args:
             team_ranks: [K] ranks of the teams' partitions.
             element_ranks: [K] ranks of the elements' partitions.
             uniforms: [K, DOCUMENT_DRAWS].
-
-        Returns:
-            [K, document_length] int16 word ids, padded with 0.
         """
         if self._halves is not None:
             return np.concatenate([self._halves[0][element_ranks], self._halves[1][team_ranks]], axis=1)
@@ -79,14 +76,11 @@ class DocumentWriter:
         return documents
 
     def goals(self, teams: Array, uniforms: Array) -> Array:
-        """One goal for each team.
+        """One goal for each team, [K, goal_length] int16 word ids, padded with 0.
 
         Args:
             teams: [K] indices into `TEAMS`.
             uniforms: [K].
-
-        Returns:
-            [K, goal_length] int16 word ids, padded with 0.
         """
         return self._goals[teams * self._num_goals + (uniforms * self._num_goals).astype(np.int64)]
 

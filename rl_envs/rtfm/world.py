@@ -122,14 +122,11 @@ class Rtfm(Arena):
         self._draws = np.cumsum([1, 2, self._team_size, 1, NUM_ELEMENTS, places, places])
 
     def assignment_number(self, team_of: Array, element_of: Array) -> Array:
-        """Number of the assignment in which monsters and modifiers have these labels, for `restore`.
+        """Number of the assignment in which monsters and modifiers have these labels, for `restore`, [K] int64.
 
         Args:
             team_of: [K, 9] (3 without groups) place in `words.TEAMS` of each monster.
             element_of: [K, 8] (4 without groups) place in `words.ELEMENTS` of each modifier.
-
-        Returns:
-            [K] int64.
         """
         return self._assignments.number(team_of, element_of)
 

@@ -29,13 +29,10 @@ class ScriptedCooks:
         self._asked_for = np.zeros((*each, NUM_FOODS), bool)
 
     def act(self, heard: Sequence[Sequence[Subtask | None]] | None = None) -> Array:
-        """Actions for the present state of the world.
+        """Actions for the present state of the world, [B, N] int64; agents that do not decide wait.
 
         Args:
             heard: `[B][N]`, subtask that each agent was asked to do, or None; without `heard` no agent gets messages.
-
-        Returns:
-            [B, N] int64; agents that do not decide wait.
         """
         world, state = self._world, self._world.state
         for memory in (self._passed, self._asked_for):
