@@ -49,6 +49,11 @@ def world_keys(seed: int, first_world: int, num_worlds: int) -> UInt64:
     return mix(mix(np.uint64(seed % 2**64) + index * _WORLD) + _WORLD)
 
 
+def pick(uniforms: Float64, count: int) -> NDArray[np.int64]:
+    """Uniform numbers in [0, 1) as integers 0 .. count - 1, same shape int64."""
+    return (uniforms * count).astype(np.int64)
+
+
 class Chance:
     """The clock and the uniforms of B worlds.
 

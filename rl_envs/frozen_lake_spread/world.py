@@ -46,6 +46,7 @@ class FrozenLakeSpread(World):
     agents = tuple(f"agent_{number}" for number in range(NUM_AGENTS))
     action_spec = len(ACTIONS)
     action_names = ACTIONS
+    colours = ((200, 70, 60), (50, 130, 90))
     recorded_draws = ("slips",)
     metric_names: tuple[str, ...] = ("success", "arrivals", "fell")
     metric_ranges = MappingProxyType({"success": SHARE, "arrivals": COUNT, "fell": SHARE})
@@ -101,13 +102,7 @@ class FrozenLakeSpread(World):
         from rl_envs.frozen_lake_spread.render import draw_lake
 
         state = {name: value[index] for name, value in self.state.items()}
-        return draw_lake(self.lake, state["cells"], state["target"], state["out"])
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.frozen_lake_spread.render import AGENT_COLOURS
-
-        return AGENT_COLOURS
+        return draw_lake(self.lake, state["cells"], state["target"], state["out"], self.colours)
 
     # ----------------------------------------------------------------- rules
 

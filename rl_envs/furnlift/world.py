@@ -68,6 +68,7 @@ class FurnLift(World):
     agents = ("agent_0", "agent_1")
     action_spec = NUM_ACTIONS
     action_names = ACTION_NAMES
+    colours = AGENT_COLOURS
     recorded_draws = ("sees_television",)
     metric_names = ("success", "final_distance", "md_spl", "start_distance", "difficulty", *COUNTERS)
     metric_ranges = MappingProxyType(
@@ -326,10 +327,6 @@ class FurnLift(World):
         cells, headings, tv = (self.state[name][index] for name in ("agent_cells", "agent_headings", "tv"))
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, cells, headings, tv, self.sees_television()[index])
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`, and of their rings in frames."""
-        return AGENT_COLOURS[: self.num_agents]
 
 
 def difficulty(start_distance: Array) -> Array:

@@ -71,6 +71,7 @@ class FurnMove(World):
     """B rooms in which N agents carry a television; the table above documents them."""
 
     action_names = ACTION_NAMES
+    colours = AGENT_COLOURS
     metric_names = ("success", "final_distance", "md_spl", "start_distance")
     metric_ranges = MappingProxyType(
         {"success": SHARE, "final_distance": COUNT, "md_spl": PROPORTION, "start_distance": COUNT}
@@ -350,10 +351,6 @@ class FurnMove(World):
         path = self._path[index, : int(self.state["episode_length"][index]) + 1]
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, *(self.state[name][index] for name in names), path=path)
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`, and of their rings in frames."""
-        return AGENT_COLOURS[: self.num_agents]
 
 
 def check_observations(observations: Sequence[str]) -> None:

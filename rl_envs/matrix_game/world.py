@@ -138,10 +138,9 @@ class MatrixGame(World):
         super()._check_recorded(recorded)
         if self._must_record and "adversary" not in recorded:
             raise ValueError('this adversary is recorded: every step needs chance={"adversary": [B] actions}')
-        for reply in recorded.values():
-            reply = np.asarray(reply)
-            if reply.shape != (self.num_worlds,) or reply.dtype.kind not in "iu" or not np.isin(reply, (0, 1, 2)).all():
-                raise ValueError(f"the draw adversary must be {self.num_worlds} integers in 0 .. 2, got {reply!r}")
+
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        return {"adversary": ((self.num_worlds,), 0, 2)}
 
     # --------------------------------------------------------------- private
 

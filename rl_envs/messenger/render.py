@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.messenger.symbols import SIDE, SYMBOLS
+from rl_envs.messenger.symbols import AGENT_COLOURS, SIDE, SYMBOLS
 
 Place: TypeAlias = tuple[float, float]
 
@@ -25,7 +25,6 @@ FLOOR: Colour = (247, 242, 232)
 GRID: Colour = (226, 218, 203)
 ROLE_COLOURS: tuple[Colour, ...] = ((226, 108, 88), (244, 202, 92), (134, 186, 118))
 """Enemy and decoys, message, goal."""
-AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (126, 58, 172))
 LETTER: Colour = (255, 255, 255)
 """Mark of an avatar that has the message."""
 _OVERSAMPLING = 2

@@ -41,3 +41,5 @@ STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
 """Change of row and column by each action."""
 SIDE = 10
 """Side of the grid in cells; there are no walls."""
+AGENT_COLOURS = ((37, 99, 214), (126, 58, 172))
+"""Colours of the avatars in images."""

@@ -14,6 +14,7 @@ from rl_envs.core.render import FOREGROUND, Colour, caption_strip
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import (
+    CHEF_COLOURS,
     COOK_STEPS,
     DISH,
     DISH_STORE,
@@ -41,7 +42,6 @@ DISH_COLOUR: Colour = (255, 255, 255)
 SOUP_COLOUR: Colour = (196, 122, 44)
 HATCH_COLOUR: Colour = (134, 186, 118)
 FIRE: Colour = (219, 62, 50)
-CHEF_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (126, 58, 172))
 _OVERSAMPLING = 2
 _STORES = {ONION_STORE: ONION, DISH_STORE: DISH}
 

@@ -27,3 +27,6 @@ NUM_CONTENTS = READY + 1
 DEEDS = ("nothing", "onion into a pot", "dish from the store", "soup from a pot", "soup served")
 NO_DEED, POTTED, TOOK_DISH, TOOK_SOUP, SERVED = range(len(DEEDS))
 """Kinds of interactions that rewards distinguish."""
+
+CHEF_COLOURS = ((37, 99, 214), (126, 58, 172))
+"""Colours of the chefs in images."""

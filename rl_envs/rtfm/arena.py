@@ -6,7 +6,6 @@ subclass draws episodes and writes texts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import numpy as np
 
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, TextSpec
-from rl_envs.rtfm.grid import MOVES, NUM_MOVES, grid_of
+from rl_envs.rtfm.grid import AGENT_COLOURS, MOVES, NUM_MOVES, grid_of
 from rl_envs.rtfm.lexicon import Lexicon
 from rl_envs.rtfm.observation import Observer, carried_names
 from rl_envs.rtfm.settings import RoomSettings, StepRules
@@ -50,6 +49,7 @@ class Arena(Turns):
     """
 
     action_names = MOVES
+    colours = AGENT_COLOURS
     metric_names = ("win_rate", "fights_right_item", "fights_wrong_item", "fights_no_item")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
 
@@ -116,18 +116,10 @@ class Arena(Turns):
     def _needed_state(self) -> set[str]:
         return {"agent_cells", "monster_cells", "item_cells", "monster_names", "item_names"}
 
-    def _check_state(self, state: Arrays) -> None:
-        """Refuse numbers out of range."""
-        for name, bound in self._state_bounds().items():
-            values = np.asarray(state.get(name, 0))
-            if values.size and (values.min() < 0 or values.max() >= bound):
-                raise ValueError(f"restore: {name} must lie in 0 .. {bound - 1}, got {values.min()} .. {values.max()}")
-
-    def _state_bounds(self) -> dict[str, int]:
-        """State name -> number of values that it can take."""
-        cells = dict.fromkeys(("agent_cells", "monster_cells", "item_cells"), self._grid.size**2)
-        names = dict.fromkeys(("monster_names", "item_names"), len(self.lexicon.names))
-        return cells | names | {"held": self._num_items + 1}
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        cells = dict.fromkeys(("agent_cells", "monster_cells", "item_cells"), (0, self._grid.size**2 - 1))
+        names = dict.fromkeys(("monster_names", "item_names"), (0, len(self.lexicon.names) - 1))
+        return cells | names | {"held": (0, self._num_items)}
 
     def _place(self, rows: Array, uniforms: Array) -> None:
         """Put agents, monsters and items into different cells, uniformly."""
@@ -163,12 +155,6 @@ class Arena(Turns):
         from rl_envs.rtfm import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.rtfm import render
-
-        return render.AGENT_COLOURS[: self.num_agents]
 
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`."""

@@ -14,6 +14,8 @@ from rl_envs.core.spec import Array
 
 MOVES = ("stay", "up", "down", "left", "right")
 NUM_MOVES = len(MOVES)
+AGENT_COLOURS = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
+"""Colours of the agents in images."""
 STEPS = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]])
 SIGHT = 5
 """Euclidean distance, in cells, up to which a monster notices an agent."""

@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array
+from rl_envs.rtfm.grid import AGENT_COLOURS
 
 Cell: TypeAlias = tuple[int, int]
 
@@ -30,7 +31,6 @@ ELEMENT_COLOURS: dict[str, Colour] = {
     "lightning": (244, 210, 90),
     "poison": (150, 200, 120),
 }
-AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
 CELL_PIXELS = 84
 """Side of a cell."""
 _OVERSAMPLING = 2

@@ -169,16 +169,13 @@ class Turns(World):
         count = np.maximum(fought.sum(1), 1)
         return {f"fights_{item}_item": (fought & holds).sum(1) / count for item, holds in by_item.items()}
 
-    def _check_recorded(self, recorded: Arrays) -> None:
-        super()._check_recorded(recorded)
-        for name, draws in recorded.items():
-            count = self.num_agents if name == "agent_order" else self._num_monsters
-            largest = NUM_MOVES - 1 if name == "monster_moves" else self._num_monsters + self.num_agents - 1
-            draws = np.asarray(draws)
-            fits = draws.shape == (self.num_worlds, count) and draws.dtype.kind in "iu"
-            if not fits or draws.min() < -1 or draws.max() > largest:
-                shape = (self.num_worlds, count)
-                raise ValueError(f"the draw {name} must be integers -1 .. {largest} of shape {shape}")
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        monsters, last = (self.num_worlds, self._num_monsters), self._num_monsters + self.num_agents - 1
+        return {
+            "monster_moves": (monsters, -1, NUM_MOVES - 1),
+            "monster_order": (monsters, -1, last),
+            "agent_order": ((self.num_worlds, self.num_agents), -1, last),
+        }
 
 
 def _by_rank(ranks: Array) -> Array:

@@ -18,6 +18,7 @@ from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.kitchen import Kitchen
 from rl_envs.salad.macro_actions import NAMES
 from rl_envs.salad.symbols import (
+    AGENT_COLOURS,
     AGENT_NAMES,
     BOARD,
     CHOPS,
@@ -41,7 +42,6 @@ BOARD_COLOUR: Colour = (236, 211, 168)
 WINDOW: Colour = (104, 150, 172)
 CHINA: Colour = (253, 253, 253)
 FOOD_COLOURS: tuple[Colour, ...] = ((217, 66, 53), (104, 174, 78), (171, 104, 170))
-AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (226, 132, 36))
 _OVERSAMPLING = 3
 _TEXT_PIXELS, _PANEL_COLUMNS = 14, 38
 _PANEL = Panel(width=310, text_pixels=_TEXT_PIXELS, line_pixels=20, corner=(16, 12))

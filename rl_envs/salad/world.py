@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.chance import pick
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
@@ -37,8 +38,9 @@ from rl_envs.salad import observation, rules
 from rl_envs.salad.grammar import NUM_HANDS, Grammar
 from rl_envs.salad.kitchen import STARTS, Kitchen, check_recipes, drawing_of, kitchen_of, usual_kitchen
 from rl_envs.salad.macro_actions import MacroActions
-from rl_envs.salad.state import check_state, initial_state, lying_things
+from rl_envs.salad.state import check_state, initial_state, lying_things, state_bounds
 from rl_envs.salad.symbols import (
+    AGENT_COLOURS,
     AGENT_NAMES,
     CHOP_REWARD,
     COLLISION_REWARD,
@@ -63,6 +65,7 @@ ALL_AGENTS = "all"
 class Salad(World):
     """B kitchens with two cooks; the table above documents them."""
 
+    colours = AGENT_COLOURS
     metric_names: tuple[str, ...] = ("success", "collisions", "wrong_dishes")
     metric_ranges = MappingProxyType({"success": SHARE, "collisions": COUNT, "wrong_dishes": COUNT})
 
@@ -201,8 +204,7 @@ class Salad(World):
     # ------------------------------------------------------------- episodes
 
     def _begin(self, rows: Array) -> None:
-        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self.recipes)).astype(np.int64)
-        self.state["recipe"][rows] = self.recipes[drawn]
+        self.state["recipe"][rows] = self.recipes[pick(self.chance.uniforms(1, rows)[:, 0], len(self.recipes))]
         self.state["agent_cells"][rows] = STARTS
         self._look(rows)
 
@@ -256,9 +258,11 @@ class Salad(World):
     def _needed_state(self) -> set[str]:
         return {"agent_cells"}
 
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        return state_bounds(macro.NUM_MACROS)
+
     def _check_state(self, state: Arrays) -> None:
-        """Refuse an impossible state."""
-        check_state(self.kitchen, state, num_macros=macro.NUM_MACROS)
+        check_state(self.kitchen, state)
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "recipe" not in given:
@@ -275,12 +279,6 @@ class Salad(World):
         from rl_envs.salad import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.salad import render
-
-        return render.AGENT_COLOURS[: self.num_agents]
 
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`; callers may add `messages`."""
