@@ -82,8 +82,6 @@ class World(ABC):
         """N."""
         return len(self.agents)
 
-    # ---------------------------------------------------------------- public
-
     def reset(self, seed: int) -> Arrays:
         """Begin the first episode of every world.
 
@@ -239,8 +237,6 @@ class World(ABC):
     def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
         """Let go of what this world holds beside memory, such as processes; it is not stepped again."""
 
-    # ----------------------------------------------------------------- hooks
-
     @abstractmethod
     def _begin(self, rows: Array) -> None:
         """Write the start of a new episode into `self.state[...][rows]`, using `self.chance`."""
@@ -287,14 +283,10 @@ class World(ABC):
         """[B, N] int32, env steps since each agent's last decision; 1 where every agent decides at every step."""
         return np.ones((self.num_worlds, self.num_agents), np.int32)
 
-    # ------------------------------------------------------------- for hooks
-
     def _endings(self, is_over: Array, bootstrap_at_limit: bool) -> tuple[Array, Array]:
         """Which worlds this step ends, in `_advance`: terminated [B] bool and truncated [B] bool."""
         stopped = (self.state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over
         return (is_over, stopped) if bootstrap_at_limit else (is_over | stopped, np.zeros_like(stopped))
-
-    # --------------------------------------------------------------- private
 
     def _start(self, rows: Array) -> None:
         if not self.state:

@@ -104,8 +104,6 @@ class FrozenLakeSpread(World):
         state = {name: value[index] for name, value in self.state.items()}
         return draw_lake(self.lake, state["cells"], state["target"], state["out"], self.colours)
 
-    # ----------------------------------------------------------------- rules
-
     def _begin(self, rows: Array) -> None:
         self.state["cells"][rows] = self.lake.starts
 
@@ -149,8 +147,6 @@ class FrozenLakeSpread(World):
             return np.ones((self.num_worlds, NUM_AGENTS), np.int64)
         drawn = recorded["slips"] if "slips" in recorded else self.chance.uniforms(NUM_AGENTS) * 3
         return np.asarray(drawn).astype(np.int64)
-
-    # --------------------------------------------------------- what is shown
 
     def _observe(self, rows: Array) -> Arrays:
         own = self.state["cells"][rows]

@@ -27,17 +27,11 @@ _WALKS = (MOVE_AHEAD, ROTATE_LEFT, ROTATE_RIGHT)
 
 @dataclass(frozen=True)
 class Advice:
-    """Expert's advice in the present state of one world.
+    """Expert's advice in the present state of one world."""
 
-    Attributes:
-        actions: [2] int, an action of each agent.
-        options: the first actions of all shortest paths of each agent, ascending.
-        targets: [2, 3] int, row, column and heading to which each agent goes; None if both pick up.
-    """
-
-    actions: tuple[int, int]
-    options: tuple[tuple[int, ...], tuple[int, ...]]
-    targets: Array | None
+    actions: tuple[int, int]  # [2] int, an action of each agent
+    options: tuple[tuple[int, ...], tuple[int, ...]]  # the first actions of all shortest paths of each agent, ascending
+    targets: Array | None  # [2, 3] int, row, column and heading to which each agent goes; None if both pick up
 
 
 def target_pairs(targets: Array, tv: Array, min_separation_cells: int) -> Array:

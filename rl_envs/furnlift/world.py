@@ -148,8 +148,6 @@ class FurnLift(World):
             meaning = "the expert's action, -1 where it has none"
             self.observation_spec["expert"] = ArraySpec((), "int8", NO_ADVICE, PICKUP, meaning)
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         sees = self._seen_before(recorded)
@@ -211,8 +209,6 @@ class FurnLift(World):
             assert expert is not None
             advice = expert.advise(agents[world], state["usable_pairs"][world], bool(possible[world]))
             state["expert"][world] = NO_ADVICE if advice is None else advice.actions
-
-    # ----------------------------------------------------- episodes and state
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         counters = {name: np.zeros(num_worlds, np.int32) for name in COUNTERS}

@@ -23,22 +23,14 @@ class StartError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """K starts in R rooms, sorted by room. The arrays are read-only and have the names of the world's state.
+    """K starts in R rooms, sorted by room. The arrays are read-only and have the names of the world's state."""
 
-    Attributes:
-        rooms: the R rooms, each with a unique name and at least one start.
-        room: [K] int64, index of each start's room, never decreasing.
-        agent_cells: [K, N, 2] int64, row and column.
-        agent_headings: [K, N] int64, quarter turns.
-        tv, stand: [K, 3] int64, row, column, rotation in quarter turns.
-    """
-
-    rooms: tuple[Room, ...]
-    room: Array
-    agent_cells: Array
-    agent_headings: Array
-    tv: Array
-    stand: Array
+    rooms: tuple[Room, ...]  # the R rooms, each with a unique name and at least one start
+    room: Array  # [K] int64, index of each start's room, never decreasing
+    agent_cells: Array  # [K, N, 2] int64, row and column
+    agent_headings: Array  # [K, N] int64, quarter turns
+    tv: Array  # [K, 3] int64, row, column, rotation in quarter turns
+    stand: Array  # [K, 3] int64, row, column, rotation in quarter turns
 
     def __post_init__(self) -> None:
         """Copy the arrays, and check their shapes and order."""

@@ -27,26 +27,19 @@ _AT_FEET = 1e-3
 
 @dataclass(frozen=True)
 class Camera:
-    """Tables of one frame size, P x P pixels, with K columns of azimuth and S fine cells along each.
+    """Tables of one frame size, P x P pixels, with K columns of azimuth and S fine cells along each."""
 
-    Attributes:
-        places: [P * P] uint32, place of each pixel (row by row) in the order by column of azimuth and rising slope.
-        slopes: [P * P] float32, in that order: metres up for each metre ahead.
-        floor_metres: [P * P] float32, in that order: horizontal metres to the floor; infinite where the ray rises.
-        first: [K + 1] int32, first of each column's pixels.
-        directions: [4, K, 2] float32, unit vector (south, east) of each column for each heading.
-        steps: [4, K, S, 2] int16, (row, column) of each fine cell crossed, from the corner under the camera.
-        distances: [K, S + 1] float32, horizontal metres at which each fine cell is entered.
-        crosses_ahead: [K, S] bool, whether it is entered across a line that lies ahead, else across one at the side.
-    """
-
+    # [P * P] uint32, place of each pixel (row by row) in the order by column of azimuth and rising slope
     places: NDArray[np.uint32]
-    slopes: NDArray[np.float32]
+    slopes: NDArray[np.float32]  # [P * P] float32, in that order: metres up for each metre ahead
+    # [P * P] float32, in that order: horizontal metres to the floor; infinite where the ray rises
     floor_metres: NDArray[np.float32]
-    first: NDArray[np.int32]
-    directions: NDArray[np.float32]
+    first: NDArray[np.int32]  # [K + 1] int32, first of each column's pixels
+    directions: NDArray[np.float32]  # [4, K, 2] float32, unit vector (south, east) of each column for each heading
+    # [4, K, S, 2] int16, (row, column) of each fine cell crossed, from the corner under the camera
     steps: NDArray[np.int16]
-    distances: NDArray[np.float32]
+    distances: NDArray[np.float32]  # [K, S + 1] float32, horizontal metres at which each fine cell is entered
+    # [K, S] bool, whether it is entered across a line that lies ahead, else across one at the side
     crosses_ahead: NDArray[np.bool_]
 
 

@@ -39,17 +39,12 @@ _KIND_NAMES = tuple(KINDS)
 
 @dataclass(frozen=True)
 class Furnishing:
-    """Furniture of a room of H x W cells: kind and height of the piece on each fine cell.
+    """Furniture of a room of H x W cells: kind and height of the piece on each fine cell."""
 
-    Attributes:
-        codes: [2 H + 4, 2 W + 4] uint8, code of each fine cell, with a wall of one cell around the room.
-        heights: [256] float32, height of each code above the floor, metres.
-        kinds: [256] uint8, index of each piece's kind in `KINDS`.
-    """
-
+    # [2 H + 4, 2 W + 4] uint8, code of each fine cell, with a wall of one cell around the room
     codes: NDArray[np.uint8]
-    heights: NDArray[np.float32]
-    kinds: NDArray[np.uint8]
+    heights: NDArray[np.float32]  # [256] float32, height of each code above the floor, metres
+    kinds: NDArray[np.uint8]  # [256] uint8, index of each piece's kind in `KINDS`
 
 
 def furnishing_of(room: Room) -> Furnishing:

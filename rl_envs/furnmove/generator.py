@@ -41,16 +41,11 @@ WALL_SHARE = 0.65
 
 @dataclass(frozen=True)
 class Piece:
-    """A rectangular piece of furniture.
+    """A rectangular piece of furniture."""
 
-    Attributes:
-        depth, length: sides in cells; the length runs along the wall.
-        kind: a name of `kinds.KINDS`.
-    """
-
-    depth: int
-    length: int
-    kind: str
+    depth: int  # sides in cells; the length runs along the wall
+    length: int  # sides in cells; the length runs along the wall
+    kind: str  # a name of `kinds.KINDS`
 
     @property
     def is_tall(self) -> bool:

@@ -71,18 +71,13 @@ class RoomStream(Sequence[Room]):
 
     Streams of different splits, seeds or sizes share no room seed with each other or with the named rooms. A stream is
     four values, so it is cheap to send to another process. Each process caches its latest rooms.
-
-    Attributes:
-        seed: seed of the stream, 0 .. 2**64 - 1.
-        size: `full` or `laptop`.
-        count: number of rooms; the first ones do not depend on it.
-        split: `train`, `valid` or `test`.
     """
 
-    seed: int = 0
-    size: str = "full"
+    seed: int = 0  # seed of the stream, 0 .. 2**64 - 1.
+    size: str = "full"  # `full` or `laptop`
+    # number of rooms; the first ones do not depend on it
     count: int = STREAM_ROOMS["train"]  # type: ignore[assignment]  # hides Sequence.count, which rooms do not need
-    split: str = "train"
+    split: str = "train"  # `train`, `valid` or `test`
 
     def __post_init__(self) -> None:
         """Refuse unknown splits and sizes, and numbers out of range."""

@@ -71,9 +71,6 @@ def _word(key: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in key[:80])
 
 
-# ----------------------------------------------------------- header and rooms
-
-
 def _sections(document: dict[str, Any]) -> tuple[dict[str, Any], Any, str]:
     """Header, scenes, and the prefix of key paths to the scenes; the authors' files have no header."""
     if "format" not in document:
@@ -120,9 +117,6 @@ def named_room(name: str, size: str) -> Room:
         number = int(match[3])
         return RoomStream(int(match[2]), size, number + 1, match[1])[number]
     return room_by_name(name, size)
-
-
-# --------------------------------------------------------------------- starts
 
 
 def _start(value: object, where: str, origin: tuple[float, float], num_agents: int | None) -> Start:
@@ -180,9 +174,6 @@ def _number(index: str, where: str) -> int:
     if not re.fullmatch("0|[1-9][0-9]{0,8}", index):
         raise StartError(f"{where}/{_word(index)}: starts are numbered: write a whole number such as '0'")
     return int(index)
-
-
-# -------------------------------------------------------------------- objects
 
 
 def _entries(value: object, where: str) -> dict[str, Any]:

@@ -178,8 +178,6 @@ class FurnMove(World):
 
         return FrameRenderer(self.num_worlds, self._height, self._width, self._frame_pixels)
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         coordinated = is_coordinated(actions, state["agent_headings"])
@@ -255,8 +253,6 @@ class FurnMove(World):
     def _distance(self) -> Array:
         """[B] int16, Manhattan distance of TV and stand centres in cells."""
         return abs(self.state["tv"][:, :2] - self.state["stand"][:, :2]).sum(1).astype(np.int16)
-
-    # ----------------------------------------------------- episodes and state
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         agents = self.num_agents

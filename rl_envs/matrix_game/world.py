@@ -98,8 +98,6 @@ class MatrixGame(World):
         if self.state:
             self.state["adversary"][...] = policy
 
-    # ----------------------------------------------------------------- hooks
-
     def _begin(self, rows: Array) -> None:
         self.state["adversary"][rows] = self._adversary[rows]
 
@@ -141,8 +139,6 @@ class MatrixGame(World):
 
     def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
         return {"adversary": ((self.num_worlds,), 0, 2)}
-
-    # --------------------------------------------------------------- private
 
     def _draw_reply(self) -> Array:
         below = self.state["adversary"].cumsum(1)[:, :2]

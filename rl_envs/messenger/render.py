@@ -38,37 +38,23 @@ _PANEL = Panel(width=390, least_lines=28, corner=(12 + _MAX_CHIPS * _CHIP_PIXELS
 
 @dataclass(frozen=True)
 class Sprite:
-    """An entity in the image.
+    """An entity in the image."""
 
-    Attributes:
-        name: name of the entity.
-        role: its true role, in the order of `ROLE_COLOURS`; a decoy is an enemy.
-        place: row and column of its cell, halves between cells.
-    """
-
-    name: str
-    role: int
-    place: Place
+    name: str  # name of the entity
+    role: int  # its true role, in the order of `ROLE_COLOURS`; a decoy is an enemy
+    place: Place  # row and column of its cell, halves between cells
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One state of a world.
+    """One state of a world."""
 
-    Attributes:
-        sprites: present entities, in the order in which agents observe them.
-        avatars: row and column of each avatar.
-        is_alive: whether each avatar is alive.
-        has_message: whether each avatar has the message.
-        manual: sentences of the manual.
-        attention: weight of each sentence for each sprite, [sprites, sentences] in 0 to 1; nothing is drawn if empty.
-    """
-
-    sprites: Sequence[Sprite]
-    avatars: Sequence[Place]
-    is_alive: Sequence[bool]
-    has_message: Sequence[bool]
-    manual: Sequence[str]
+    sprites: Sequence[Sprite]  # present entities, in the order in which agents observe them
+    avatars: Sequence[Place]  # row and column of each avatar
+    is_alive: Sequence[bool]  # whether each avatar is alive
+    has_message: Sequence[bool]  # whether each avatar has the message
+    manual: Sequence[str]  # sentences of the manual
+    # weight of each sentence for each sprite, [sprites, sentences] in 0 to 1; nothing is drawn if empty
     attention: Sequence[Sequence[float]] = ()
 
 

@@ -24,17 +24,11 @@ _FIRST_DECOY = 3
 
 @dataclass
 class Outcome:
-    """The result of a step.
+    """The result of a step."""
 
-    Attributes:
-        reward: [B] float64, the same for every agent.
-        over: [B] bool, the game ended.
-        won: [B] bool, the game was won.
-    """
-
-    reward: Array
-    over: Array
-    won: Array
+    reward: Array  # [B] float64, the same for every agent
+    over: Array  # [B] bool, the game ended
+    won: Array  # [B] bool, the game was won
 
 
 class SingleRules:

@@ -150,8 +150,6 @@ class Messenger(World):
             symbols = (len(ROLES),), "uint8", 0, LAST_ENTITY
             self.observation_spec["roles"] = ArraySpec(*symbols, "enemy, message and goal of the manual")
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         held_before = state["has_message"].copy() if "late_symbol" in self._released else None
@@ -175,8 +173,6 @@ class Messenger(World):
         if self.num_agents > 1:
             prey = nearer_of_two(places, prey, uniforms[:, count:])
         return self._stage.walk.choose(self.state["entity_movements"], places, prey, uniforms[:, :count])
-
-    # ---------------------------------------------------------------- episodes
 
     def _begin(self, rows: Array) -> None:
         uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)
@@ -212,8 +208,6 @@ class Messenger(World):
     def _episode_metrics(self, rows: Array) -> Arrays:
         won = {"win_rate": self.state["won"][rows].astype(np.float64)}
         return won | endings(self.state, rows, self._stage)
-
-    # ------------------------------------------------------------------- state
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         entities, avatars = (num_worlds, len(self._stage.role_of)), (num_worlds, self.num_agents)
@@ -270,8 +264,6 @@ class Messenger(World):
             self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)[:, _EPISODE_DRAWS:])
         if "moments" not in given:
             self._see(rows)
-
-    # ---------------------------------------------------------------- rendering
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with its manual, [H, W, 3] uint8."""

@@ -68,9 +68,6 @@ def team_view(observations: Arrays, index: int = 0) -> Arrays:
     return view
 
 
-# ----------------------------------------------------------------------------------------------------------- writing
-
-
 def describe(view: View) -> str:
     """A view of a team (`team_view`) as lines of text."""
     visible, seen = (round(float(share) * NUM_CELLS) for share in view["count"][:2])
@@ -106,9 +103,6 @@ def command_in_words(view: View, k: int) -> str:
         C_UNIT: f"trains a {kind}",
         C_MOVE: f"moves to {place}",
     }[int(view["command_type"][k])]
-
-
-# ----------------------------------------------------------------------------------------------------------- reading
 
 
 def read(text: str) -> Arrays:

@@ -125,8 +125,6 @@ class MiniRts(World):
         super().__init__(num_worlds, first_world)
         self.tables = dict(text_tables())
 
-    # ------------------------------------------------------------- one step
-
     @property
     def games(self) -> Games:
         """The games in memory, for renderers and replays."""
@@ -144,8 +142,6 @@ class MiniRts(World):
         reward = np.where(over, _WIN[winner], 0.0)
         terminated = over & ((winner >= 0) | (games["result"] == ABORTED))
         return np.repeat(reward[:, None], self.num_agents, axis=1), terminated, over & ~terminated
-
-    # ------------------------------------------------------------- episodes
 
     def _begin(self, rows: Array) -> None:
         games = self.games
@@ -189,8 +185,6 @@ class MiniRts(World):
             "loss": (winner == 1).astype(np.float64),
             "ticks": games["tick"][rows].astype(np.float64),
         }
-
-    # ---------------------------------------------------------------- state
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         games = Games(num_worlds, self._capacity)
@@ -250,8 +244,6 @@ class MiniRts(World):
             games["next_id"][...] = (games["unit_id"] & 0xFFFFFF).max(1) + 1
         for row in rows:
             self._player.settle(games, row, "visible_rows" not in given)
-
-    # ------------------------------------------------------------ rendering
 
     @staticmethod
     def match_frames(policies: Sequence[str], seed: int, every_ticks: int = 25) -> Iterator[Array]:

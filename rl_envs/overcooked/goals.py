@@ -31,19 +31,12 @@ Deed: TypeAlias = Literal["take", "put", "hold", "face", "contain", "cook", "rea
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal of one chef.
+    """A goal of one chef."""
 
-    Attributes:
-        deed: a row of the table above.
-        thing: one of `THINGS`, for the deeds that name one.
-        place: one of the kitchen's places, or empty for any cell.
-        count: least number, for `contain`.
-    """
-
-    deed: Deed
-    thing: str = "nothing"
-    place: str = ""
-    count: int = 1
+    deed: Deed  # a row of the table above
+    thing: str = "nothing"  # one of `THINGS`, for the deeds that name one
+    place: str = ""  # one of the kitchen's places, or empty for any cell
+    count: int = 1  # least number, for `contain`
 
     def __post_init__(self) -> None:
         """Refuse unknown words."""

@@ -60,8 +60,6 @@ class Kitchen:
         inside = 0 <= row < self.height and 0 <= column < self.width
         return row * self.width + column if inside else cell
 
-    # ------------------------------------------------------------------- distances and reach
-
     @cached_property
     def neighbours(self) -> Array:
         """[H * W, H * W] bool, row c has the cells next to the floor cell c."""

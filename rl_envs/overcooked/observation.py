@@ -88,15 +88,10 @@ def _chef_marks(is_other: bool, heading: int, held: int) -> tuple[Mark, ...]:
 
 
 class Stamps(NamedTuple):
-    """Values to write into the planes of both chefs for each state of an object, relative to a cell of the first plane.
+    """Values to write into the planes of both chefs for each state of an object, relative to a cell of plane 0."""
 
-    Attributes:
-        places: [S, K] int64, offsets in bytes.
-        values: [S, K] uint8, values to write.
-    """
-
-    places: Array
-    values: Array
+    places: Array  # [S, K] int64, offsets in bytes
+    values: Array  # [S, K] uint8, values to write
 
     @classmethod
     def of(cls, states: Sequence[Sequence[Sequence[Mark]]], cells: int) -> Stamps:
@@ -161,8 +156,6 @@ def _stamp(planes: Array, stamps: Stamps, states: Array, cells: Array) -> None:
     places += cells[..., None]
     planes.reshape(-1)[places] = stamps.values.take(states, 0)
 
-
-# ------------------------------------------------------------------------------------------ a grid of symbols
 
 SYMBOLS = (
     "nothing",

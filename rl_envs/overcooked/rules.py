@@ -41,15 +41,10 @@ _AGENTS = 2
 
 
 class Outcome(NamedTuple):
-    """The result of one step.
+    """The result of one step."""
 
-    Attributes:
-        served: [B] int64, number of served soups.
-        shaped: [B, 2] uint8, each chef's shaped points.
-    """
-
-    served: Array
-    shaped: Array
+    served: Array  # [B] int64, number of served soups
+    shaped: Array  # [B, 2] uint8, each chef's shaped points
 
 
 def _interaction_tables() -> tuple[Array, Array, Array]:

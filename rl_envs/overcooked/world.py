@@ -117,8 +117,6 @@ class Overcooked(World):
         self.action_spec = len(self.action_names)
         super().__init__(num_worlds, first_world)
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         outcome = self._play(actions.astype(np.int64, copy=False))
@@ -151,8 +149,6 @@ class Overcooked(World):
     def _duration(self) -> Array:
         return super()._duration() if self._relocation is None else self.state["since"].copy()
 
-    # ---------------------------------------------------------- observations
-
     def _observe(self, rows: Array) -> Arrays:
         state = (
             self.state if len(rows) == self.num_worlds else {name: array[rows] for name, array in self.state.items()}
@@ -178,8 +174,6 @@ class Overcooked(World):
         from rl_envs.overcooked import render  # only rendering needs Pillow
 
         return render.draw(self.kitchen, {name: value[index] for name, value in self.state.items()})
-
-    # ----------------------------------------------------- episodes and state
 
     def _begin(self, rows: Array) -> None:
         self.state["agent_cells"][rows] = self.kitchen.starts

@@ -26,17 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RoomTexts:
-    """The texts of a kind of world.
+    """The texts of a kind of world."""
 
-    Attributes:
-        lexicon: words and names.
-        document_length: L, tokens of the longest document.
-        goal_length: L, tokens of the longest goal.
-    """
-
-    lexicon: Lexicon
-    document_length: int
-    goal_length: int
+    lexicon: Lexicon  # words and names
+    document_length: int  # L, tokens of the longest document
+    goal_length: int  # L, tokens of the longest goal
 
 
 class Arena(Turns):

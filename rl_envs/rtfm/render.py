@@ -43,26 +43,16 @@ _PANEL = Panel(width=350, least_lines=25)
 
 @dataclass(frozen=True)
 class Scene:
-    """One state of a world, in words and cells.
+    """One state of a world, in words and cells."""
 
-    Attributes:
-        size: side of the room in cells, walls included.
-        agents: (row, column) of each agent.
-        is_agent_alive: whether each agent is alive.
-        carried: name of the item that each agent holds.
-        monsters: name and (row, column) of each living monster.
-        items: name and (row, column) of each item on the floor.
-        document, goal: the texts.
-    """
-
-    size: int
-    agents: Sequence[Cell]
-    is_agent_alive: Sequence[bool]
-    carried: Sequence[str]
-    monsters: Sequence[tuple[str, Cell]]
-    items: Sequence[tuple[str, Cell]]
-    document: str
-    goal: str
+    size: int  # side of the room in cells, walls included
+    agents: Sequence[Cell]  # (row, column) of each agent
+    is_agent_alive: Sequence[bool]  # whether each agent is alive
+    carried: Sequence[str]  # name of the item that each agent holds
+    monsters: Sequence[tuple[str, Cell]]  # name and (row, column) of each living monster
+    items: Sequence[tuple[str, Cell]]  # name and (row, column) of each item on the floor
+    document: str  # the texts
+    goal: str  # the texts
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = CELL_PIXELS) -> Array:

@@ -14,17 +14,11 @@ TEAMS = ("order of the forest", "rebel enclave", "star alliance")
 
 @dataclass(frozen=True)
 class NameSet:
-    """Names for the entities of a world.
+    """Names for the entities of a world."""
 
-    Attributes:
-        monsters: nine monsters; worlds without groups use the first three.
-        modifiers: eight modifiers; worlds without groups use the first four.
-        nouns: kinds of items.
-    """
-
-    monsters: tuple[str, ...]
-    modifiers: tuple[str, ...]
-    nouns: tuple[str, ...]
+    monsters: tuple[str, ...]  # nine monsters; worlds without groups use the first three
+    modifiers: tuple[str, ...]  # eight modifiers; worlds without groups use the first four
+    nouns: tuple[str, ...]  # kinds of items
 
 
 NAME_SETS = {

@@ -131,8 +131,6 @@ class Rtfm(Arena):
         """
         return self._assignments.number(team_of, element_of)
 
-    # ---------------------------------------------------------------- episodes
-
     def _begin(self, rows: Array) -> None:
         uniforms = self.chance.uniforms(int(self._draws[-1]) + len(self._grid.inside), rows)
         assigned, teams, members, other, elements, modifiers, nouns, cells = np.split(uniforms, self._draws, axis=1)

@@ -26,15 +26,11 @@ Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Pairs of a prompt and its continuation, in order of first occurrence; pairs of messages are distinct.
+    """Pairs of a prompt and its continuation, in order of first occurrence; pairs of messages are distinct."""
 
-    Attributes:
-        messages: prompts of speakers, and the teacher's messages.
-        actions: prompts of deciding agents, with and without the received message, and the phrase of an action;
-            repeated as often as they occurred, so that a model learns their frequency.
-    """
-
-    messages: tuple[tuple[str, str], ...]
+    messages: tuple[tuple[str, str], ...]  # prompts of speakers, and the teacher's messages
+    # prompts of deciding agents, with and without the received message, and the phrase of an action; repeated as often
+    # as they occurred, so that a model learns their frequency
     actions: tuple[tuple[str, str], ...]
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -44,17 +40,11 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of cooks who hear nothing, as numbers: what a team that sees vectors can learn from the same play.
+    """Decisions of cooks who hear nothing, as numbers: what a team that sees vectors can learn from the same play."""
 
-    Attributes:
-        vectors: [K, 30] uint8, observations.
-        legal: [K, macro actions] bool, what the cook could choose.
-        chosen: [K] int64, numbers of the macro actions.
-    """
-
-    vectors: Array
-    legal: Array
-    chosen: Array
+    vectors: Array  # [K, 30] uint8, observations
+    legal: Array  # [K, macro actions] bool, what the cook could choose
+    chosen: Array  # [K] int64, numbers of the macro actions
 
 
 @dataclass(frozen=True)
@@ -68,20 +58,14 @@ class _Moment:
 
 
 class PlayOptions(TypedDict, total=False):
-    """How scripted cooks play, and which actions are recorded; all of it may be left out.
+    """How scripted cooks play, and which actions are recorded; all of it may be left out."""
 
-    Attributes:
-        seed: of the games and errors; by default 0.
-        error: share of played decisions that are random instead of the scripted cooks'; by default 0.4.
-        expert_share: share of recorded actions that come from a scripted cook; the others are random legal ones, as all
-            are by default.
-        follow_share: share of a cook's actions after a message that follow it, by default none; the others, and those
-            without a message, come from a cook without messages.
-    """
-
-    seed: int
-    error: float
+    seed: int  # of the games and errors; by default 0
+    error: float  # share of played decisions that are random instead of the scripted cooks'; by default 0.4
+    # share of recorded actions that come from a scripted cook; the others are random legal ones, as all are by default
     expert_share: float
+    # share of a cook's actions after a message that follow it, by default none; the others, and those without a
+    # message, come from a cook without messages
     follow_share: float
 
 

@@ -49,40 +49,24 @@ _PANEL = Panel(width=310, text_pixels=_TEXT_PIXELS, line_pixels=20, corner=(16, 
 
 @dataclass(frozen=True)
 class Item:
-    """A food or a bowl.
+    """A food or a bowl."""
 
-    Attributes:
-        food: number of the food, NOTHING for a bowl.
-        chops: number of chops of a food.
-        contents: numbers of the foods in a bowl.
-    """
-
-    food: int
-    chops: int = 0
-    contents: tuple[int, ...] = ()
+    food: int  # number of the food, NOTHING for a bowl
+    chops: int = 0  # number of chops of a food
+    contents: tuple[int, ...] = ()  # numbers of the foods in a bowl
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One state of a world.
+    """One state of a world."""
 
-    Attributes:
-        fixtures: kind of each cell, [49].
-        lying: cell and item of each thing that lies in the room.
-        agents: cell of each agent.
-        loads: item in each agent's hand, None for nothing.
-        order: name of the recipe.
-        about: macro action of each agent.
-        messages: last message of each agent, "" for none.
-    """
-
-    fixtures: Sequence[int]
-    lying: Sequence[tuple[int, Item]]
-    agents: Sequence[int]
-    loads: Sequence[Item | None]
-    order: str
-    about: Sequence[str]
-    messages: Sequence[str] = ("", "")
+    fixtures: Sequence[int]  # kind of each cell, [49]
+    lying: Sequence[tuple[int, Item]]  # cell and item of each thing that lies in the room
+    agents: Sequence[int]  # cell of each agent
+    loads: Sequence[Item | None]  # item in each agent's hand, None for nothing
+    order: str  # name of the recipe
+    about: Sequence[str]  # macro action of each agent
+    messages: Sequence[str] = ("", "")  # last message of each agent, "" for none
 
 
 def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:

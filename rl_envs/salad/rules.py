@@ -43,21 +43,13 @@ EFFECTS = _effects()
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one step.
+    """The result of one step."""
 
-    Attributes:
-        chopped: [B] int64, foods of the recipe whose chopping was completed and pays.
-        wrong: [B] int64, wrong deliveries.
-        correct: [B] bool, the dish was served.
-        lost: [B, N] bool, moves cancelled by the other agent.
-        touched: [B, N] bool, moves that touched something.
-    """
-
-    chopped: Array
-    wrong: Array
-    correct: Array
-    lost: Array
-    touched: Array
+    chopped: Array  # [B] int64, foods of the recipe whose chopping was completed and pays
+    wrong: Array  # [B] int64, wrong deliveries
+    correct: Array  # [B] bool, the dish was served
+    lost: Array  # [B, N] bool, moves cancelled by the other agent
+    touched: Array  # [B, N] bool, moves that touched something
 
 
 class Rules:

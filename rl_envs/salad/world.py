@@ -159,8 +159,6 @@ class Salad(World):
             specs["situation"] = ArraySpec(ids, "int16", 0, last, "ids of sentences, then of phrases")
         return specs
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         decided, had = state["decides"], state["held"].copy()
@@ -201,8 +199,6 @@ class Salad(World):
         state["available"][rows] = self._actions.available(belief)
         return belief
 
-    # ------------------------------------------------------------- episodes
-
     def _begin(self, rows: Array) -> None:
         self.state["recipe"][rows] = self.recipes[pick(self.chance.uniforms(1, rows)[:, 0], len(self.recipes))]
         self.state["agent_cells"][rows] = STARTS
@@ -237,8 +233,6 @@ class Salad(World):
     def _duration(self) -> Array:
         return self.state["since_decision"].copy()
 
-    # ---------------------------------------------------------------- state
-
     def _blank_state(self, num_worlds: int) -> Arrays:
         each = (num_worlds, self.num_agents)
         choices = len(MOVES) if self._is_primitive else macro.NUM_MACROS
@@ -271,8 +265,6 @@ class Salad(World):
         if "lying" not in given:
             self.state["lying"] = lying_things(self.kitchen, self.state)
         self._look(rows)
-
-    # ------------------------------------------------------------ rendering
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with each agent's macro action, [H, W, 3] uint8."""

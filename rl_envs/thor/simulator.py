@@ -30,15 +30,10 @@ class ThorError(RuntimeError):
 
 @dataclass(frozen=True)
 class Lattice:
-    """Positions of a room's cells in a scene.
+    """Positions of a room's cells in a scene."""
 
-    Attributes:
-        west: x of the centres of column 0, metres.
-        north: z of the centres of row 0, metres; rows go south, towards smaller z.
-    """
-
-    west: float
-    north: float
+    west: float  # x of the centres of column 0, metres
+    north: float  # z of the centres of row 0, metres; rows go south, towards smaller z
 
     def metres(self, cell: Array) -> tuple[float, float]:
         """(x, z) of the centre of a cell [2], (row, column)."""

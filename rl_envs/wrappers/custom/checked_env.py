@@ -178,8 +178,6 @@ class CheckedEnv:
             self._is_closed = True
             close_quietly(self.env)
 
-    # ---------------------------------------------------------------- private
-
     def _called(self, method: str, *arguments: Any, **named: Any) -> Any:
         """Call a method of the environment under the hang watch."""
         call_started(method)

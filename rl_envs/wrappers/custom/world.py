@@ -149,8 +149,6 @@ class PettingZooWorld(World):
         """Close the environments and end their processes."""
         self._games.close()
 
-    # ----------------------------------------------------------------- hooks
-
     def _begin(self, rows: Array) -> None:
         seeds = (self.chance.uniforms(1, rows)[:, 0] * _SEEDS).astype(np.int64)
         self.state["seed"][rows] = seeds
@@ -219,8 +217,6 @@ class PettingZooWorld(World):
             )
             self.chance.next_episode(lost)
             self._start(lost)
-
-    # --------------------------------------------------------------- private
 
     def _say_limit(self) -> None:
         """Warn once that episodes are cut at a limit that nobody asked for."""
