@@ -65,23 +65,7 @@ class FrozenLakeSpread(World):
         observations: Sequence[str] = ("place",),
         max_episode_steps: int | None = None,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            map: `4x4`, `8x8`, `random-4x4` or `random-8x8`.
-            map_seed: fixes the holes and the targets of a random map.
-            slippery: whether a move may lead at a right angle to what was intended.
-            blocks: whether a cell holds one agent only.
-            own_rewards: whether an arrival pays only the agent that arrived.
-            hole: `end`: a fall ends the game; `out`: it takes one agent out of it.
-            observations: one or more of `place`, `one_hot` and `cells`.
-            max_episode_steps: time limit in env steps; None for 100 (side 4) or 200 (side 8).
-
-        Raises:
-            ValueError: an argument out of range.
-        """
+        """Build B worlds; the table above documents the arguments."""
         self.lake = lake_of(map, map_seed)
         _check(hole, observations, max_episode_steps)
         side = self.lake.side

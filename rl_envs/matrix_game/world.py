@@ -52,20 +52,7 @@ class MatrixGame(World):
         num_agents: int = 2,
         num_actions: int = 3,
     ) -> None:
-        """Prepare the games.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first game in the run.
-            game: `rock_paper_scissors` or `coordination`.
-            adversary: `uniform`, the one action that it always plays, or `recorded`.
-            coordination: [A] * N, 1 where a joint action is good; equal actions by default.
-            num_agents: N, if `coordination` is None.
-            num_actions: A, if `coordination` is None.
-
-        Raises:
-            ValueError: an unknown game or adversary, or a table of the wrong form.
-        """
+        """Build B worlds; the table above documents the arguments."""
         if game not in GAMES:
             raise ValueError(f"no matrix game is called {game!r}; there are {', '.join(GAMES)}")
         if game == "rock_paper_scissors" and not (coordination is None and (num_agents, num_actions) == (2, 3)):

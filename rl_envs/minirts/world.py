@@ -87,27 +87,7 @@ class MiniRts(World):
         facts: bool = False,
         max_episode_steps: int = 256,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            agents_per_side: N, 1, 2 or 3.
-            opponents: name of the script of side 1, or several, of which each episode draws one.
-            own_script: name of a script that plays side 0 instead of the agents.
-            actions: `collective` or `per_unit`.
-            oracle: observe all enemies and resources, not only those in sight or remembered.
-            fair: resources near the halls lie exactly on rings.
-            extra_units: largest number of further units that each side gets at the start.
-            income_scale: factor of the scripts' income.
-            quirks: habits of the engine that stay; all by default.
-            engine_hp: observe hp in the engine's form.
-            facts: observe a sentence about each listed object.
-            max_episode_steps: time limit in decisions of 50 ticks.
-
-        Raises:
-            ValueError: an argument out of range.
-        """
+        """Build B worlds; the table above documents the arguments."""
         _check(agents_per_side, actions, extra_units, income_scale, quirks, max_episode_steps)
         self.agents = tuple(f"agent_{number}" for number in range(agents_per_side))
         names = (opponents,) if isinstance(opponents, str) else tuple(opponents)

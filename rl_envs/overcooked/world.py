@@ -69,24 +69,7 @@ class Overcooked(World):
         max_episode_steps: int = MAX_EPISODE_STEPS,
         bootstrap_at_limit: bool = True,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            layout: a name of `layouts.LAYOUTS`, or the rows of a custom kitchen.
-            actions: `primitive`: the game's six; `adjacent` or `any`: relocation to these cells (`relocation.py`); two,
-                one for each chef, let teams with different actions meet.
-            observations: `lossless`, `symbols` or both.
-            shaping: weight of shaped points in the rewards; the initial weight with `shaping_steps`.
-            shaping_steps: env steps of each world, over all its episodes, in which the weight falls linearly to 0.
-            max_relocation_steps: env steps after which a relocating chef chooses again.
-            max_episode_steps: time limit in env steps.
-            bootstrap_at_limit: whether the limit is a truncation (True) or a termination.
-
-        Raises:
-            ValueError: an argument out of range, or an invalid kitchen.
-        """
+        """Build B worlds; the table above documents the arguments."""
         kinds = tuple(actions) if isinstance(actions, Sequence) and not isinstance(actions, str) else (actions, actions)
         _check(kinds, observations, shaping_steps, max_relocation_steps, max_episode_steps)
         self.kitchen = Kitchen(layout)
