@@ -23,14 +23,7 @@ _TO_UNIT = 2.0**-53
 
 
 def mix(x: UInt64) -> UInt64:
-    """SplitMix64's finaliser: a bijection of 64-bit integers in which every input bit reaches every output bit.
-
-    Args:
-        x: any shape uint64. Not changed.
-
-    Returns:
-        same shape uint64.
-    """
+    """SplitMix64's finaliser: a bijection of uint64 in which each input bit reaches each output bit; any shape."""
     x = x ^ (x >> np.uint64(30))
     x *= np.uint64(0xBF58476D1CE4E5B9)
     x ^= x >> np.uint64(27)

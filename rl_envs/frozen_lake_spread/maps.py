@@ -38,12 +38,7 @@ class Lake:
 
 
 def lake_of(name: str, map_seed: int = 0) -> Lake:
-    """The map of a name.
-
-    Args:
-        name: one of `MAPS`.
-        map_seed: fixes the holes of a random map.
-    """
+    """The lake with a name of `MAPS`; `map_seed` fixes the holes and targets of a random one."""
     if name not in MAPS:
         raise ValueError(f"map must be one of {', '.join(MAPS)}, not {name!r}")
     side = int(name[-1])

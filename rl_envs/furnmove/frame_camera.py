@@ -54,12 +54,7 @@ def pixel_rays(pixels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 @cache
 def camera(pixels: int, reach_metres: float) -> Camera:
-    """The tables.
-
-    Args:
-        pixels: P.
-        reach_metres: how far rays go; at least the diagonal of the largest room.
-    """
+    """Tables of frames of P x P pixels, with rays of `reach_metres`, at least the diagonal of the largest room."""
     azimuth, slope = (values.reshape(-1) for values in pixel_rays(pixels))
     widest = np.nextafter(abs(azimuth).max(), np.inf)
     column = np.minimum(((azimuth + widest) / (2 * widest) * COLUMNS).astype(np.int64), COLUMNS - 1)

@@ -50,15 +50,7 @@ class FrameRenderer:
     """The rooms of B worlds as fine cells, and their frames."""
 
     def __init__(self, num_worlds: int, height: int, width: int, pixels: int, agents_visible: bool = True) -> None:
-        """Allocate rooms of at most `height` x `width` cells.
-
-        Args:
-            num_worlds: B.
-            height: H, cells.
-            width: W, cells.
-            pixels: P, side of a frame: 42 or 84.
-            agents_visible: whether agents are drawn in each other's frames.
-        """
+        """Allocate B rooms of at most `height` x `width` cells, for frames with a side of 42 or 84 pixels."""
         if pixels not in FRAME_PIXELS:
             raise ValueError(f"frame_pixels must be one of {', '.join(map(str, FRAME_PIXELS))}, got {pixels}")
         _kernel()  # refuses here where Numba is not installed
@@ -166,14 +158,7 @@ class Eyes:
     """The camera frames of one of B worlds."""
 
     def __init__(self, world: Any, index: int = 0, pixels: int = 84, agents_visible: bool = True) -> None:
-        """Prepare to look.
-
-        Args:
-            world: B worlds of FurnMove or FurnLift; it may be of either observation.
-            index: which of them.
-            pixels: P, side of a frame: 42 or 84.
-            agents_visible: whether agents see each other.
-        """
+        """Watch one of B worlds of FurnMove or FurnLift; frames have a side of 42 or 84 pixels."""
         self._world, self._index = world, index
         self._renderer = FrameRenderer(1, *bounds(world.rooms), pixels, agents_visible)
 

@@ -76,10 +76,7 @@ class FloorPlan:
     def place(self, piece: Piece, rng: np.random.Generator, gap_cells: int = 0) -> bool:
         """Put a piece at a random place where it fits; returns False, without a change, if there is none.
 
-        Args:
-            piece: the piece, in a random one of its two directions.
-            rng: random generator.
-            gap_cells: width in cells of the free passage around a piece apart from walls.
+        A piece apart from walls keeps a free passage of `gap_cells` around it.
         """
         height, width = (piece.depth, piece.length) if rng.random() < 0.5 else (piece.length, piece.depth)
         at_wall = rng.random() < WALL_SHARE

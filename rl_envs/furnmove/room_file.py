@@ -50,13 +50,7 @@ def load_room(path: str | os.PathLike[str]) -> Room:
 
 
 def save_room(room: Room, path: str | os.PathLike[str], note: str = "") -> None:
-    """Write a room, which `load_room` reads back unchanged; a crash leaves the old file or the new one.
-
-    Args:
-        room: the room.
-        path: the file.
-        note: anything for people, such as where the room is from; `load_room` does not keep it.
-    """
+    """Write a room, which `load_room` reads back unchanged except for the note; the write is atomic."""
     validate_room(room)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": room.name, "floor": ringed(room.drawing)}
     if note:

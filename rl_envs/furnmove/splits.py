@@ -37,12 +37,7 @@ _SPLITS = tuple(NAMED_ROOMS)
 
 
 def rooms_of(split: str, size: str = "full") -> tuple[Room, ...]:
-    """The named rooms of a split: `train_room_01` and so on; in the full test split FloorPlan229 comes last.
-
-    Args:
-        split: `train` (20 rooms), `valid` (5) or `test` (5, or 6 in full size).
-        size: `full` or `laptop`.
-    """
+    """Named rooms of a split and size: `train_room_01` and so on; in the full test split FloorPlan229 comes last."""
     _check(split, size)
     return _named_rooms(split, size)
 

@@ -34,12 +34,10 @@ _STREAM_ROOM = re.compile(r"(train|valid|test)_stream_([0-9]{1,20})_([0-9]{1,10}
 
 
 def parsed(document: dict[str, Any], rooms: Sequence[Room], min_agent_distance_cells: int) -> Starts:
-    """Parse a file's JSON object into starts, all of them playable.
+    """Parse a file's JSON object into playable starts.
 
-    Args:
-        document: an object as `save_starts` writes it, or the authors' object without a header.
-        rooms: rooms in which names are looked up; None for all named rooms and streams.
-        min_agent_distance_cells: the world's argument of this name.
+    The object is as `save_starts` writes it, or the authors' without a header. Names are looked up in `rooms` first,
+    then among named rooms and streams.
     """
     header, scenes, prefix = _sections(document)
     num_agents = header.get("agents")
@@ -206,13 +204,7 @@ TV_HEIGHT = 1.3
 
 
 def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_distance_cells: int) -> Starts:
-    """The starts of a world's argument, all of them playable.
-
-    Args:
-        starts: the starts, or the path of a file whose rooms are looked up by name.
-        num_agents: N of the world; None takes N of the starts.
-        min_agent_distance_cells: the world's argument of this name.
-    """
+    """Playable starts from a world's argument: starts, or the path of a file; `num_agents` must fit if it is given."""
     if isinstance(starts, Starts):
         starts.check(min_agent_distance_cells)
     else:

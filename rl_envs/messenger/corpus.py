@@ -44,12 +44,7 @@ class Corpus:
     """
 
     def __init__(self, documents: Mapping[str, Document], max_per_cell: int | None = None) -> None:
-        """Number the sentences.
-
-        Args:
-            documents: one document for each text split.
-            max_per_cell: largest number of sentences per cell, always the same ones; None keeps all.
-        """
+        """Number the sentences of one document per text split, at most `max_per_cell` of each cell."""
         for split in TEXT_SPLITS:
             check_form(documents[split], split)
         _check_unique(documents)
@@ -71,17 +66,9 @@ class Corpus:
         return self._counts[TEXT_SPLITS.index(split)]
 
     def pick(self, split: str, entities: Array, roles: Array, kinds: Array, uniforms: Array) -> Array:
-        """Choose one sentence each, uniformly.
+        """Choose one sentence each, uniformly: ids of the shape of `entities`, of `id_dtype`.
 
-        Args:
-            split: text split.
-            entities: numbers of entities.
-            roles: same shape as `entities`, numbers of roles.
-            kinds: same shape, movements or `STILL`.
-            uniforms: same shape, float64.
-
-        Returns:
-            ids, same shape, `id_dtype`.
+        All arrays have the same shape; kinds are movements or `STILL`.
         """
         place = (TEXT_SPLITS.index(split), entities, roles, kinds)
         counts = self._counts[place]

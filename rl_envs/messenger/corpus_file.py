@@ -28,13 +28,7 @@ _MISREAD_QUOTES = {
 
 
 def corpus_of(texts: str, repair_quotes: bool, max_per_cell: int | None) -> tuple[Corpus, Games]:
-    """The sentences and games for a world's arguments; each folder is read once per process.
-
-    Args:
-        texts: `own`; `published`, the folder that MESSENGER_TEXT_DIR names; or a folder.
-        repair_quotes: see `load_documents`.
-        max_per_cell: see `Corpus`.
-    """
+    """The sentences and games for a world's arguments; each folder is read once per process."""
     return _made(None if texts == OWN else _folder(texts), repair_quotes, max_per_cell)
 
 
@@ -53,11 +47,9 @@ def _made(folder: Path | None, repair_quotes: bool, max_per_cell: int | None) ->
 
 
 def load_documents(folder: str | os.PathLike[str], repair_quotes: bool = False) -> dict[str, Document]:
-    """Read the files of all splits unchanged; `Corpus` checks their content.
+    """Read the files of all splits of a folder; `Corpus` checks their content.
 
-    Args:
-        folder: folder with the files.
-        repair_quotes: replace mis-decoded quotation marks (three characters each) by ASCII ones.
+    With `repair_quotes`, mis-decoded quotation marks (three characters each) become ASCII ones.
     """
     documents: dict[str, Document] = {}
     for split in TEXT_SPLITS:

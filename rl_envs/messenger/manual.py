@@ -32,13 +32,7 @@ class ManualWriter:
     def __init__(self, corpus: Corpus, games: Games, split: str, stage: int, num_agents: int, wanders: bool) -> None:
         """Check that the corpus has all sentences that the split's games need.
 
-        Args:
-            corpus: the sentences.
-            games: the games of all splits.
-            split: split of the world.
-            stage: 1, 2 or 3.
-            num_agents: 1 or 2.
-            wanders: whether all entities move at random, so that a manual gives no movement.
+        If everything `wanders`, entities move at random, and a manual gives no movement.
         """
         self._corpus, self._stage, self._wanders = corpus, stage, wanders and stage > 1
         self._split = split.split("_")[0]

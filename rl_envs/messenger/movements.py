@@ -31,11 +31,7 @@ class Walk:
     """
 
     def __init__(self, pace: Fraction) -> None:
-        """Compute the tables.
-
-        Args:
-            pace: probability that a chasing or fleeing entity moves in a step.
-        """
+        """Compute the tables; `pace` is the probability that a chasing or fleeing entity moves in a step."""
         paces = {CHASER: pace, FLEEING: pace, IMMOVABLE: Fraction(0), UNKNOWN: WANDERING}
         self.table = np.array(
             [
@@ -96,10 +92,6 @@ def single_variants(stage: int, split: str) -> Array:
 
     Stage 2: each movement once, in any order; in the test split any three, which are new dynamics. Stage 3: each once,
     and a decoy has another movement than the entity that it imitates and than the other decoy.
-
-    Args:
-        stage: 1, 2 or 3.
-        split: split of the games.
     """
     if stage == 1:
         return np.full((1, 3), IMMOVABLE, np.uint8)

@@ -24,13 +24,7 @@ class Observer:
     """
 
     def __init__(self, num_entities: int, num_agents: int, frames: int) -> None:
-        """Declare the observations.
-
-        Args:
-            num_entities: E.
-            num_agents: N.
-            frames: F.
-        """
+        """Declare the observations of E entities and N agents in F frames."""
         self._num_entities = num_entities
         self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
         entities, avatars = (frames, num_entities), (frames, num_agents)

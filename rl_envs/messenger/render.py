@@ -87,10 +87,7 @@ def scene_of(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scen
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
     """Image of one state, [height, width, 3] uint8; the grid is 10 * cell_pixels wide, the manual stands to its right.
 
-    Args:
-        scene: the state.
-        caption: one or two lines above the manual, for example the actions.
-        cell_pixels: side of a cell.
+    A caption of one or two lines, for example the actions, stands above the manual.
     """
     above = textwrap.wrap(caption, _PANEL_COLUMNS)
     # Two lines whether both are needed or not, so that the manual stays where it is from frame to frame.

@@ -129,11 +129,7 @@ class Lossless:
         self._first_chef_state = np.arange(_AGENTS) * len(HEADINGS) * len(THINGS)
 
     def observe(self, state: Arrays) -> Array:
-        """Lossless observations of both chefs, [K, 2, 26, H, W] uint8.
-
-        Args:
-            state: state of K worlds, K at most B.
-        """
+        """Lossless observations of both chefs in K worlds, K at most B, [K, 2, 26, H, W] uint8."""
         contents = state["contents"]
         worlds = len(contents)
         planes = np.empty((worlds, *self._shape), np.uint8)

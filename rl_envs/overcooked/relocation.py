@@ -27,13 +27,7 @@ class Relocation:
     """
 
     def __init__(self, kitchen: Kitchen, reach: str, max_steps: int) -> None:
-        """Compute the tables.
-
-        Args:
-            kitchen: the layout.
-            reach: "adjacent" or "any".
-            max_steps: env steps after which a chef chooses again.
-        """
+        """Compute the tables of a kitchen and a reach; a chef chooses again after `max_steps` env steps."""
         self._front, self._is_floor, self._cells = kitchen.front, kitchen.is_floor, kitchen.size
         self._max_steps = max_steps
         at_once = kitchen.neighbours | np.eye(kitchen.size, dtype=bool)

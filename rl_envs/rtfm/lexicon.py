@@ -35,11 +35,7 @@ class Lexicon:
     ) -> None:
         """Number every word of these texts in the order of first use.
 
-        Args:
-            monsters: names of monsters.
-            items: names of items, on the floor and in inventories.
-            sentences: all other texts of these worlds.
-            empty_handed: name of an empty inventory.
+        Items lie on the floor or are in inventories; `empty_handed` is the name of an empty inventory.
         """
         monsters, items = tuple(monsters), tuple(items)
         self.names = ("", "empty", "wall", "you", "agent", empty_handed, "fog", *monsters, *items)

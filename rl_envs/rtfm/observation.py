@@ -18,14 +18,9 @@ class Observer:
     """Computes the observations of N agents in rooms of one size."""
 
     def __init__(self, grid: Grid, num_agents: int, num_names: int, names_per_cell: int, sight: float | None) -> None:
-        """Prepare the empty room.
+        """Prepare the empty room, for N agents, K names and P names per cell.
 
-        Args:
-            grid: tables of the size.
-            num_agents: N.
-            num_names: K, number of names, for the bounds.
-            names_per_cell: P.
-            sight: Euclidean distance beyond which cells are fog; None shows the whole room.
+        Cells further than `sight` (Euclidean distance) are fog; None shows the whole room.
         """
         check_counts(names_per_cell=names_per_cell)
         if sight is not None and not sight >= 0:

@@ -56,13 +56,7 @@ class Scene:
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = CELL_PIXELS) -> Array:
-    """Image of one state, [height, width, 3] uint8; the room is size * cell_pixels wide, the text stands to its right.
-
-    Args:
-        scene: the state.
-        caption: one line above the text, for example the actions.
-        cell_pixels: side of a cell.
-    """
+    """Image of one state, [height, width, 3] uint8; the room is size * cell_pixels wide, text on its right."""
     return np.asarray(with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL))
 
 

@@ -32,13 +32,9 @@ class DocumentWriter:
     """
 
     def __init__(self, lexicon: Lexicon, names: NameSet, assignments: Assignments, is_natural: bool) -> None:
-        """Encode all sentences and goals.
+        """Encode all sentences and goals of the assignments.
 
-        Args:
-            lexicon: word ids.
-            names: names of monsters and modifiers.
-            assignments: which monsters share a team, and which modifiers an element.
-            is_natural: many templates in random order, instead of one each in a fixed order.
+        Natural texts use many templates in random order, plain ones a single template in a fixed order.
         """
         beats, members, goals = (
             (templates.BEATS, templates.MEMBERS, templates.GOALS)

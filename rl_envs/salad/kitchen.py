@@ -111,12 +111,7 @@ def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
 
 @cache
 def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
-    """Compute all tables of a kitchen.
-
-    Args:
-        drawing: seven rows of seven letters.
-        sight: number of cells that agents see in each direction.
-    """
+    """Compute all tables of a kitchen of seven rows of seven letters; agents see `sight` cells in each direction."""
     letters = _checked(drawing)
     fixtures = np.array([_LETTERS[letter] for letter in letters], np.uint8)
     is_floor = fixtures == 0

@@ -33,12 +33,7 @@ NUM_MACROS = len(NAMES)
 
 
 def macros_of(kitchen: Kitchen, steps: bool) -> Array:
-    """Macro actions that are useful in a kitchen, [A] int64.
-
-    Args:
-        kitchen: the kitchen.
-        steps: whether to include single steps.
-    """
+    """Macro actions that are useful in a kitchen, with single steps or without, [A] int64."""
     makes_sense = np.ones(NUM_MACROS, bool)
     makes_sense[GET : GET + NUM_THINGS] = kitchen.has
     makes_sense[TO_BOARD : TO_BOARD + NUM_BOARDS] = kitchen.boards != NOTHING

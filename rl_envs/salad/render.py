@@ -88,13 +88,7 @@ def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 60) -> Array:
-    """Image of one state, [height, width, 3] uint8; the room is 7 * cell_pixels wide, the text stands to its right.
-
-    Args:
-        scene: the state.
-        caption: one line above everything else beside the room.
-        cell_pixels: side of a cell.
-    """
+    """Image of one state, [height, width, 3] uint8; the room is 7 * cell_pixels wide, the text stands to its right."""
     image = with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT_PIXELS)
     for name, cell, colour in zip(AGENT_NAMES, scene.agents, AGENT_COLOURS, strict=True):

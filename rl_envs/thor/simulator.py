@@ -49,13 +49,7 @@ class Simulator:
     """One AI2-THOR with N agents."""
 
     def __init__(self, num_agents: int, pixels: int, controller: Controller | None = None) -> None:
-        """Start AI2-THOR, or take one that runs.
-
-        Args:
-            num_agents: N.
-            pixels: P, side of a frame.
-            controller: a running one; by default one is started.
-        """
+        """Start AI2-THOR for N agents and frames of P x P pixels, or take a running controller."""
         self.num_agents, self.pixels = num_agents, pixels
         self._controller = controller if controller is not None else _started(num_agents, pixels)
         self.scene = ""

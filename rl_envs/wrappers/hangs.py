@@ -35,11 +35,7 @@ def call_ended() -> None:
 
 
 def watch(tell: Callable[[str], None]) -> None:
-    """Watch the calls of this process from now on; a second call has no effect.
-
-    Args:
-        tell: Receives the error message before the process ends.
-    """
+    """Watch the calls of this process from now on; `tell` gets the error message before the process ends."""
     global _watch
     if _watch is None:
         seconds = float(os.environ.get(PATIENCE_VARIABLE, "540"))

@@ -26,11 +26,8 @@ class TeamGymEnv(TeamEnv):
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Build the world that the config names.
 
-        Args:
-            config: `world` (a world or a registered id), optionally `arguments`, `text_tokens` and `render_mode`.
-
         Raises:
-            ValueError: the config names no world, or an unsupported render mode.
+            ValueError: The config names no world, or an unsupported render mode.
         """
         mode, tokens = config.get("render_mode"), bool(config.get("text_tokens"))
         super().__init__(_named(config), mode, text_tokens=tokens, **dict(config.get("arguments") or {}))
@@ -49,11 +46,8 @@ class TeamMultiAgentEnv(MultiAgentEnv):
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Build the world that the config names.
 
-        Args:
-            config: `world` (a world or a registered id), optionally `arguments`, `text_tokens` and `render_mode`.
-
         Raises:
-            ValueError: the config names no world, or an unsupported render mode.
+            ValueError: The config names no world, or an unsupported render mode.
         """
         text_tokens = bool(config.get("text_tokens"))
         self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {}), text_tokens))

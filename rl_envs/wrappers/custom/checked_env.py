@@ -46,12 +46,7 @@ class CheckedEnv:
     """One custom environment with checked return values."""
 
     def __init__(self, env: Any, declared: Declaration) -> None:
-        """Check an environment.
-
-        Args:
-            env: PettingZoo parallel environment.
-            declared: Its declaration, or that of another copy.
-        """
+        """Check a PettingZoo parallel environment against a declaration, its own or that of another copy."""
         self.env, self.declared = env, declared
         self._index = {name: index for index, name in enumerate(declared.ids)}
         self._known = frozenset(declared.ids)

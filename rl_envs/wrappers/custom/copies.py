@@ -22,13 +22,7 @@ class EnvCopies:
     """K copies of an environment in this process."""
 
     def __init__(self, make_env: MakeEnv, count: int, first: CheckedEnv | None = None) -> None:
-        """Build the environments; if one cannot be built, the others are closed.
-
-        Args:
-            make_env: Builds one environment.
-            count: K.
-            first: First environment, if it is already built.
-        """
+        """Build K environments, `first` being the first if it is already built; if one fails, the others are closed."""
         self.envs: list[CheckedEnv] = [] if first is None else [first]
         try:
             while len(self.envs) < count:

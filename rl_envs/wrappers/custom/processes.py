@@ -29,13 +29,9 @@ class EnvProcesses:
     """K environments in P processes."""
 
     def __init__(self, make_env: MakeEnv, count: int, processes: int, declaration: Declaration) -> None:
-        """Start the processes.
+        """Start P processes with K environments.
 
-        Args:
-            make_env: Builds one environment; pickled by value if it is a lambda or defined in the main script.
-            count: K.
-            processes: P.
-            declaration: Declaration of one of the environments.
+        `make_env` is pickled by value if it is a lambda or defined in the main script.
         """
         self.declaration = declaration
         self._bounds = np.linspace(0, count, min(processes, count) + 1).astype(int)
