@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rl_envs import World
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.network_config import PartsConfig, TboneConfig
 from rl_models.rllib.workers import Workers
@@ -137,7 +137,7 @@ class PettingzooTeams(Experiment[Config]):
 
         try:
             return make_world(config, num_worlds, method=method, render_mode="rgb_array")
-        except ForeignEnvError:  # it may draw nothing, and know no render_mode
+        except CustomEnvError:  # it may draw nothing, and know no render_mode
             return make_world(config, num_worlds, method=method)
 
     def world_of(self, config: Config, method: str, num_worlds: int) -> World:

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-import numpy as np
-
 from tune_experiments.core.errors import UserError, first_line
 
-__all__ = ["Drawn", "Missing", "attempt", "checked_picture", "lines_of", "reason_of", "tried"]
+__all__ = ["Drawn", "Missing", "attempt", "lines_of", "reason_of", "tried"]
 
 T = TypeVar("T")
 
@@ -67,19 +65,6 @@ def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: 
     except (Exception, SystemExit) as error:
         missing.setdefault(what, reason_of(error))
         return otherwise
-
-
-def checked_picture(picture: np.ndarray) -> np.ndarray:
-    """The same picture.
-
-    Raises:
-        ValueError: it is not [H, W, 3] uint8.
-    """
-    if not isinstance(picture, np.ndarray):
-        raise ValueError(f"render must return an array [H, W, 3] uint8, not {type(picture).__name__}")
-    if picture.dtype != np.uint8 or picture.shape[2:] != (3,) or not picture.size:
-        raise ValueError(f"render must return [H, W, 3] uint8, not {list(picture.shape)} {picture.dtype}")
-    return picture
 
 
 def reason_of(error: BaseException) -> str:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import ParamSpec, TextIO
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 
 __all__ = [
@@ -60,7 +60,7 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
             return main(*args, **kwargs) or 0
-        except (UserError, InputError, ForeignEnvError) as error:
+        except (UserError, InputError, CustomEnvError) as error:
             print(f"error: {one_line(error)}", file=sys.stderr)
             return EXIT_CODE
         except SystemExit as refusal:  # tyro's, which has said why, or the end of help

@@ -11,7 +11,7 @@ from typing import Any, Generic, cast
 from rich.console import Console
 from rich.markup import escape
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import refusing_gpu
@@ -85,7 +85,7 @@ def launch(
         session = _Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
         try:
             run = session.train_and_evaluate() if search is None else session.search(search)
-        except (ForeignEnvError, InputError) as error:
+        except (CustomEnvError, InputError) as error:
             raise UserError(with_flags(one_line(error), config)) from error
         except KeyboardInterrupt:
             console.print(STOPPED)

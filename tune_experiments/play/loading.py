@@ -21,7 +21,7 @@ import torch
 
 from rl_envs import World
 from rl_envs.core.chance import Chance
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.texts import TextStore
 from rl_models.configuration import DeviceChoice
 from rl_models.errors import InputError
@@ -199,7 +199,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:
         raise UserError(str(error)) from error
-    except (ForeignEnvError, InputError) as error:  # what the team needs beside its weights; they are whole
+    except (CustomEnvError, InputError) as error:  # what the team needs beside its weights; they are whole
         raise UserError(f"{checkpoint_path} cannot be opened as it is: {one_line(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         version = state.get("written_by", {}).get("concord_version", "that wrote it")

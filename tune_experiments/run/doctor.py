@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.errors import ForeignEnvError
-from rl_envs.wrappers.foreign import play_at_random
-from rl_envs.wrappers.foreign_world import ForeignWorld
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.wrappers.custom.build import play_at_random
+from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.rllib.workers import Workers
 from rl_models.team_world import MakeWorld
 from rl_models.training.checkpoint import CheckpointError, load_state
@@ -228,10 +228,10 @@ def environment_report(make_world: MakeWorld) -> list[str]:
     """
     try:
         with contextlib.closing(make_world(num_worlds=2, first_world=0)) as world:
-            if not isinstance(world, ForeignWorld):
+            if not isinstance(world, PettingZooWorld):
                 return []
             env_steps = play_at_random(world)
-    except ForeignEnvError as error:
+    except CustomEnvError as error:
         return [f"environment: {error}"]
     return [f"environment: what it gave in {env_steps:,} env steps of random play is what its spaces say"]
 

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.config_path import with_flags
@@ -20,7 +20,7 @@ __all__ = ["ERROR_FILE", "Refusal", "refusal_of", "with_advice"]
 
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an error that nobody has foreseen."""
-_TOLD = (UserError, ForeignEnvError, InputError)
+_TOLD = (UserError, CustomEnvError, InputError)
 _OF_CODE = (
     ValueError,
     TypeError,

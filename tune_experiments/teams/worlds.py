@@ -7,16 +7,16 @@ import sys
 from typing import Any
 
 from rl_envs.wrappers import from_pettingzoo, hangs
-from rl_envs.wrappers.foreign import named_env, play_at_random
-from rl_envs.wrappers.foreign_world import ForeignWorld
-from rl_envs.wrappers.word_ids import Characters
+from rl_envs.wrappers.custom.build import named_env, play_at_random
+from rl_envs.wrappers.custom.word_ids import Characters
+from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.text.token_states import ModelTokens
 from tune_experiments.teams.config import LANGUAGE_ROWS, Config
 
 _ALL_CHARACTERS = 2**20
 
 
-def training_world(config: Config, method: str, num_worlds: int = 1, first_world: int = 0) -> ForeignWorld:
+def training_world(config: Config, method: str, num_worlds: int = 1, first_world: int = 0) -> PettingZooWorld:
     """Worlds of training, which play in processes if the configuration says so.
 
     A process that Ray has started and that hangs in its environment says where, and ends; it is started again.
@@ -28,7 +28,7 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
 
 def make_world(
     config: Config, num_worlds: int = 1, first_world: int = 0, *, method: str = "", **more: Any
-) -> ForeignWorld:
+) -> PettingZooWorld:
     """Worlds for one row: a language model wants texts as they are, the other rows their words or an encoder's tokens.
 
     Args:
@@ -54,7 +54,7 @@ def try_out(config: Config) -> None:
     """Play an episode of random play in two copies of the environment, in which everything is checked.
 
     Raises:
-        ForeignEnvError: what the environment gives does not fit.
+        CustomEnvError: what the environment gives does not fit.
     """
     with contextlib.closing(make_world(config, 2)) as world:
         play_at_random(world)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rl_envs import make
-from rl_envs.core.errors import ForeignEnvError
-from rl_envs.wrappers.foreign import named_env
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.wrappers.custom.build import named_env
 from tests.tune_experiments.run import stages
 from tune_experiments import furnmove_communication, load_policy, matrix_game, pettingzoo_teams
 from tune_experiments.__main__ import main
@@ -231,7 +231,7 @@ def test_a_module_of_an_environment_is_imported_only_by_who_names_it(outside, tm
 
 
 @pytest.mark.parametrize(
-    "env", ["rl_envs.wrappers.foreign:_build", "rl_envs.registry:make", "mpe2.simple_spread_v3:another"]
+    "env", ["rl_envs.wrappers.custom.build:_build", "rl_envs.registry:make", "mpe2.simple_spread_v3:another"]
 )
 def test_a_function_that_a_file_would_call_is_allowed_by_name_even_if_it_is_ours(env, tmp_path):
     called = json.dumps({"module": "os", "function": "system", "arguments": {"command": f"touch {tmp_path}/done"}})
@@ -275,7 +275,7 @@ def test_what_is_spelled_otherwise_than_an_entry_point_is_refused_before_any_imp
         (tmp_path / f"{module}.py").write_text("raise SystemExit('imported')")
     with pytest.raises(ValueError, match="names no class"):
         make(name)
-    with pytest.raises(ForeignEnvError, match="names no environment"):
+    with pytest.raises(CustomEnvError, match="names no environment"):
         named_env(name)
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from rl_envs.core.spec import checked_picture
 from tests.tune_experiments.play.pages import data_of
 from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.games import Meeting
-from tune_experiments.core.drawing import Missing, attempt, checked_picture, lines_of
+from tune_experiments.core.drawing import Missing, attempt, lines_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.launch.launch import show_results

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo
-from rl_envs.wrappers.word_ids import Characters
+from rl_envs.wrappers.custom.word_ids import Characters
 from rl_models.batch import forward, to_batch
 from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.llm.text_game import GameText, TextGame
@@ -157,7 +157,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_wrong_phrases_are_refused_in_one_sentence(fault):
-    with pytest.raises(ForeignEnvError, match=FAULTS[fault]):
+    with pytest.raises(CustomEnvError, match=FAULTS[fault]):
         from_pettingzoo(lambda: Doors(fault)).reset(0)
 
 
@@ -170,7 +170,7 @@ def test_a_game_that_says_nothing_is_refused_before_the_run_starts(env, lacking)
 
 
 def test_a_text_that_random_play_cannot_read_as_words_is_refused_before_the_run_starts():
-    with pytest.raises(ForeignEnvError, match="a text has 3 words and only 1 fit: raise max_words"):
+    with pytest.raises(CustomEnvError, match="a text has 3 words and only 1 fit: raise max_words"):
         find_experiment("pettingzoo_teams").check(dataclasses.replace(ERRANDS, methods=("lora",), max_words=1))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
 from rl_models.batch import forward, to_batch
@@ -186,7 +186,7 @@ def test_a_row_for_agents_that_all_choose_refuses_a_game_whose_agents_wait(row, 
 def test_coordination_sets_of_another_number_of_agents_are_refused_by_their_shape(monkeypatch):
     monkeypatch.setattr("tests.tune_experiments.teams.games.Meeting.coordination_sets", np.ones((1, 3), bool))
     config = dataclasses.replace(MEETING, methods=("sync_4_cordial",), max_words=63)
-    with pytest.raises(ForeignEnvError, match=r"coordination_sets .*\(1, 3\).*\(K, 3, 3\)"):
+    with pytest.raises(CustomEnvError, match=r"coordination_sets .*\(1, 3\).*\(K, 3, 3\)"):
         EXPERIMENT.check(config)
 
 
@@ -294,7 +294,7 @@ UNPLAYABLE = "the mask of 'first' has no legal action: let the environment keep 
 
 
 def _unplayable(*_):
-    raise ForeignEnvError(UNPLAYABLE)
+    raise CustomEnvError(UNPLAYABLE)
 
 
 def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(monkeypatch, tmp_path):

@@ -1,27 +1,23 @@
-"""Choices of agents in a foreign environment: masks of legal actions and the present coordination set.
+"""Action masks and coordination sets of a custom environment.
 
-A mask stands in an agent's observation or in its infos. Infos that have one now and then are refused: without one, all
-actions would be legal.
+A mask is part of an agent's observation or of its infos. Infos that contain one only sometimes are refused: without a
+mask, all actions would be legal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_declaration import Declaration
-from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK
-from rl_envs.wrappers.foreign_values import Misfit, array_of, in_words, integer
+from rl_envs.wrappers.custom.declaration import Declaration
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
+from rl_envs.wrappers.custom.values import Misfit, array_of, in_words, integer
 
-
-class Refuse(Protocol):
-    """Raises the error with environment and env step."""
-
-    def __call__(self, what: str, cure: str) -> NoReturn:
-        """Refuse."""
+Refuse: TypeAlias = Callable[[str, str], NoReturn]
+"""Raises the error with environment and env step: what is wrong, and how to mend it."""
 
 
 class Choices:
@@ -33,7 +29,6 @@ class Choices:
     """
 
     def __init__(self, declared: Declaration, refuse: Refuse) -> None:
-        """Check for an environment with these declarations."""
         self._declared, self._refuse = declared, refuse
         self._count = 0 if declared.coordination is None else len(declared.coordination)
         self._informs: dict[int, bool] = {}
@@ -70,7 +65,7 @@ class Choices:
             )
 
     def check_infos(self, agent: int, info: Mapping[str, Any], is_first: bool = False) -> None:
-        """Refuse infos that have masks now and then: without one, all actions would be legal."""
+        """Refuse infos that contain masks only sometimes."""
         informs = MASK in info
         known = self._informs.setdefault(agent, informs) if is_first else self._informs.get(agent, False)
         self.can_be_illegal |= known
@@ -108,11 +103,7 @@ class Choices:
         return given.astype(bool).ravel()
 
     def coordination(self, agent: int, given: Any) -> int:
-        """The coordination set that an agent's infos name.
-
-        Raises:
-            ForeignEnvError: there is no such set.
-        """
+        """Coordination set that an agent's infos name."""
         count = self._count
         try:
             chosen = integer(given)
@@ -127,11 +118,7 @@ class Choices:
         return chosen
 
     def common_set(self, sets: Mapping[int, int], goes_on: bool) -> int:
-        """The set of all agents, from number of an agent -> its set; 0 where none is named and none must be.
-
-        Raises:
-            ForeignEnvError: they differ, or one of several must be named.
-        """
+        """Common set of all agents, from index of an agent -> its set; 0 where none is named and none is needed."""
         if len(set(sets.values())) > 1:
             agents = ", ".join(f"{self._declared.ids[agent]!r}: {one}" for agent, one in sets.items())
             self._refuse(f"coordination in the infos is not the same for all agents ({agents})", "let it be")

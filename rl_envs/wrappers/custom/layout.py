@@ -1,11 +1,10 @@
-"""Gymnasium's spaces as declarations of a world: what each agent of a foreign environment sees, padded to the widest.
+"""`Layout`: from Gymnasium spaces of each agent to arrays [K, N, ...], padded to the widest agent.
 
-Boxes keep their shape. Discrete numbers become one-hot vectors, dicts and tuples become one key an entry (`a/b`), texts
-stay strings until the world gives them tokens, and a tuple of texts is one key with several of them. The key of an
-observation that is no dict is `observation`. Agents that see one key in several shapes get arrays as wide as the widest
-of them, with zeros behind; of several dimensions (a vector and an image), keys of their own: `observation_1d`,
-`observation_3d`. Two entries that would share a key are refused. An entry called `action_mask`, at any depth, is the
-legality mask and no observation.
+Boxes keep their shape. Discrete values become one-hot vectors, dicts and tuples become one key per entry (`a/b`), texts
+stay strings until the world tokenizes them, and a tuple of texts is one key. The key of an observation that is no dict
+is `observation`. If agents have a key with different shapes, arrays are padded with zeros; with different numbers of
+dimensions, the key is split: `observation_1d`, `observation_3d`. Two entries with the same key are refused. An entry
+called `action_mask`, at any depth, is the action mask and not an observation.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from gymnasium import spaces
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, ArraySpec
-from rl_envs.wrappers.foreign_values import (
+from rl_envs.wrappers.custom.values import (
     Bounds,
     Convert,
     Misfit,
@@ -38,20 +37,19 @@ from rl_envs.wrappers.foreign_values import (
 )
 
 MASK = "action_mask"
-"""Key of a legality mask in an agent's observation or infos, by PettingZoo's convention."""
+"""Key of an action mask in an agent's observation or infos, by PettingZoo's convention."""
 ACTION_TEXTS = "action_texts"
-"""Key of a tuple of texts in an agent's observation: what each of its actions is called now, "" where there is none."""
+"""Key of a tuple of texts in an agent's observation: the present text of each action, "" for an illegal one."""
 OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination")
-"""Keys that a world has itself; a foreign key of such a name gets an underscore behind it."""
+"""Keys that a world adds; an environment's key of this name gets a trailing underscore."""
 _TABLES = ("texts/", "encoded/")
-"""Beginnings of keys under which tables of texts travel; a foreign key that begins so gets an underscore before it."""
+"""Prefixes of keys of text tables; an environment's key with such a prefix gets a leading underscore."""
 _WHOLE = "observation"
 _MAX_WIDTH = 2**20
-"""Largest number of entries of the one-hot vectors of one observation, and of actions."""
-
+"""Largest width of the one-hot vectors of one observation, and largest number of actions."""
 
 Shown: TypeAlias = str | tuple[str, ...]
-"""Text that an agent reads under one key, or several texts."""
+"""Text of one key, or several texts."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,14 @@ class Leaf:
     """One array or text within an agent's observation.
 
     Attributes:
-        path: keys and indices that lead to it.
-        key: observation key of the world.
-        space: the environment's own.
-        spec: declaration of the agent's own array; None for a text.
-        convert: from the environment's value to an array of that declaration, or to a text.
-        bounds: of the numbers of a box, with room for rounding; None where the type or the converter bounds them.
-        length: for a text: largest number of its characters.
-        count: for a tuple of texts: how many there are; 0 for a single text.
+        path: Keys and indices that lead to it.
+        key: Observation key of the world.
+        space: Space in the environment.
+        spec: Declaration of the agent's array; None for a text.
+        convert: Converter of the environment's value to that array, or to a text.
+        bounds: Bounds of a box with a margin for rounding; None if the type or the converter bounds the numbers.
+        length: Largest number of characters of a text.
+        count: Number of texts of a tuple of texts; 0 for a single text.
     """
 
     path: tuple[Any, ...]
@@ -79,17 +77,13 @@ class Leaf:
     count: int = 0
 
     def of(self, observation: Any) -> Any:
-        """Its value within an agent's observation."""
+        """Raw value in an agent's observation."""
         for step in self.path:
             observation = observation[step]
         return observation
 
     def value(self, observation: Any) -> Any:
-        """Its array or text within an agent's observation.
-
-        Raises:
-            LeafMisfit: it is not there, or not of its space.
-        """
+        """Array or text in an agent's observation."""
         try:
             return self.convert(self.of(observation) if self.path else observation)
         except Misfit as error:
@@ -99,15 +93,11 @@ class Leaf:
 
     @property
     def window(self) -> tuple[slice, ...]:
-        """Its place within an array of the widest agent."""
+        """Slices of this array within one of the widest agent."""
         return () if self.spec is None else tuple(map(slice, self.spec.shape))
 
     def check_range(self, value: Array) -> None:
-        """Refuse numbers outside of the bounds.
-
-        Raises:
-            LeafMisfit: there are some.
-        """
+        """Refuse numbers outside of the bounds."""
         if self.bounds is not None and not are_within(value, self.bounds):
             raise LeafMisfit(self, range_misfit(value, *self.bounds))
 
@@ -124,21 +114,17 @@ class Layout:
     """Layout of the agents' observations in arrays `[K, N, ...]`.
 
     Attributes:
-        spec: declarations of the padded arrays.
-        bounds: key -> lowest and highest value of each entry of each agent, numbers or [N, *shape]; 0 where padded.
-        texts: key -> largest number of characters.
-        counts: key -> how many texts an agent sees under it at once; 0 for a single one.
-        leaves: arrays of each agent, in the order of the agents.
-        text_leaves: texts of each agent.
-        masks: for each agent, keys and indices that lead to its mask; None without one.
+        spec: Declarations of the padded arrays.
+        bounds: Key -> lowest and highest value of each entry of each agent, numbers or [N, *shape]; 0 where padded.
+        texts: Key -> largest number of characters.
+        counts: Key -> number of texts of one observation; 0 for a single text.
+        leaves: Arrays of each agent, in the order of the agents.
+        text_leaves: Texts of each agent.
+        masks: Path to the action mask of each agent; None without one.
     """
 
     def __init__(self, observation_spaces: Mapping[str, spaces.Space]) -> None:
-        """Read the spaces, agent name -> space.
-
-        Raises:
-            ForeignEnvError: a space is not understood, or two entries would share a key.
-        """
+        """Lay out the observations of `observation_spaces`, agent name -> space."""
         found = [list(_leaves(space, agent)) for agent, space in observation_spaces.items()]
         found = _apart_by_dimension(found)
         _refuse_collisions(dict(zip(observation_spaces, found, strict=True)))
@@ -161,7 +147,7 @@ class Layout:
         self._ranges = {key: self._joined(key, _range) for key in ranged}
 
     def blank(self, rows: int) -> dict[str, Array]:
-        """Zeros for everything that the agents see, key -> [rows, N, ...]."""
+        """Zeros for all observations, key -> [rows, N, ...]."""
         lead = (rows, len(self.leaves))
         return {key: np.zeros((*lead, *spec.shape), spec.dtype) for key, spec in self.spec.items()}
 
@@ -171,20 +157,12 @@ class Layout:
         return {key: [[("",) * count or "" for _ in agents] for _ in range(rows)] for key, count in self.counts.items()}
 
     def shown(self, leaf: Leaf, observation: Any) -> Shown:
-        """An agent's text or texts, as many as the agent with the most has.
-
-        Raises:
-            LeafMisfit: they are not of their space.
-        """
+        """An agent's text or texts, padded to the largest number of texts."""
         found: Shown = leaf.value(observation)
         return found if isinstance(found, str) else found + ("",) * (self.counts[leaf.key] - len(found))
 
     def write(self, arrays: Mapping[str, Array], row: int, agent: int, observation: Any) -> None:
-        """Write one agent's observation into arrays [K, N, ...].
-
-        Raises:
-            LeafMisfit: a value is not of its space; ranges of boxes are not compared.
-        """
+        """Write one agent's observation into arrays [K, N, ...]."""
         for leaf in self.leaves[agent]:
             value = leaf.value(observation)
             target = arrays[leaf.key]
@@ -194,15 +172,11 @@ class Layout:
                 target[row, agent][leaf.window] = value
 
     def is_in_range(self, arrays: Mapping[str, Array]) -> bool:
-        """Whether all numbers are finite and lie in their boxes; zeros of agents that see nothing may lie outside."""
+        """Whether all numbers are finite and in their boxes; zeros of agents without observations may be outside."""
         return all(are_within(arrays[key], bounds) for key, bounds in self._ranges.items())
 
     def check_ranges(self, arrays: Mapping[str, Array], row: int, agent: int) -> None:
-        """Refuse numbers of one agent that are not finite or outside of their box.
-
-        Raises:
-            LeafMisfit: there are some.
-        """
+        """Refuse numbers of one agent that are not finite or outside of their box."""
         for leaf in self.leaves[agent]:
             window: Any = (row, agent, *leaf.window)
             leaf.check_range(arrays[leaf.key][window])
@@ -215,23 +189,17 @@ class Layout:
         is_padded = any(leaf is None or leaf.spec is None or leaf.spec.shape != spec.shape for leaf in leaves)
         if not is_padded and all(np.ndim(low) == 0 and (low, high) == own[0] for low, high in own):
             return own[0]
-        sides = (
-            np.zeros((len(leaves), *spec.shape), np.result_type(*(np.asarray(one[0]) for one in own))) for _ in "ab"
-        )
-        joined = tuple(sides)
+        dtype = np.result_type(*(np.asarray(low) for low, _ in own))
+        joined = np.zeros((len(leaves), *spec.shape), dtype), np.zeros((len(leaves), *spec.shape), dtype)
         for agent, (leaf, pair) in enumerate(zip(leaves, own, strict=True)):
             window: Any = (agent, *(() if leaf is None else leaf.window))
             for side, bound in zip(joined, pair, strict=True):
                 side[window] = bound
-        return joined  # type: ignore[return-value]
+        return joined
 
 
 def num_actions(space: spaces.Space, agent: str) -> int:
-    """Number of actions of a discrete space.
-
-    Raises:
-        ForeignEnvError: the actions are not discrete.
-    """
+    """Number of actions of a discrete space."""
     if isinstance(space, spaces.Discrete) and int(space.n) <= _MAX_WIDTH:
         return int(space.n)
     advice = "let action_space be Discrete, with one number for each combination, and take it apart in step"
@@ -242,7 +210,7 @@ def num_actions(space: spaces.Space, agent: str) -> int:
             "ask the environment for discrete actions if it has them (mpe2: continuous_actions=False), or let "
             "action_space be Discrete, with one number for each of some vectors"
         )
-    raise ForeignEnvError(
+    raise CustomEnvError(
         f"the actions of {agent!r} are {space_in_words(space)}, and an agent is trained with one Discrete action a "
         f"step: {advice}"
     )
@@ -263,14 +231,8 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
                 yield from _leaves(inner, agent, (*path, name))
         return
     spec, convert = _numbers(space, agent, key)
-    yield Leaf(
-        path,
-        key,
-        space,
-        spec,
-        convert,
-        box_range(space, np.dtype(spec.dtype)) if isinstance(space, spaces.Box) else None,
-    )
+    bounds = box_range(space, np.dtype(spec.dtype)) if isinstance(space, spaces.Box) else None
+    yield Leaf(path, key, space, spec, convert, bounds)
 
 
 def _entries(space: spaces.Dict | spaces.Tuple) -> Iterator[tuple[Any, spaces.Space]]:
@@ -287,7 +249,7 @@ def _key(path: tuple[Any, ...]) -> str:
 def _mask_path(space: spaces.Space, agent: str) -> tuple[Any, ...] | None:
     found = list(_mask_paths(space, ()))
     if len(found) > 1:
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"the observation of {agent!r} has {len(found)} entries called {MASK} "
             f"({', '.join('/'.join(map(str, path)) for path in found)}): leave one of them"
         )
@@ -318,7 +280,7 @@ def _refuse_collisions(found: Mapping[str, Sequence[Leaf]]) -> None:
             if is_known or list(map(str, other)) != list(map(str, path)):
                 names = " and ".join(f"{'['.join(map(repr, one))}{']' * (len(one) - 1)}" for one in (other, path))
                 whose = repr(agent) if first == agent else f"{first!r} and {agent!r}"
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"the entries {names} in the observations of {whose} would both be called {leaf.key!r}: rename one"
                 )
 
@@ -327,7 +289,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
     meaning = f"{key} of the environment"
     if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiub":
         if (wrong := bounds_misfit(space)) is not None:
-            raise ForeignEnvError(f"the observation {key!r} of {agent!r}: its space {wrong}: correct observation_space")
+            raise CustomEnvError(f"the observation {key!r} of {agent!r}: its space {wrong}: correct observation_space")
         is_wide = space.dtype.kind == "f" and space.dtype.itemsize > 4
         dtype = np.dtype(np.float32) if is_wide else np.dtype(space.dtype)
         low, high = (float(space.low.min()), float(space.high.max())) if space.low.size else (0.0, 0.0)
@@ -337,7 +299,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
         return ArraySpec(shape, "uint8", 0, 1, meaning), of_bits(shape)
     width = spaces.flatdim(space) if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else 0
     if width > _MAX_WIDTH:
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"the observation {key!r} of {agent!r} is {space_in_words(space)}, and as one-hot vectors it would have "
             f"{width} entries: let it be a Box of numbers, or a MultiDiscrete of smaller parts"
         )
@@ -345,7 +307,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
         return ArraySpec((int(space.n),), "uint8", 0, 1, f"{meaning}, one-hot"), of_discrete(space)
     if isinstance(space, spaces.MultiDiscrete):
         return ArraySpec((int(space.nvec.sum()),), "uint8", 0, 1, f"{meaning}, one-hot"), of_multidiscrete(space)
-    raise ForeignEnvError(
+    raise CustomEnvError(
         f"the observation {key!r} of {agent!r} is a {type(space).__name__} space ({space_in_words(space)}), which is "
         "not understood: Box of numbers, Discrete, MultiDiscrete, MultiBinary, Text, Dict and Tuple are; wrap the "
         "environment so that it gives those"
@@ -369,7 +331,7 @@ def _declared_bounds(leaf: Leaf) -> Bounds:
 
 
 def _apart_by_dimension(found: Sequence[list[Leaf]]) -> list[list[Leaf]]:
-    """Keys of their own where agents see one key as text and numbers, or with several numbers of dimensions."""
+    """Split keys that are text for one agent and numbers for another, or have different numbers of dimensions."""
     kinds: dict[str, set[str]] = {}
     for leaf in (leaf for own in found for leaf in own):
         kinds.setdefault(leaf.key, set()).add(_kind(leaf))

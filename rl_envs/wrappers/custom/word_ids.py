@@ -1,7 +1,7 @@
-"""Texts of foreign environments as numbers: of words, so that a reader can learn a vector for each, or of characters.
+"""Token ids for texts of custom environments: per word, so that a network can embed each, or per character.
 
-Foreign environments do not declare their words. So a word that is not listed gets a number by a hash of its letters,
-which is the same in every process. Two such words share a number by accident with probability 1 / `SPARE_WORDS`.
+Custom environments do not declare a vocabulary. A word that is not listed gets an id by hashing, the same in every
+process; two such words collide with probability 1 / `SPARE_WORDS`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from rl_envs.core.spec import Array
 
 SPARE_WORDS = 4096
-"""How many numbers there are for words that are not listed."""
+"""Number of ids for words that are not listed."""
 _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 
 
 class TextNumbers(Protocol):
-    """Interface that turns texts into numbers: of words as below, or of the tokens of an encoder.
+    """Interface of a tokenizer: text to ids and back.
 
     Attributes:
         vocabulary: V, size of the vocabulary; 0 is padding.
@@ -31,27 +31,23 @@ class TextNumbers(Protocol):
     vocabulary: int
 
     def tokens(self, text: str, length: int) -> Array:
-        """Numbers of a text, [length] int32, padded with 0; ValueError if it is longer."""
+        """Ids of a text, [length] int32, padded with 0; ValueError if it is longer."""
 
     def text_of(self, tokens: Array) -> str:
         """The text that had these numbers."""
 
 
 class Characters:
-    """Numbers of characters, for whoever wants the text itself back in any process, such as a language model.
+    """Ids of characters, from which any process can recover the text, for example for a language model.
 
     Attributes:
-        vocabulary: V, how many numbers there are: Unicode's, each plus 1, and 0 for padding.
+        vocabulary: V, size of the vocabulary: Unicode's code points, each plus 1, and 0 for padding.
     """
 
     vocabulary = sys.maxunicode + 2
 
     def tokens(self, text: str, length: int) -> Array:
-        """Numbers of the characters of a text, [length] int32, padded with 0.
-
-        Raises:
-            ValueError: the text has more characters.
-        """
+        """Ids of the characters of a text, [length] int32, padded with 0."""
         if len(text) > length:
             raise ValueError(
                 f"a text has {len(text)} characters and only {length} fit: raise max_words (--max-words), or "
@@ -67,10 +63,10 @@ class Characters:
 
 
 class WordIds:
-    """Numbers of words: 0 is padding, then the listed words, then the spare numbers.
+    """Ids of words: 0 is padding, then the listed words, then the spare ids.
 
     Attributes:
-        vocabulary: V, how many numbers there are.
+        vocabulary: V, size of the vocabulary.
     """
 
     def __init__(self, words: Sequence[str] = ()) -> None:
@@ -82,11 +78,7 @@ class WordIds:
         self._texts: dict[bytes, str] = {}
 
     def tokens(self, text: str, length: int) -> Array:
-        """Numbers of the words and punctuation marks of a text, [length] int32, padded with 0.
-
-        Raises:
-            ValueError: the text has more words.
-        """
+        """Ids of the words and punctuation marks of a text, [length] int32, padded with 0."""
         if (text, length) not in self._rows:
             pieces = _PIECE.findall(text.lower())
             if len(pieces) > length:

@@ -1,4 +1,4 @@
-"""Foreign environments in processes of their own, with the interface of `foreign_games.Games`.
+"""Custom environments in worker processes, with the interface of `EnvCopies`.
 
 Each worker process owns some consecutive rows. It is started as a command and not forked, so a program needs no
 `if __name__ == "__main__"` and Ray's threads are not copied. A worker ends when this side closes or dies.
@@ -17,28 +17,21 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv
-from rl_envs.wrappers.foreign_frame import Frame, Turn
-from rl_envs.wrappers.foreign_games import Games
+from rl_envs.wrappers.custom.copies import EnvCopies
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
+from rl_envs.wrappers.custom.frame import Frame, Turn
 from rl_envs.wrappers.hangs import watch
 
 
-class GameProcesses:
+class EnvProcesses:
     """K environments in P processes."""
 
     def __init__(self, make_env: MakeEnv, count: int, processes: int, declaration: Declaration) -> None:
-        """Start the processes.
+        """Start P processes with K environments.
 
-        Args:
-            make_env: builds one environment; it is pickled by value where it is a lambda or of the main script.
-            count: K.
-            processes: P.
-            declaration: declaration of one of the environments.
-
-        Raises:
-            ForeignEnvError: one cannot be built; the processes have ended.
+        `make_env` is pickled by value if it is a lambda or defined in the main script.
         """
         self.declaration = declaration
         self._bounds = np.linspace(0, count, min(processes, count) + 1).astype(int)
@@ -70,7 +63,7 @@ class GameProcesses:
         return Turn(frame, reward, terminated, truncated)
 
     def render(self, row: int) -> Array:
-        """The environment's own picture, [H, W, 3] uint8."""
+        """Rendered image, [H, W, 3] uint8."""
         owner = int(np.searchsorted(self._bounds, row, side="right")) - 1
         self._workers[owner].send("render", row - int(self._bounds[owner]))
         picture: Array = _raise(self._workers[owner].receive())
@@ -94,7 +87,7 @@ class GameProcesses:
 
 
 def _raise(answer: Any) -> Any:
-    """An answer; an error that was raised in the other process is raised here."""
+    """Return an answer, or raise it if it is an error of the other process."""
     if isinstance(answer, BaseException):
         raise answer
     return answer
@@ -117,7 +110,7 @@ class _Worker:
             raise self._death() from None
 
     def receive(self) -> Any:
-        """The answer to the oldest request; an error that was raised there is returned."""
+        """Answer to the oldest request; errors of the other process are returned, not raised."""
         try:
             return self._pipe.recv()
         except (EOFError, OSError):
@@ -134,7 +127,7 @@ class _Worker:
     def _death(self) -> RuntimeError:
         self._process.wait()
         return RuntimeError(
-            f"a process that plays foreign environments ended with exit code {self._process.returncode}: its own "
+            f"a process that plays custom environments ended with exit code {self._process.returncode}: its own "
             "message stands above; begin the run again to continue from its checkpoint"
         )
 
@@ -153,16 +146,16 @@ def _joined(frames: list[Frame], places: list[Array]) -> Frame:
 def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:
     try:
         return act(*values)
-    except ForeignEnvError as error:
+    except CustomEnvError as error:
         return error
     except Exception:
-        return RuntimeError(f"a foreign environment raised in {what}:\n{traceback.format_exc()}")
+        return RuntimeError(f"a custom environment raised in {what}:\n{traceback.format_exc()}")
 
 
-def _games(sent: tuple[MakeEnv, Declaration], count: int) -> Games:
-    """The games of a worker, whose environments declare the same as those of the other processes."""
+def _games(sent: tuple[MakeEnv, Declaration], count: int) -> EnvCopies:
+    """Environments of a worker; they must declare the same as those of the other processes."""
     make_env, declared = sent
-    games = Games(make_env, count)
+    games = EnvCopies(make_env, count)
     try:
         declared.check_same(games.envs[0].env)
     except BaseException:
@@ -189,5 +182,5 @@ def play(descriptor: int) -> None:
     except (EOFError, OSError):
         return
     finally:
-        if isinstance(games, Games):
+        if isinstance(games, EnvCopies):
             games.close()

@@ -1,27 +1,25 @@
-"""Environments of others as worlds: any PettingZoo parallel environment, or a Gymnasium environment as a team of one.
+"""`PettingZooWorld`: B custom environments as a world, PettingZoo parallel ones or Gymnasium ones as a team of one.
 
 | | |
 |---|---|
 | agents | the environment's `possible_agents`, in their order (0 is called "0"); `agent_0` for Gymnasium |
-| actions | as many as the agent with the most has; `legal` hides those that another agent has not, and there they are played as its first action |
-| observations | as `foreign_spaces.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
+| actions | the largest number of actions of an agent; `legal` masks those that another agent lacks, where they are played as its first action |
+| observations | the environment's, padded to the widest agent (`layout.py`); a text is its words' ids (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
-| observation `alive` | [] bool, in the game; not with `agents_leave=False` |
-| observation `legal` | [A] bool, legal actions; only where the environment gives masks or calls its actions something, or the agents' actions differ in number |
-| observation `coordination` | [] int32, row of `tables["coordination"]`; only where the environment declares coordination sets |
+| observation `alive` | [] bool, whether the agent is in the game; not with `agents_leave=False` |
+| observation `legal` | [A] bool, legal actions; only if the environment has action masks or texts of actions, or the agents' numbers of actions differ |
+| observation `coordination` | [] int32, row of `tables["coordination"]`; only if the environment declares coordination sets |
 | tables | `coordination` [K, A^N] bool: the environment's `coordination_sets` [K, A, ..., A]; the present K is `coordination` in the infos |
-| rewards | the environment's, 0 for who is not in the game |
+| rewards | the environment's, 0 for agents that are not in the game |
 | episode end | truncated if an agent that is still in the game was truncated at the last step, or at `max_episode_steps`; else terminated. An agent that ends before the others has left, however it ends: what it would still have earned is not estimated |
 | recorded draws | none |
-| state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of what is seen |
+| state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of the observations |
 | metrics | none beside `return` and `length` |
 
-What an environment gives is checked where it enters (`foreign_border.py`, `foreign_declaration.py`).
-
-Chance. Every episode is begun with a seed of its own from the world's counters, so an environment that keeps PettingZoo's
-promise on seeds plays the same episodes in any process and in any batch. A snapshot is the seed and the actions of the
-present episode; `restore` plays them again. Where that does not lead to the same sight, the environment has chance that
-no seed fixes: its episode begins anew, `restarted` says in which worlds, and a warning is logged.
+Seeds. Every episode is reset with its own seed from the world's counters, so an environment that respects seeds plays
+the same episodes in any process and any batch. A snapshot is the seed and the actions of the present episode; `restore`
+replays them. If that does not give the same observations, the environment has unseeded randomness: its episode begins
+anew, `restarted` marks the world, and a warning is logged.
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -34,37 +32,37 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, Arrays, ArraySpec, TextSpec, whole
 from rl_envs.core.world import World
-from rl_envs.wrappers.foreign_border import CheckedEnv
-from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv
-from rl_envs.wrappers.foreign_frame import Frame
-from rl_envs.wrappers.foreign_games import Games, opened
-from rl_envs.wrappers.foreign_spaces import MASK, Bounds, Shown
-from rl_envs.wrappers.game_processes import GameProcesses
-from rl_envs.wrappers.word_ids import TextNumbers, WordIds
+from rl_envs.wrappers.custom.checked_env import CheckedEnv
+from rl_envs.wrappers.custom.copies import EnvCopies, open_env
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
+from rl_envs.wrappers.custom.frame import Frame
+from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
+from rl_envs.wrappers.custom.processes import EnvProcesses
+from rl_envs.wrappers.custom.word_ids import TextNumbers, WordIds
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_EPISODE_STEPS = 1000
-"""Time limit of an environment that declares none."""
+"""Time limit in env steps of an environment that declares none."""
 EPISODE_STEPS_LIMIT = 1_000_000
-"""Largest time limit: the actions of the present episode are kept, so that it can be restored."""
+"""Largest time limit in env steps: the actions of the present episode are kept for `restore`."""
 _SEEDS = 2**31
 _NOT_KEPT = ("self", "__class__", "first")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-class ForeignWorld(World):
-    """B environments of others; the table above documents them.
+class PettingZooWorld(World):
+    """B custom environments; the table above documents them.
 
     Attributes:
-        words: numbers of the words in texts, and `words.text_of(tokens)` for the way back.
-        action_texts: `[N][A]`, what the environment's attribute `action_texts` calls the actions; None without it.
-            (What they are called at each step is the observation of this name.)
-        bounds: observation key -> lowest and highest value of each entry as the environment declares it, numbers or
-            [N, *shape]; not of the keys that a world adds.
+        words: Tokenizer of texts; `words.text_of(tokens)` inverts it.
+        action_texts: `[N][A]`, the environment's attribute `action_texts`, or None; texts that change from step to step
+            are an observation of this name.
+        bounds: Observation key -> declared lowest and highest value of each entry, numbers or [N, *shape]; without the
+            keys that a world adds.
     """
 
     bounds: dict[str, Bounds]
@@ -88,11 +86,11 @@ class ForeignWorld(World):
         self._arguments = {name: value for name, value in locals().items() if name not in _NOT_KEPT}
         for name, least in (("num_processes", 0), ("max_words", 1), ("max_sentences", 1)):
             self._arguments[name] = whole(name, self._arguments[name], least)
-        checked = opened(make_env) if first is None else first
+        checked = open_env(make_env) if first is None else first
         try:
             self._build(checked, vocabulary, word_ids, max_episode_steps)
             super().__init__(num_worlds, first_world)
-            self._games: Games | GameProcesses = self._start_games(make_env, checked)
+            self._games: EnvCopies | EnvProcesses = self._start_games(make_env, checked)
         except BaseException:
             checked.close()
             raise
@@ -103,7 +101,7 @@ class ForeignWorld(World):
     def _build(
         self, checked: CheckedEnv, vocabulary: Sequence[str], word_ids: TextNumbers | None, limit: int | None
     ) -> None:
-        """All that is known before an episode."""
+        """Set everything that is known before the first episode."""
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
         self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
@@ -116,7 +114,7 @@ class ForeignWorld(World):
             self.max_episode_steps = whole("max_episode_steps", limit, 1)
         if self.max_episode_steps > EPISODE_STEPS_LIMIT:
             whose = "" if limit is not None or declares is None else f"the environment's {declares[0]}, "
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"{whose}max_episode_steps = {self.max_episode_steps:,} is more than the {EPISODE_STEPS_LIMIT:,} "
                 "env steps of an episode whose actions can be kept: choose fewer (max_episode_steps, "
                 "--max-episode-steps)"
@@ -124,14 +122,14 @@ class ForeignWorld(World):
         has_legal = self._declared.has_legal or checked.informs_of_masks()
         self._declare(has_legal)
 
-    def _start_games(self, make_env: MakeEnv, first: CheckedEnv) -> Games | GameProcesses:
+    def _start_games(self, make_env: MakeEnv, first: CheckedEnv) -> EnvCopies | EnvProcesses:
         if not self._arguments["num_processes"]:
-            return Games(make_env, self.num_worlds, first)
+            return EnvCopies(make_env, self.num_worlds, first)
         first.close()
-        return GameProcesses(make_env, self.num_worlds, self._arguments["num_processes"], self._declared)
+        return EnvProcesses(make_env, self.num_worlds, self._arguments["num_processes"], self._declared)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Arguments and a snapshot: environments of others seldom pickle."""
+        """Arguments and a snapshot, because few custom environments can be pickled."""
         state = self.snapshot() if self._is_running else None
         return {"arguments": self._arguments, "auto_resets": self.auto_resets, "snapshot": state, "words": self.words}
 
@@ -150,8 +148,6 @@ class ForeignWorld(World):
     def close(self) -> None:
         """Close the environments and end their processes."""
         self._games.close()
-
-    # ----------------------------------------------------------------- hooks
 
     def _begin(self, rows: Array) -> None:
         seeds = (self.chance.uniforms(1, rows)[:, 0] * _SEEDS).astype(np.int64)
@@ -196,11 +192,7 @@ class ForeignWorld(World):
         return {"seed", "played", "episode_length"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse what no environment has played.
-
-        Raises:
-            ValueError: a seed, a length or an action that does not exist.
-        """
+        """Refuse a seed, a length or an action that does not exist."""
         if not ((state["seed"] >= 0) & (state["seed"] < _SEEDS)).all():
             raise ValueError(f"restore: seed must lie in 0 .. {_SEEDS - 1}, got {state['seed']}")
         length = state["episode_length"]
@@ -210,7 +202,7 @@ class ForeignWorld(World):
             raise ValueError(f"restore: played must hold actions 0 .. {self.action_spec - 1}")  # type: ignore[operator]
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
-        """Play the present episodes again, and begin those anew that do not lead to the same sight."""
+        """Replay the present episodes; those that give other observations begin anew."""
         went_on = self._replay(rows)
         known = self.state["fingerprint"]
         same = (known == 0) | (known == _fingerprints(self._present(), self.num_worlds))
@@ -226,10 +218,8 @@ class ForeignWorld(World):
             self.chance.next_episode(lost)
             self._start(lost)
 
-    # --------------------------------------------------------------- private
-
     def _say_limit(self) -> None:
-        """Say once that episodes are cut, where nobody asked for it."""
+        """Warn once that episodes are cut at a limit that nobody asked for."""
         if self._has_said_limit or self._arguments["max_episode_steps"] is not None:
             return
         self._has_said_limit = True
@@ -243,7 +233,7 @@ class ForeignWorld(World):
         )
 
     def _declare(self, has_legal: bool) -> None:
-        """Observation keys: the environment's and those that every foreign world has."""
+        """Declare the observation keys: the environment's, and those that a world adds."""
         says, agents, sets = self._declared, len(self.agents), self._declared.coordination
         own = {"agent": ArraySpec((agents,), "uint8", 0, 1, "which agent it is, one-hot")}
         if self._agents_leave:
@@ -267,7 +257,7 @@ class ForeignWorld(World):
         }
 
     def _replay(self, rows: Array) -> Array:
-        """Play the recorded actions: whether each of the worlds came as far as before, [K] bool."""
+        """Replay the recorded actions; [K] bool, whether each world lasted as long as before."""
         length = self.state["episode_length"][rows]
         self._see(rows, self._games.reset(rows, self.state["seed"][rows]))
         went_on = np.ones(len(rows), bool)
@@ -286,7 +276,7 @@ class ForeignWorld(World):
             self._refuse_leavers(rows, frame, over)
             frame.alive[:] = True
         if "legal" not in self.observation_spec and not frame.legal.all():
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"one copy of the environment gives an {MASK} at reset, and another none: let its infos always have one"
             )
         if self._seen is None:
@@ -295,7 +285,7 @@ class ForeignWorld(World):
             self._seen.put(rows, frame)
 
     def _refuse_leavers(self, rows: Array, frame: Frame, over: Array | None) -> None:
-        """Refuse who leaves earlier than others, and who is terminated where another is truncated, and has a value."""
+        """Refuse agents that leave before the others, or are terminated where another is truncated."""
         left = ~frame.alive
         if over is not None:
             left &= ~over[:, None] | frame.alive.any(1, keepdims=True)
@@ -306,7 +296,7 @@ class ForeignWorld(World):
         how = "left the game before it ended"
         if over is not None and over[place]:
             how = f"was terminated where {self.agents[int(frame.alive[place].argmax())]!r} was truncated"
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"the agent {self.agents[agent]!r} {how}, at env step {step} of an episode, and "
             "agents_leave is False: set it to True (--agents-leave)"
         )
@@ -325,36 +315,32 @@ class ForeignWorld(World):
                 try:
                     tokens += [self.words.tokens(piece, spec.length) for piece in _pieces(text, spec.rows)]
                 except ValueError as error:
-                    raise ForeignEnvError(f"{key} of {name!r}: {error}") from error
+                    raise CustomEnvError(f"{key} of {name!r}: {error}") from error
         return self.texts[key].add(np.array(tokens)).reshape(len(rows), self.num_agents, *spec.rows)
 
 
-class DrawnForeignWorld(ForeignWorld):
-    """A foreign world whose environments draw pictures."""
+class RenderedPettingZooWorld(PettingZooWorld):
+    """A `PettingZooWorld` whose environments render images."""
 
     def render(self, index: int = 0) -> Array:
-        """The environment's own picture, [H, W, 3] uint8."""
+        """Rendered image of world `index`, [H, W, 3] uint8."""
         return self._games.render(index)
 
 
 def _pieces(text: Shown, rows: tuple[int, ...]) -> Sequence[str]:
-    """A text as it is, or as its sentences with empty ones behind them; several texts as they are.
-
-    Raises:
-        ForeignEnvError: it has more sentences than fit.
-    """
+    """Texts of one observation: several texts, a single text, or its sentences padded with empty ones."""
     if isinstance(text, tuple):
         return text
     if not rows:
         return [text]
     found = [piece for piece in _SENTENCE_END.split(text) if piece.strip()]
     if len(found) > rows[0]:
-        raise ForeignEnvError(f"a text has {len(found)} sentences and only {rows[0]} fit: raise max_sentences")
+        raise CustomEnvError(f"a text has {len(found)} sentences and only {rows[0]} fit: raise max_sentences")
     return found + [""] * (rows[0] - len(found))
 
 
 def _fingerprints(seen: Frame, num_worlds: int) -> Array:
-    """[B] uint64, never 0, hash of all that is seen."""
+    """[B] uint64, never 0, hash of all observations."""
     prints = np.zeros(num_worlds, np.uint64)
     for row in range(num_worlds):
         digest = hashlib.blake2b(digest_size=8)

@@ -1,8 +1,7 @@
-"""Foreign environments side by side in one process: each row is one PettingZoo parallel environment.
+"""`EnvCopies`: K copies of a custom environment in one process; `processes.py` runs them in other processes.
 
-`Games` resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the
-game has zeros, all of its own actions legal, and no reward. This file knows nothing of worlds; `foreign_world.py` makes
-one of it, and `game_processes.py` plays it in other processes.
+It resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the game has
+zeros as observations, all of its own actions legal, and no reward.
 """
 
 from __future__ import annotations
@@ -12,27 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_border import CheckedEnv, close_quietly
-from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv, described, env_name, layers
-from rl_envs.wrappers.foreign_frame import Answer, Frame, Turn
+from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name, layers
+from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
 
 
-class Games:
-    """K environments in this process."""
+class EnvCopies:
+    """K copies of an environment in this process."""
 
     def __init__(self, make_env: MakeEnv, count: int, first: CheckedEnv | None = None) -> None:
-        """Build them.
-
-        Args:
-            make_env: builds one environment.
-            count: K.
-            first: an environment that is already built and serves as the first.
-
-        Raises:
-            ForeignEnvError: one cannot be built, or copies are not copies; those that were built are closed.
-        """
+        """Build K environments, `first` being the first if it is already built; if one fails, the others are closed."""
         self.envs: list[CheckedEnv] = [] if first is None else [first]
         try:
             while len(self.envs) < count:
@@ -45,8 +35,8 @@ class Games:
 
     def _another(self, make_env: MakeEnv, count: int) -> CheckedEnv:
         if not self.envs:
-            return opened(make_env)
-        env = built(make_env, f" (copy {len(self.envs) + 1} of {count})")
+            return open_env(make_env)
+        env = build_env(make_env, f" (copy {len(self.envs) + 1} of {count})")
         try:
             self._refuse_shared(env, count)
             self.envs[0].declared.check_same(env)
@@ -60,7 +50,7 @@ class Games:
         """Refuse an object, or one within wrappers, that another row plays already."""
         own = {id(layer) for layer in layers(env)}
         if any(id(layer) in own for other in self.envs for layer in layers(other.env)):
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"the function that builds {env_name(env)} gives the same object again, and {count} copies are "
                 "stepped apart: let it build a new environment at every call"
             )
@@ -93,7 +83,7 @@ class Games:
         )
 
     def render(self, row: int) -> Array:
-        """The environment's own picture, [H, W, 3] uint8."""
+        """Rendered image, [H, W, 3] uint8."""
         return self.envs[row].render()
 
     def close(self) -> None:
@@ -112,13 +102,9 @@ class Games:
                 env.check_ranges(frame, place, answer)
 
 
-def opened(make_env: MakeEnv) -> CheckedEnv:
-    """An environment whose declarations are understood.
-
-    Raises:
-        ForeignEnvError: it cannot be built, or they are not understood; then it is closed.
-    """
-    env = built(make_env)
+def open_env(make_env: MakeEnv) -> CheckedEnv:
+    """Build an environment and read its declaration."""
+    env = build_env(make_env)
     try:
         return CheckedEnv(env, Declaration(env))
     except BaseException:
@@ -126,19 +112,11 @@ def opened(make_env: MakeEnv) -> CheckedEnv:
         raise
 
 
-def built(make_env: MakeEnv, which: str = "") -> Any:
-    """An environment.
-
-    Args:
-        make_env: builds it.
-        which: which copy it is, for the error.
-
-    Raises:
-        ForeignEnvError: it cannot be built.
-    """
+def build_env(make_env: MakeEnv, which: str = "") -> Any:
+    """Build an environment; `which` names the copy in the error."""
     try:
         return make_env()
-    except ForeignEnvError as error:
+    except CustomEnvError as error:
         raise type(error)(f"{error}{which}") from error
     except (Exception, SystemExit) as error:
         raise EnvRaisedError(

@@ -1,10 +1,9 @@
-"""The border: all that a foreign environment returns is checked here, once, where it enters.
+"""`CheckedEnv`: everything that a custom environment returns is checked here against PettingZoo's parallel API.
 
-PettingZoo's parallel API says what is right. What does not fit is one sentence with agent, key, env step, what was
-given and what the space says. Nothing is padded, cut, renamed or overwritten. Allowed is what loses nothing: NumPy's
-scalars and arrays with one entry, infos without entries, no observation of an agent whose game is over, zeros for one
-that has left. Types, shapes, names, flags, counts of entries and numbers are checked at every step; entries of entries,
-and whether the spaces are still the declared ones, in each environment's first `FULL_EPISODES` episodes.
+An error names agent, key, env step, the value and the space. Values are never padded, cut, renamed or overwritten;
+NumPy scalars, arrays with one entry, empty infos and a missing last observation are accepted, because they lose
+nothing. Types, shapes, names, flags and numbers are checked at every step; nested entries and the spaces themselves in
+the first `FULL_EPISODES` episodes of each environment.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium.spaces import Space
 
-from rl_envs.core.errors import ForeignEnvError
-from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_choices import Choices
-from rl_envs.wrappers.foreign_declaration import Declaration, agent_ids, env_name, peek, raised
-from rl_envs.wrappers.foreign_frame import Answer, Frame
-from rl_envs.wrappers.foreign_spaces import LeafMisfit
-from rl_envs.wrappers.foreign_values import (
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.spec import Array, checked_picture
+from rl_envs.wrappers.custom.choices import Choices
+from rl_envs.wrappers.custom.declaration import Declaration, agent_ids, env_name, peek, raised
+from rl_envs.wrappers.custom.frame import Answer, Frame
+from rl_envs.wrappers.custom.layout import LeafMisfit
+from rl_envs.wrappers.custom.values import (
     Misfit,
     array_of,
     flag,
@@ -33,7 +32,7 @@ from rl_envs.wrappers.foreign_values import (
     space_in_words,
     structure_misfit,
 )
-from rl_envs.wrappers.hangs import begins, ends
+from rl_envs.wrappers.hangs import call_ended, call_started
 
 logger = logging.getLogger(__name__)
 
@@ -44,15 +43,10 @@ _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
 
 class CheckedEnv:
-    """One foreign environment whose answers are checked."""
+    """One custom environment with checked return values."""
 
     def __init__(self, env: Any, declared: Declaration) -> None:
-        """Check an environment.
-
-        Args:
-            env: a PettingZoo parallel environment.
-            declared: its declarations, or those of another copy.
-        """
+        """Check a PettingZoo parallel environment against a declaration, its own or that of another copy."""
         self.env, self.declared = env, declared
         self._index = {name: index for index, name in enumerate(declared.ids)}
         self._known = frozenset(declared.ids)
@@ -65,17 +59,13 @@ class CheckedEnv:
         self._is_closed = False
 
     def informs_of_masks(self) -> bool:
-        """Whether infos have masks, which shows at a reset."""
+        """Whether infos contain action masks; resets the environment to find out."""
         self.reset(0)
-        self._episodes = 0  # what is seen there is not checked
+        self._episodes = 0  # this reset does not count as one of the checked episodes
         return self._choices.are_in_infos
 
     def reset(self, seed: int) -> Answer:
-        """Begin an episode.
-
-        Raises:
-            ForeignEnvError: the environment raised, or what it returned does not fit.
-        """
+        """Begin an episode."""
         self._episodes += 1
         self._length = 0
         answer = self._called("reset", seed=seed)
@@ -95,7 +85,7 @@ class CheckedEnv:
         self._lingering.clear()
         if not self._live:
             self._refuse("agents is empty after reset", "let reset set agents to those that are in the game")
-        self._refuse_strangers(observations, self._live)
+        self._refuse_unlisted(observations, self._live)
         said = self._infos(infos, self._live)
         for index in self._live:
             self._choices.check_infos(index, said.get(index, _NOTHING), is_first=True)
@@ -103,11 +93,7 @@ class CheckedEnv:
         return Answer(self._observations(observations, self._live), said, alive)
 
     def step(self, actions: Sequence[int]) -> Answer:
-        """One env step with an action of each of the N agents; those of agents that are not in the game are ignored.
-
-        Raises:
-            ForeignEnvError: the environment raised, or what it returned does not fit.
-        """
+        """One env step with N actions; those of agents that are not in the game are ignored."""
         names, first = self.declared.ids, self.declared.first_action
         self._length += 1
         chosen = {names[index]: first[index] + actions[index] for index in self._live}
@@ -130,7 +116,7 @@ class CheckedEnv:
         if ended or self._agents() != self._here:
             self._check_agents(ended, terminations, truncations)
         if len(observations) > len(live):
-            self._refuse_strangers(observations, self._left.union(live))
+            self._refuse_unlisted(observations, self._left.union(live))
         seen = self._observations(observations, live)
         said = self._infos(infos, live)
         if self._live:
@@ -143,11 +129,7 @@ class CheckedEnv:
         return Answer(seen, said, alive, False, reward, not stopped, bool(stopped))
 
     def write(self, frame: Frame, place: int, answer: Answer) -> None:
-        """Write what is seen into row `place` of a frame; `check_ranges` compares it with the bounds of boxes.
-
-        Raises:
-            ForeignEnvError: a value is not of its space.
-        """
+        """Write observations into row `place` of a frame; `check_ranges` compares them with the bounds of boxes."""
         frame.alive[place] = answer.alive
         layout = self.declared.layout
         sets: dict[int, int] = {}
@@ -170,11 +152,7 @@ class CheckedEnv:
             frame.coordination[place] = self._choices.common_set(sets, answer.goes_on)
 
     def check_ranges(self, frame: Frame, place: int, answer: Answer) -> None:
-        """Refuse numbers in row `place` that are not finite or outside of their box.
-
-        Raises:
-            ForeignEnvError: there are some.
-        """
+        """Refuse numbers in row `place` that are not finite or outside of their box."""
         for agent in answer.observations:
             try:
                 self.declared.layout.check_ranges(frame.arrays, place, agent)
@@ -182,20 +160,12 @@ class CheckedEnv:
                 self._refuse_value(agent, error)
 
     def render(self) -> Array:
-        """The environment's own picture, [H, W, 3] uint8.
-
-        Raises:
-            ForeignEnvError: it raised, or drew none.
-        """
+        """Rendered image, [H, W, 3] uint8."""
         picture = self._called("render")
-        drawn = array_of(picture)
-        is_image = drawn is not None and drawn.ndim == 3 and drawn.shape[2] == 3 and drawn.dtype.kind in "iu"
-        if drawn is None or not (is_image and drawn.size and drawn.min() >= 0 and drawn.max() <= 255):
-            self._refuse(
-                f"render returned {in_words(picture)}",
-                "with render_mode rgb_array let it return one image, an array of shape (H, W, 3) and type uint8",
-            )
-        return drawn.astype(np.uint8)
+        try:
+            return checked_picture(array_of(picture) if hasattr(picture, "__array__") else picture)
+        except ValueError as error:
+            self._refuse(str(error), "let it return one image with render_mode rgb_array")
 
     def close(self) -> None:
         """Close the environment, once; an error in its `close` is a warning, and one without `close` needs none."""
@@ -203,27 +173,21 @@ class CheckedEnv:
             self._is_closed = True
             close_quietly(self.env)
 
-    # ---------------------------------------------------------------- private
-
     def _called(self, method: str, *arguments: Any, **named: Any) -> Any:
-        """Call a method of the environment; others can see what this process waits for.
-
-        Raises:
-            ForeignEnvError: it raised; the sentence says where.
-        """
-        begins(method)
+        """Call a method of the environment under the hang watch."""
+        call_started(method)
         try:
             return getattr(self.env, method)(*arguments, **named)
-        except ForeignEnvError:
+        except CustomEnvError:
             raise
         except (Exception, SystemExit) as error:
             raise raised(self.env, method, error) from error
         finally:
-            ends()
+            call_ended()
 
     def _refuse(self, what: str, cure: str) -> NoReturn:
         when = f"env step {self._length}" if self._length else "reset"
-        raise ForeignEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
+        raise CustomEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
 
     def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
         self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space)
@@ -238,9 +202,9 @@ class CheckedEnv:
         if not isinstance(given, Mapping):
             self._refuse(f"{what} is {in_words(given)}", "let it be a dict with the names of agents as keys")
         if not self._known.issuperset(given):
-            stranger = next(name for name in given if name not in self._known)
+            unknown = next(name for name in given if name not in self._known)
             self._refuse(
-                f"{what} has an entry for {stranger!r}, which is no agent",
+                f"{what} has an entry for {unknown!r}, which is no agent",
                 f"leave it out, or list it in possible_agents, which are {', '.join(map(str, self._index))}",
             )
 
@@ -268,7 +232,7 @@ class CheckedEnv:
         return found
 
     def _check_agents(self, ended: set[int], terminations: Mapping[str, Any], truncations: Mapping[str, Any]) -> None:
-        """Refuse agents that come, come back, or go without a flag; one whose game is over may stay in `agents`."""
+        """Refuse agents that join late, return, or leave without a flag; a finished one may stay in `agents`."""
         listed, names = self._listed(), self.declared.ids
         for index in self._live:
             if index not in listed:
@@ -288,13 +252,13 @@ class CheckedEnv:
         self._left |= ended
         self._here = [names[index] for index in self._live]
 
-    def _refuse_strangers(self, observations: Mapping[str, Any], known: Iterable[int]) -> None:
+    def _refuse_unlisted(self, observations: Mapping[str, Any], known: Iterable[int]) -> None:
         for name in observations:
             if self._index[name] not in known:
                 self._refuse(f"there is an observation of {name!r}, who is not in agents", "let reset put it in agents")
 
     def _observations(self, observations: Mapping[str, Any], live: Sequence[int]) -> dict[int, Any]:
-        """Those of the agents that acted; one that acts again must have one."""
+        """Observations of the agents that acted; agents still in the game must have one."""
         names = self.declared.ids
         found = {index: observations[names[index]] for index in live if names[index] in observations}
         if len(found) < len(live):
@@ -318,7 +282,7 @@ class CheckedEnv:
         return found
 
     def _rewards(self, rewards: Mapping[str, Any]) -> list[float]:
-        """[N] finite numbers, 0 for who was not in the game."""
+        """[N] finite rewards, 0 for agents that were not in the game."""
         names = self.declared.ids
         found = [0.0] * len(names)
         for index in self._live:

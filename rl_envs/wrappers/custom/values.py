@@ -1,10 +1,8 @@
-"""Values of a foreign environment, against the spaces that it declares: one converter a space, and a description.
+"""Conversion of a custom environment's values to arrays, one converter per kind of space.
 
-A converter turns one value into an array of a world and raises `Misfit` where the value is not of its space: another
-shape or order of axes, another kind of number (a float where the space holds integers), a number outside a discrete
-space or beyond the type, a text that is no text or too long. Ranges of boxes and numbers that are not finite are
-compared for many agents at once (`foreign_spaces.Layout`). Python's numbers and lists, NumPy's scalars and arrays with
-a single entry are taken as what they stand for.
+A converter raises `Misfit` if a value is not in its space: another shape, another kind of number (a float for
+integers), a number beyond the space or the type, a text that is too long. Bounds of boxes and NaN are checked for many
+agents at once (`Layout`). Python numbers and lists, NumPy scalars and arrays with one entry are accepted.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ Convert: TypeAlias = Callable[[Any], Array]
 Bounds: TypeAlias = tuple[Any, Any]
 """Lowest and highest value: numbers, or arrays of the same shape as what they bound."""
 _KINDS = {"f": "fiub", "i": "iub", "u": "iub", "b": "iub"}
-"""Kinds of numbers that an array of each kind takes without losing anything."""
+"""Kinds of numbers that an array of each kind holds without loss."""
 _MAX_LENGTH = 120
 
 
 class Misfit(ValueError):
-    """A value is not of its space; the message goes on after `which`: `has shape (4,)`."""
+    """A value is not in its space; the message is a predicate: `has shape (4,)`."""
 
 
 def in_words(value: Any) -> str:
@@ -53,11 +51,7 @@ def _clipped(value: Any) -> str:
 
 
 def number(value: Any) -> float:
-    """A reward: one number, also as an array with one entry.
-
-    Raises:
-        Misfit: it is something else.
-    """
+    """A reward: one number, also as an array with one entry."""
     single = value if isinstance(value, float) else _single(value)
     if not isinstance(single, (bool, int, float, np.floating)):
         raise Misfit(f"is {in_words(value)}")
@@ -68,11 +62,7 @@ def number(value: Any) -> float:
 
 
 def flag(value: Any) -> bool:
-    """A termination or truncation: true or false, also as 0 or 1 or an array with one entry.
-
-    Raises:
-        Misfit: it is something else.
-    """
+    """A termination or truncation: true or false, also as 0 or 1 or an array with one entry."""
     single = _single(value)
     if isinstance(single, (bool, int)) and single in (0, 1):
         return bool(single)
@@ -80,11 +70,7 @@ def flag(value: Any) -> bool:
 
 
 def integer(value: Any) -> int:
-    """An integer, also as an array with one entry.
-
-    Raises:
-        Misfit: it is something else.
-    """
+    """An integer, also as an array with one entry."""
     single = _single(value)
     if isinstance(single, (bool, int)):
         return int(single)
@@ -101,11 +87,7 @@ def _single(value: Any) -> Any:
 
 
 def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
-    """A value as an array of this shape.
-
-    Raises:
-        Misfit: another shape, numbers of another kind, or some that are masked.
-    """
+    """A value as an array of this shape."""
     given = array_of(value)
     if given is None:
         raise Misfit(f"is {in_words(value)}, which is no array")
@@ -196,9 +178,6 @@ def text(value: Any, space: spaces.Text) -> str:
 
     A charset is compared where the space names one: Gymnasium's own, of letters and digits without a space, is what
     somebody has who names none.
-
-    Raises:
-        Misfit: no text, or one of another length or with other characters.
     """
     if not isinstance(value, str):
         raise Misfit(f"is {in_words(value)}")
@@ -213,11 +192,7 @@ _DEFAULT_CHARSET = frozenset(alphanumeric)
 
 
 def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
-    """The texts of a Tuple of Text spaces.
-
-    Raises:
-        Misfit: another number of them, or one that is not of its space.
-    """
+    """The texts of a Tuple of Text spaces."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(space):
         raise Misfit(f"is {in_words(value)}")
     return tuple(text(one, inner) for one, inner in zip(value, space, strict=True))  # type: ignore[arg-type]

@@ -1,8 +1,4 @@
-"""Declarations of a foreign environment, read before it is played: agents, spaces, actions, coordination, time limit.
-
-All of it is read and checked here, once an environment. What cannot be trained is refused in one sentence that says
-how to mend it.
-"""
+"""`Declaration`: what a custom environment declares before its first episode: agents, spaces, actions, time limit."""
 
 from __future__ import annotations
 
@@ -16,44 +12,40 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rl_envs.core.errors import EnvRaisedError, ForeignEnvError
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS, MASK, Layout, num_actions
-from rl_envs.wrappers.foreign_values import in_words, space_in_words
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout, num_actions
+from rl_envs.wrappers.custom.values import in_words, space_in_words
 
 MakeEnv = Callable[[], Any]
-"""Builds one environment: a PettingZoo parallel environment, or a Gymnasium environment where that is said."""
+"""Builds one PettingZoo parallel environment, or a Gymnasium environment for `from_gymnasium`."""
 
 _HERE = str(Path(__file__).parent)
 _LIMITS = ("max_episode_steps", "_max_episode_steps", "max_cycles", "max_steps")
-"""Attributes in which environments declare their time limit, in the order in which they are believed."""
+"""Attributes in which environments declare their time limit, by priority."""
 _INNER = ("env", "aec_env", "par_env", "unwrapped")
 """Attributes in which wrappers hold what they wrap."""
 
 
 class Declaration:
-    """Declarations of an environment: agents, spaces and actions, known before it is played.
+    """Agents, spaces and actions of an environment.
 
     Attributes:
-        ids: what the environment calls the N agents, strings or whole numbers.
-        agents: their names.
-        observation_spaces, action_spaces: of each agent.
-        layout: layout of their observations in arrays.
-        actions: number of actions of each agent.
-        first_action: [N], number of each agent's first action in the environment.
-        has_masks: whether observations have masks, or texts of actions.
-        has_legal: whether some action can be illegal, or actions have texts.
-        action_texts: constant texts of each agent's actions, from the environment's attribute; None without one.
-        coordination: [K, A, ..., A] bool, the environment's coordination sets; None without any.
-        limit: name and value of the attribute that declares the time limit; None without one.
+        ids: The environment's names of the N agents, strings or whole numbers.
+        agents: Names of the agents as strings.
+        observation_spaces, action_spaces: Spaces of each agent.
+        layout: Layout of the observations in arrays.
+        actions: Number of actions of each agent.
+        first_action: [N], `start` of each agent's Discrete action space.
+        has_masks: Whether observations contain action masks or texts of actions.
+        has_legal: Whether some action can be illegal, or actions have texts.
+        action_texts: Constant texts of each agent's actions (attribute `action_texts`), or None.
+        coordination: [K, A, ..., A] bool, coordination sets (attribute `coordination_sets`), or None.
+        limit: Name and value of the attribute that declares the time limit, or None.
     """
 
     def __init__(self, env: Any) -> None:
-        """Read the names and the spaces.
-
-        Raises:
-            ForeignEnvError: a space is not understood, or agents are not declared as they must be.
-        """
+        """Read and check the declaration of `env`."""
         self.ids = agent_ids(env)
         self.agents = tuple(map(str, self.ids))
         self.observation_spaces, self.action_spaces = (
@@ -72,13 +64,9 @@ class Declaration:
         self.has_legal = self.has_masks or self.action_texts is not None or len(set(self.actions)) > 1
 
     def check_same(self, env: Any) -> None:
-        """Refuse another copy of the environment that declares something else.
-
-        Raises:
-            ForeignEnvError: it does.
-        """
+        """Refuse another copy of the environment with a different declaration."""
         if (names := agent_ids(env)) != self.ids:
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"two copies of {env_name(env)} have the possible_agents {list(self.ids)} and {list(names)}: let "
                 "every copy have the same"
             )
@@ -86,18 +74,18 @@ class Declaration:
             for name, one in zip(self.ids, known, strict=True):
                 other = _space(env, method, name)
                 if not same_space(one, other):
-                    raise ForeignEnvError(
+                    raise CustomEnvError(
                         f"{env_name(env)}.{method}({name!r}) is {space_in_words(other)} and was "
                         f"{space_in_words(one)}: let it be the same in every copy of the environment and at every call"
                     )
 
     @property
     def own_actions(self) -> Array:
-        """[N, A] bool, actions that are an agent's own and no padding."""
+        """[N, A] bool, actions that are not padding."""
         return np.arange(max(self.actions)) < np.array(self.actions)[:, None]
 
     def _check_masks(self) -> None:
-        """Masks and texts of actions have one entry for each action."""
+        """Require one entry per action in masks and texts of actions."""
         for name, space, path, count in zip(
             self.agents, self.observation_spaces, self.layout.masks, self.actions, strict=True
         ):
@@ -109,13 +97,13 @@ class Declaration:
                 size = spaces.flatdim(own) if isinstance(own, (spaces.Box, spaces.MultiBinary)) else -1
                 size = len(own.nvec.ravel()) if isinstance(own, spaces.MultiDiscrete) else size
             if size != count:
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"the {MASK} of {name!r} is {space_in_words(own)} for {count} actions: let it be "
                     f"MultiBinary({count})"
                 )
             phrases = space.spaces.get(ACTION_TEXTS) if isinstance(space, spaces.Dict) else None
             if phrases is not None and not (isinstance(phrases, spaces.Tuple) and len(phrases) == count):
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"{ACTION_TEXTS} of {name!r} is {space_in_words(phrases)} for {count} actions: let it be a Tuple "
                     f"of {count} Text spaces"
                 )
@@ -128,11 +116,11 @@ class Declaration:
         found = [given.get(name, ()) if isinstance(given, Mapping) else given for name in self.ids]
         for name, own, count in zip(self.ids, found, self.actions, strict=True):
             if isinstance(own, str) or not isinstance(own, Sequence) or not all(isinstance(one, str) for one in own):
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"{env_name(env)}.{ACTION_TEXTS} is {in_words(own)} for {name!r}: let it be a list of texts"
                 )
             if len(own) != count:
-                raise ForeignEnvError(
+                raise CustomEnvError(
                     f"{env_name(env)}.{ACTION_TEXTS} has {len(own)} texts for the {count} actions of {name!r}: "
                     "let it have one text for each action"
                 )
@@ -154,7 +142,7 @@ class Declaration:
             or not len(sets)
             or not np.isin(sets, (0, 1)).all()
         ):
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"{env_name(env)}.coordination_sets is {in_words(given)}: let it be an array of 0 and 1 of shape "
                 f"(K, {', '.join(map(str, wanted))}), with K sets and an axis for the actions of each agent"
             )
@@ -162,13 +150,9 @@ class Declaration:
 
 
 def agent_ids(env: Any) -> tuple[Any, ...]:
-    """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both.
-
-    Raises:
-        ForeignEnvError: it has none, they are something else, one occurs twice, or agents act in turn.
-    """
+    """`possible_agents` of an environment: strings, or whole numbers, as PettingZoo allows both."""
     if callable(peek(env, "agent_iter")):
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{env_name(env)} is an environment whose agents act in turn, and teams are trained where all act at once: "
             "name its parallel_env if it has one, or another environment"
         )
@@ -181,27 +165,27 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     except TypeError:
         names = []
     if not names:
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{env_name(env)} names no possible_agents: a world needs a PettingZoo parallel environment (use "
             "parallel_env, not env) that lists all of its agents; a Gymnasium environment goes to from_gymnasium"
         )
     for name in names:
         if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"{env_name(env)} has an agent that is called {in_words(name)}: let possible_agents, and the keys of "
                 "all that reset and step return, be strings"
             )
     called = list(map(str, names))
     if len(set(called)) < len(called):
         twice = next(name for name in called if called.count(name) > 1)
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{env_name(env)} names {twice!r} twice in possible_agents: give each agent a name of its own"
         )
     return tuple(names)
 
 
 def time_limit(env: Any) -> tuple[str, int] | None:
-    """Attribute and value of the largest number of env steps in an episode; the outermost wrapper is believed."""
+    """Attribute and value of the time limit in env steps; the outermost wrapper has priority."""
     for layer in layers(env):
         for name in _LIMITS:
             if (limit := _count(peek(layer, name))) is not None:
@@ -212,7 +196,7 @@ def time_limit(env: Any) -> tuple[str, int] | None:
 
 
 def layers(env: Any) -> Iterator[Any]:
-    """An environment and all that its wrappers hold, the outermost first."""
+    """An environment and everything that its wrappers hold, the outermost first."""
     seen: list[Any] = []
     waiting = [env]
     while waiting:
@@ -234,7 +218,7 @@ def env_name(env: Any) -> str:
 
 
 def described(error: BaseException) -> str:
-    """`KeyError: 'key' (file.py, line 3)`, in one line."""
+    """Error in one line: `KeyError: 'key' (file.py, line 3)`."""
     steps = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # that says it itself
     is_theirs = steps and not steps[-1].filename.startswith(_HERE)
     place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if is_theirs else ""
@@ -242,7 +226,7 @@ def described(error: BaseException) -> str:
 
 
 def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
-    """The sentence for an error that an environment raised; it may not be at fault alone, so the cause is attached."""
+    """Error for an exception that an environment raised."""
     cure = "mend it there"
     if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
         cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
@@ -250,7 +234,7 @@ def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
 
 
 def peek(env: Any, name: str) -> Any:
-    """An attribute that no environment must have; None without it, also where asking for it raises."""
+    """An optional attribute; None without it, also if reading it raises."""
     try:
         return getattr(env, name, None)
     except Exception:  # a property, or a __getattr__, of the environment's own
@@ -263,11 +247,7 @@ def _unwrapped(env: Any) -> Any:
 
 
 def _extension(env: Any, name: str) -> Any:
-    """An attribute of this project's that an environment may have; None without it.
-
-    Raises:
-        ForeignEnvError: its property raised.
-    """
+    """An optional attribute that this package defines, such as `action_texts`; None without it."""
     inner = _unwrapped(env)
     try:
         return getattr(inner, name, None)
@@ -283,14 +263,14 @@ def _space(env: Any, method: str, name: str) -> spaces.Space:
     except Exception as error:
         raise raised(env, f"{method}({name!r})", error) from error
     if not isinstance(space, spaces.Space):
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{env_name(env)}.{method}({name!r}) is {in_words(space)}: let it return a space of gymnasium.spaces"
         )
     return space
 
 
 def _count(value: Any) -> int | None:
-    """A positive whole number, of Python or NumPy; None for anything else."""
+    """`value` as an int if it is a positive whole number, else None."""
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (float, np.floating)) and np.isfinite(value) and value == int(value):
@@ -303,7 +283,7 @@ def _count(value: Any) -> int | None:
 
 
 def same_space(one: spaces.Space, other: spaces.Space) -> bool:
-    """Whether two spaces are equal; spaces that cannot be compared are by what they print."""
+    """Whether two spaces are equal; spaces without `__eq__` are compared by their repr."""
     if one is other or one == other:
         return True
     if type(one) is not type(other):

@@ -1,4 +1,4 @@
-"""Foreign environments as worlds, by a function that builds one or by its name: `from_pettingzoo`, `from_gymnasium`."""
+"""Build worlds from custom environments: `from_pettingzoo`, `from_gymnasium`; environments by name: `named_env`."""
 
 from __future__ import annotations
 
@@ -13,39 +13,38 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.core.errors import EnvRaisedError, ForeignEnvError, installing
-from rl_envs.wrappers.foreign_declaration import MakeEnv, described, layers, peek
-from rl_envs.wrappers.foreign_games import opened
-from rl_envs.wrappers.foreign_values import Misfit, flag, in_words
-from rl_envs.wrappers.foreign_world import DrawnForeignWorld, ForeignWorld
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError, installing
+from rl_envs.wrappers.custom.copies import open_env
+from rl_envs.wrappers.custom.declaration import MakeEnv, described, layers, peek
+from rl_envs.wrappers.custom.values import Misfit, flag, in_words
+from rl_envs.wrappers.custom.world import PettingZooWorld, RenderedPettingZooWorld
 
 PARALLEL = "parallel_env"
-"""Function of a PettingZoo module that builds an environment in which all agents act at once."""
+"""Function of a PettingZoo module that builds a parallel environment."""
 ALONE = "agent_0"
-"""Name of the only agent of a Gymnasium environment."""
+"""Name of the single agent of a Gymnasium environment."""
 
 
-def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> ForeignWorld:
+def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> PettingZooWorld:
     """B PettingZoo parallel environments as one world.
 
     Args:
-        make_env: builds one environment with discrete actions; with `render_mode="rgb_array"` the world renders.
+        make_env: Builds one environment with Discrete actions; with `render_mode="rgb_array"` the world renders.
         num_worlds: B.
-        first_world: number of the first of these worlds in the run.
-        options: `num_processes` (0: the environments are stepped in this process; else in as many worker processes),
-            `max_episode_steps` (None: what the environment declares, else 1000), `agents_leave` (True: `alive` is
-            observed; False where no agent ever leaves before the end, which QMIX needs), `vocabulary` (words that get
-            numbers of their own in texts), `word_ids` (numbers of texts in place of those of words), `max_words` (64,
-            largest number of words of a text or sentence), `max_sentences` (1: a text is one row of words; above 1 it
-            is that many rows, one a sentence).
+        first_world: Index of the first of these worlds in the run.
+        options: `num_processes` (number of worker processes; 0: the environments run in this process),
+            `max_episode_steps` (time limit in env steps; None: the environment's own, else 1000), `agents_leave` (True:
+            agents may leave before the end, and `alive` is observed; QMIX needs False), `vocabulary` (words with ids of
+            their own in texts), `word_ids` (a `TextNumbers` instead of word ids), `max_words` (64, largest number of
+            words per text or sentence), `max_sentences` (1: a text is one row of words; above 1 it is that many rows,
+            one per sentence).
 
     Raises:
-        ForeignEnvError: the environment cannot be built, declares what is not understood, or gives what it does not
-            declare; those that were built are closed.
+        CustomEnvError: The environment cannot be built, or it breaks PettingZoo's API.
     """
-    first = opened(make_env)
+    first = open_env(make_env)
     draws = any(peek(layer, "render_mode") == "rgb_array" for layer in layers(first.env))
-    kind = DrawnForeignWorld if draws else ForeignWorld
+    kind = RenderedPettingZooWorld if draws else PettingZooWorld
     try:
         return kind(make_env, num_worlds, first_world, first=first, **options)
     except BaseException:
@@ -53,14 +52,14 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
         raise
 
 
-def from_gymnasium(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> ForeignWorld:
-    """B Gymnasium environments as one world with one agent, `agent_0`; arguments as of `from_pettingzoo`."""
+def from_gymnasium(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> PettingZooWorld:
+    """B Gymnasium environments as one world with one agent, `agent_0`; arguments as for `from_pettingzoo`."""
     options = {"agents_leave": False} | options
     return from_pettingzoo(functools.partial(SoloEnv, make_env), num_worlds, first_world, **options)
 
 
 class SoloEnv:
-    """A Gymnasium environment with the methods of a PettingZoo parallel environment that has one agent."""
+    """A Gymnasium environment as a PettingZoo parallel environment with one agent."""
 
     def __init__(self, make_env: MakeEnv) -> None:
         self.env = make_env()
@@ -99,7 +98,7 @@ class SoloEnv:
         return tuple({ALONE: answer} for answer in answers)
 
     def render(self) -> Any:
-        """The environment's own picture."""
+        """Rendered image."""
         return self.env.render()
 
     def close(self) -> None:
@@ -107,14 +106,11 @@ class SoloEnv:
         self.env.close()
 
 
-def play_at_random(world: ForeignWorld, seconds: float = 20.0) -> int:
-    """Play random legal actions until an episode ends, with all checks, or until the time is over.
-
-    Returns:
-        number of env steps played.
+def play_at_random(world: PettingZooWorld, seconds: float = 20.0) -> int:
+    """Play random legal actions until an episode ends or the time is over; returns the number of env steps.
 
     Raises:
-        ForeignEnvError: what the environment gives does not fit.
+        CustomEnvError: The environment breaks PettingZoo's API.
     """
     draws, ends_at = np.random.default_rng(0), time.monotonic() + seconds
     obs, env_steps, is_over = world.reset(0), 0, False
@@ -127,30 +123,26 @@ def play_at_random(world: ForeignWorld, seconds: float = 20.0) -> int:
 
 
 def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
-    """Entries of what a Gymnasium environment returned.
-
-    Raises:
-        ForeignEnvError: it has another number of entries.
-    """
+    """Return value of a Gymnasium environment, with its number of entries checked."""
     if isinstance(answer, (tuple, list)) and len(answer) == count:
         return tuple(answer)
     found = f"{len(answer)} entries" if isinstance(answer, (tuple, list)) else in_words(answer)
-    raise ForeignEnvError(f"{method} of the Gymnasium environment returned {found}: let it return {count} entries")
+    raise CustomEnvError(f"{method} of the Gymnasium environment returned {found}: let it return {count} entries")
 
 
 def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
     """A function that builds the PettingZoo environment of a module, such as `mpe2.simple_spread_v3`.
 
     Args:
-        name: the module, which has a function `parallel_env`; or `package.module:function` of one's own.
-        arguments: keyword arguments of that function.
+        name: Module with a function `parallel_env`, or `package.module:function`.
+        arguments: Keyword arguments of that function.
 
     Raises:
-        ForeignEnvError: the package is not installed, or the module has no parallel environment.
+        CustomEnvError: The package is not installed, or the module has no parallel environment.
     """
     named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:{PARALLEL}")
     if named is None:
-        raise ForeignEnvError(f"{name!r} names no environment: write package.module, or package.module:function")
+        raise CustomEnvError(f"{name!r} names no environment: write package.module, or package.module:function")
     module, function = named[1], named[2]
     _found(module, function)
     return functools.partial(_build, module, function, dict(arguments or {}))
@@ -160,7 +152,7 @@ def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
     build = _found(module, function)
     try:
         return build(**arguments)
-    except ForeignEnvError:
+    except CustomEnvError:
         raise
     except (Exception, SystemExit) as error:
         raise EnvRaisedError(
@@ -174,16 +166,16 @@ def _found(module: str, function: str) -> Any:
         imported = importlib.import_module(module)
         found = getattr(imported, function, None)
     except ModuleNotFoundError as error:
-        raise ForeignEnvError(_missing(module, error.name or module)) from error
+        raise CustomEnvError(_missing(module, error.name or module)) from error
     except (Exception, SystemExit) as error:  # a script that reads its own flags exits
-        raise ForeignEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
+        raise CustomEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
     if not callable(found):
         if function == PARALLEL and callable(getattr(imported, "env", None)):
-            raise ForeignEnvError(
+            raise CustomEnvError(
                 f"the agents of {module!r} act in turn, and teams are trained where all act at once: name a module "
                 f"that has {PARALLEL}"
             )
-        raise ForeignEnvError(
+        raise CustomEnvError(
             f"{module!r} has no function {function!r}: name the module of a PettingZoo parallel environment, such as "
             "mpe2.simple_spread_v3, or package.module:function of your own"
         )
@@ -191,7 +183,7 @@ def _found(module: str, function: str) -> Any:
 
 
 def _missing(module: str, absent: str) -> str:
-    """Why a module cannot be imported: it, or something that it needs, is not there."""
+    """Reason why a module cannot be imported: it or one of its dependencies is missing."""
     package, _, inner = absent.rpartition(".")
     if absent == module and package and (there := _modules_in(package)):
         near = difflib.get_close_matches(inner, there, n=3, cutoff=0.5) or there[:3]

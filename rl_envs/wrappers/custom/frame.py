@@ -1,4 +1,4 @@
-"""Answer of one foreign environment, observations of several side by side, and the result of an env step of all."""
+"""Results of custom environments: of one call (`Answer`), and observations and env steps of K copies."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.wrappers.foreign_spaces import Shown
+from rl_envs.wrappers.custom.layout import Shown
 
 
 @dataclass
 class Frame:
-    """Observations of all agents in K games.
+    """Observations of all agents in K environments.
 
     Attributes:
         arrays: key -> [K, N, ...].
@@ -29,7 +29,7 @@ class Frame:
     coordination: Array
 
     def put(self, rows: Array, other: Frame) -> None:
-        """Replace some of the K games by those of another frame."""
+        """Replace some of the K rows by those of another frame."""
         for key, value in other.arrays.items():
             self.arrays[key][rows] = value
         for key, texts in other.texts.items():
@@ -40,13 +40,13 @@ class Frame:
 
 @dataclass(slots=True)
 class Answer:
-    """Result of a call of an environment, checked but for the values of observations.
+    """Result of a call of one environment; values of observations are not yet checked.
 
     Attributes:
         observations: number of an agent -> its observation.
         infos: number of an agent -> its infos.
         alive: [N], agents that are in the game; at its end, those that were truncated.
-        goes_on: whether agents still act.
+        goes_on: Whether agents still act.
         reward: [N].
         terminated, truncated: whether the game is over, and how.
     """
@@ -62,7 +62,7 @@ class Answer:
 
 @dataclass
 class Turn:
-    """The result of one env step of K games: what is seen, reward [K, N] float64, terminated and truncated [K] bool."""
+    """Result of one env step of K environments: reward [K, N] float64, terminated and truncated [K] bool."""
 
     frame: Frame
     reward: Array
