@@ -254,7 +254,7 @@ class MatrixGameExperiment(Experiment[Config]):
         paper = {method: {METRICS[0]: value} for method, value in OPTIMUM.items()}
         return [make_table(results, self.caption, METRICS, paper)]
 
-    def deviations(self, config: Config) -> list[str]:
+    def deviation_notes(self, config: Config) -> list[str]:
         """Deviations of this configuration from the paper."""
         notes = [
             "the paper derives the best policies with symbolic algebra; here teams learn them from sampled rewards"

@@ -97,7 +97,7 @@ class PettingzooTeams(Experiment[Config]):
         syncs = [method for method in config.methods if method.startswith("sync")]
         return (MainComparison(syncs[0], "mappo", "return", config.env),) if syncs and "mappo" in config.methods else ()
 
-    def deviations(self, config: Config) -> Sequence[str]:
+    def deviation_notes(self, config: Config) -> Sequence[str]:
         """Deviations that a reader of the papers should know."""
         from tune_experiments.teams.trials import scaling_notes
 

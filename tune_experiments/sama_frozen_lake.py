@@ -91,7 +91,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         rows = [dataclasses.replace(line, method=line.condition or line.method, condition="") for line in results]
         return [make_table(rows, self.caption, METRICS)]
 
-    def deviations(self, config: LakeConfig) -> Sequence[str]:
+    def deviation_notes(self, config: LakeConfig) -> Sequence[str]:
         """Against the paper."""
         from tune_experiments.sama.lake.trials import SAMA
 

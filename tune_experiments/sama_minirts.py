@@ -130,7 +130,7 @@ class SamaMinirts(Experiment[RtsConfig]):
         """One endpoint for all trials of a run."""
         return shared_endpoint(config)
 
-    def deviations(self, config: RtsConfig) -> Sequence[str]:
+    def deviation_notes(self, config: RtsConfig) -> Sequence[str]:
         """Against the paper."""
         from tune_experiments.sama.minirts.trials import FAIR, SIGHTS, is_learned
 

@@ -22,6 +22,7 @@ from tune_experiments.core.config_json import DataclassInstance, config_from_jso
 from tune_experiments.core.errors import UserError
 
 __all__ = [
+    "changed_flags",
     "checked_path",
     "flag_of",
     "flags_between",
@@ -151,12 +152,19 @@ def flag_of(path: str) -> str:
 
 def flags_between(old: DataclassInstance, new: DataclassInstance) -> list[str]:
     """The words that turn one configuration into another on the command line, e.g. a preset into a run's."""
-    words: list[str] = []
     before = dict(_leaves(old))
-    for path, value in _leaves(new):
+    return [word for path, value in _leaves(new) if value != before[path] for word in _words(path, value)]
+
+
+def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> list[tuple[str, str]]:
+    """Each flag in which a configuration differs from its reference, with its value; and the reference's value."""
+    before = dict(_leaves(reference))
+    found = []
+    for path, value in _leaves(config):
         if value != before[path]:
-            words += _words(path, value)
-    return words
+            flag, *values = _words(path, before[path])
+            found.append((" ".join(_words(path, value)), " ".join(values) or flag))
+    return found
 
 
 def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:

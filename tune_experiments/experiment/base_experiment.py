@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from rl_envs import World
 from rl_envs.core.metrics import ANY, COUNT, PROPORTION, MetricRange
 from tune_experiments.core.config_json import DataclassInstance
+from tune_experiments.core.config_path import changed_flags
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Tests, TrialPlan
@@ -64,6 +65,7 @@ class BaseExperiment(ABC, Generic[Config]):
             experiment's own metrics. One that is not here can have any value.
         is_greedy: whether a trained team plays its most likely actions, as in the test, or samples.
         columns: what the live line of a trial shows, heading -> key of the log.
+        reference_preset: preset with the paper's numbers, with which `deviations` compares a run.
         main: the one comparison that the table is about, named before the run; None where there is one method.
     """
 
@@ -75,6 +77,7 @@ class BaseExperiment(ABC, Generic[Config]):
     metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
     is_greedy: bool = False
     columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
+    reference_preset: str = "paper"
     main: MainComparison | None = None
 
     # ------------------------------------------------------------------------------------------- to be written
@@ -197,8 +200,19 @@ class BaseExperiment(ABC, Generic[Config]):
         """The main comparison of each table; by default `main`. All other orderings are exploratory."""
         return () if self.main is None else (self.main,)
 
-    def deviations(self, config: Config) -> Sequence[str]:
-        """Deviations of a configuration from the paper, smaller sizes among them, one sentence each."""
+    def deviations(self, config: Config) -> list[str]:
+        """Deviations of a configuration from the paper: `deviation_notes`, and all flags that the paper sets otherwise.
+
+        The paper's flags are those of the preset `reference_preset`; an experiment without that preset has notes alone.
+        """
+        reference = self.presets.get(self.reference_preset)
+        changed = [] if reference is None else changed_flags(reference, config)
+        flags = ", ".join(f"{ours} ({theirs})" for ours, theirs in changed)
+        said = [f"flags, with the values of the preset {self.reference_preset} in brackets: {flags}"] if flags else []
+        return [*self.deviation_notes(config), *said]
+
+    def deviation_notes(self, config: Config) -> Sequence[str]:
+        """Deviations from the paper that no flag says, one sentence each."""
         return ()
 
     def optimiser_steps(self, config: Config) -> str:
