@@ -114,7 +114,7 @@ class Furnlift(Experiment[LiftConfig]):
         """The map, and what each agent sees."""
         return _camera_episode(loaded, seed).frames
 
-    def test_world(self, config: LiftConfig, num_worlds: int) -> World:
+    def test_world(self, config: LiftConfig, num_worlds: int, method: str = "") -> World:
         """Worlds in the test's rooms."""
         from tune_experiments.cordial_sync import lifting
 

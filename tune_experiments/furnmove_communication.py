@@ -227,7 +227,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         """Worlds at the starts of validation, whose rooms serve nothing else."""
         return VISUAL.valid_world(_settings(config)[0], num_worlds)
 
-    def test_world(self, config: CommunicationConfig, num_worlds: int) -> World:
+    def test_world(self, config: CommunicationConfig, num_worlds: int, method: str = "") -> World:
         """Worlds that draw a start in the test's rooms."""
         from tune_experiments.cordial_sync import evaluation
 

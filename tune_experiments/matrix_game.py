@@ -270,7 +270,7 @@ class MatrixGameExperiment(Experiment[Config]):
         policies = attempt("joint policies", lambda: _draw_joint_policies(run_folder, trials))
         return [*draw_curves(run_folder, trials, CURVES, bins=60), *policies]
 
-    def test_world(self, config: Config, num_worlds: int) -> World:
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """World for `play`: the adversary cannot see a policy here, and draws its actions uniformly."""
         return make("matrix_game-v0", num_worlds, game=GAME)
 

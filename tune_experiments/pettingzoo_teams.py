@@ -140,10 +140,6 @@ class PettingzooTeams(Experiment[Config]):
         except ForeignEnvError:  # it may draw nothing, and know no render_mode
             return make_world(config, num_worlds, method=method)
 
-    def world_of(self, config: Config, method: str, num_worlds: int) -> World:
-        """The same as the row reads them."""
-        return self.test_world(config, num_worlds, method)
-
     def search_space(self) -> SearchSpace:
         """Constants of PPO, ranked by the return of validation."""
         from tune_experiments.run.ray_cluster import import_tune

@@ -87,10 +87,6 @@ class RedMinirts(Experiment):
         "cloning": "cloning/loss",
     }
 
-    def methods(self, config: RedConfig) -> Sequence[str]:
-        """Rows that the configuration names."""
-        return config.methods
-
     def plan(self, config: RedConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """Cloning, then PPO and distillation in turns."""
         from tune_experiments.red.trials import plan
@@ -143,7 +139,7 @@ class RedMinirts(Experiment):
         how = f" in the {PAPER.learner.num_epochs} epochs an update of the released class"
         return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, how=how)
 
-    def test_world(self, config: RedConfig, num_worlds: int) -> CommandedRts:
+    def test_world(self, config: RedConfig, num_worlds: int, method: str = "") -> CommandedRts:
         """Games under the oracle."""
         from tune_experiments.red.trials import ORACLE
 

@@ -94,9 +94,9 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
         """Nothing here is of the paper but the game."""
         return [MATCHING_NOTE, "validation and test assignments are parts of the paper's evaluation half"]
 
-    def test_world(self, config: MatchingRtfmConfig, num_worlds: int) -> World:
+    def test_world(self, config: MatchingRtfmConfig, num_worlds: int, method: str = "") -> World:
         """Test assignments of the last stage."""
-        return super().test_world(stages.at_stage(config), num_worlds)
+        return super().test_world(stages.at_stage(config), num_worlds, method)
 
 
 EXPERIMENT = RtfmMatching()

@@ -102,17 +102,11 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         ours = "the paper draws a map and gives no rule, size or horizon: those here are ours"
         return [ours, *(planned if SAMA in config.methods else [])]
 
-    def test_world(self, config: LakeConfig, num_worlds: int) -> FrozenLakeSpread:
-        """Worlds in which the first row learns."""
+    def test_world(self, config: LakeConfig, num_worlds: int, method: str = "") -> FrozenLakeSpread:
+        """Worlds in which the method, or the first one, learns."""
         from tune_experiments.sama.lake.trials import make_world
 
-        return make_world(config, config.methods[0], num_worlds)
-
-    def world_of(self, config: LakeConfig, method: str, num_worlds: int) -> FrozenLakeSpread:
-        """Worlds in which the method learns."""
-        from tune_experiments.sama.lake.trials import make_world
-
-        return make_world(config, method, num_worlds)
+        return make_world(config, method or config.methods[0], num_worlds)
 
 
 EXPERIMENT = SamaFrozenLake()

@@ -240,7 +240,7 @@ class VercoSalad(Experiment[VercoConfig]):
 
         return KitchenSpectator(loaded)
 
-    def test_world(self, config: VercoConfig, num_worlds: int) -> Salad:
+    def test_world(self, config: VercoConfig, num_worlds: int, method: str = "") -> Salad:
         """The run's kitchen."""
         return make_world(config, num_worlds)
 

@@ -140,7 +140,7 @@ class GridworldExperiment(Experiment[Config]):
         """Hears what the agents tell each other."""
         return TalkSpectator(loaded)
 
-    def test_world(self, config: Config, num_worlds: int) -> World:
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Worlds that draw a start in the test's rooms, for videos and `play`."""
         from tune_experiments.cordial_sync import evaluation
 

@@ -133,7 +133,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         """Whether an evaluated team draws its masks."""
         return config.division.draws_masks
 
-    def test_world(self, config: EndiRtfmConfig, num_worlds: int) -> Any:
+    def test_world(self, config: EndiRtfmConfig, num_worlds: int, method: str = "") -> Any:
         """Unseen assignments of the last stage."""
         return make_stage(config, config.last_stage, num_worlds, split="test")
 

@@ -1,4 +1,4 @@
-"""Interface of an experiment for runs, searches, tables and players: three methods, and hooks with defaults.
+"""Interface of an experiment for runs, searches, tables and players: `plan`, and hooks with defaults.
 
 An experiment file subclasses `Experiment` (`launch/experiment.py`), which adds `run` and the default figures and
 videos. Everything that crosses a process boundary is a name and JSON: a worker imports the experiment's module again
@@ -23,17 +23,19 @@ from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import changed_flags
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, Tests, TrialPlan
+from tune_experiments.experiment.plan import TEST_SEED, Episodes, Tests, TrialPlan, play_episodes
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.tables import PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
 
 PACKAGE = "tune_experiments"
+TEST_EPISODES = 100
+"""Number of episodes of the default test where a configuration has no `test_episodes`."""
 _OF_EVERY_TEST = {"episode_length": COUNT, "tvd": PROPORTION, "invalid_probability": PROPORTION}
 """Ranges of what every evaluation measures."""
 
@@ -53,7 +55,7 @@ Config = TypeVar("Config", bound=HasMethods)
 class BaseExperiment(ABC, Generic[Config]):
     """One table of a paper, with configurations of one type.
 
-    `plan`, `evaluate` and `tables` are to be written; the rest has defaults.
+    `plan` is to be written; the rest has defaults.
 
     Attributes:
         name: short name, snake case, of folders and results; in this package that of the file.
@@ -94,25 +96,27 @@ class BaseExperiment(ABC, Generic[Config]):
                 trained, as when flags are checked or the cost is estimated.
         """
 
-    @abstractmethod
+    # --------------------------------------------------------------------------------------------------- hooks
+
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
-        """The final evaluation of a trained team.
+        """Test a trained team; by default in `--test-episodes` episodes of `test_world`.
 
         Args:
-            config: of the run.
-            method: which row the team is.
-            policy: the team.
+            config: Configuration of the run.
+            method: Row of the team.
+            policy: Trained team.
 
         Returns:
-            world name -> metric -> one value an episode, [K] float64. `Tested` in place of the name says a condition of
-                the test, or another player.
+            Name of an environment -> metric -> one value per episode, [K] float64. A `Tested` in place of the name adds
+                a condition of the test, or another player.
         """
+        world = self.test_world(config, getattr(config, "test_episodes", TEST_EPISODES), method)
+        name = type(world).__name__.lower()
+        return {name: play_episodes(world, TEST_SEED, policy, self.is_greedy, self.draws_noise(config))}
 
-    @abstractmethod
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """The tables, from the rows of results.jsonl alone."""
-
-    # --------------------------------------------------------------------------------------------------- hooks
+        """The tables, from the rows of results.jsonl alone; by default one of all methods and metrics."""
+        return [make_table(results, self.caption)]
 
     @abstractmethod
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
@@ -219,14 +223,19 @@ class BaseExperiment(ABC, Generic[Config]):
         """Sentence on the optimiser steps of a run beside the paper's; by default empty, as where a paper has none."""
         return ""
 
-    def test_world(self, config: Config, num_worlds: int) -> World:
-        """Worlds in which play and render show a team; by default those in which the first method is trained."""
-        plan = self.plan(config, self.methods(config)[0], 0, None).stages[-1].plan
-        return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
+        """Environments in which a team is played, shown and by default tested.
 
-    def world_of(self, config: Config, method: str, num_worlds: int) -> World:
-        """The same worlds for one method, where methods see them differently."""
-        return self.test_world(config, num_worlds)
+        Args:
+            config: Configuration of the run.
+            num_worlds: B.
+            method: Row of the team, where methods see different environments; empty for the first one.
+
+        Returns:
+            By default the environments in which the method is trained.
+        """
+        plan = self.plan(config, method or self.methods(config)[0], 0, None).stages[-1].plan
+        return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
 
     def valid_world(self, config: Config, num_worlds: int) -> World | None:
         """Worlds of validation, where those can be wrong: they are built before a run starts. None: nothing to see."""

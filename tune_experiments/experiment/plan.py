@@ -1,18 +1,20 @@
-"""Plan of one training run, or of one stage of a curriculum. This file must not know any experiment."""
+"""Plan of one training run, or of one stage of a curriculum."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 
 from rl_models.rllib.workers import TrainingPlan
 
 if TYPE_CHECKING:
+    from rl_envs import World
     from rl_models.policy import TeamPolicy
     from rl_models.training.algorithm import Algorithm
     from rl_models.training.local_algorithm import LocalAlgorithm
@@ -47,8 +49,21 @@ class Tested:
 Tests: TypeAlias = dict[Any, Episodes]
 """Name of a world, or `Tested`, -> episodes."""
 
+VALIDATION_SEED, TEST_SEED = 2**31, 2**31 + 1
+"""Seeds of the default validation and test; `--seeds` takes none of them."""
 SEEDS_BETWEEN_STAGES = 1_000_003
 """Added to a stage's seed for each stage before it: two stages in the same world must not replay their episodes."""
+
+
+def play_episodes(
+    world: World, seed: int, policy: TeamPolicy, is_greedy: bool = False, draws_noise: bool = True
+) -> Episodes:
+    """Play one episode in each world and close them: their metrics, and the return summed over agents."""
+    from rl_models.training.evaluation import Evaluation
+
+    with contextlib.closing(world):
+        played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=draws_noise).run(seed)
+    return played | {"return": played["return"].sum(-1)}
 
 
 def make_team_algorithm(plan: TrialPlan) -> Algorithm:
@@ -79,7 +94,8 @@ class TrialPlan(TrainingPlan):
         budget_env_steps: when training ends.
         validate_every_env_steps, checkpoint_every_env_steps: how often.
         kept_checkpoints: of the newest; those with which a stage ended, and those with its best validation, stay too.
-        validate: metrics of the present policy on validation worlds, logged under `valid/`.
+        validate: metrics of the present policy on validation worlds, logged under `valid/`; by default those of
+            `valid_episodes` episodes in worlds of training.
         chosen_by: metric of `validate`; the weights with which it was highest are handed on and tested, not the last.
         make_algorithm: who trains, from the finished plan.
         learns: False for a team that plays as it is.
@@ -92,7 +108,8 @@ class TrialPlan(TrainingPlan):
     budget_env_steps: int
     validate_every_env_steps: int
     checkpoint_every_env_steps: int
-    validate: Callable[[TeamPolicy], Episodes]
+    validate: Callable[[TeamPolicy], Episodes] | None = None
+    valid_episodes: int = 64
     chosen_by: str | None = None
     kept_checkpoints: int = 3
     make_algorithm: Callable[[TrialPlan], Algorithm] = make_team_algorithm
@@ -106,6 +123,13 @@ class TrialPlan(TrainingPlan):
         if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")
+
+    def validation(self, policy: TeamPolicy) -> Episodes:
+        """Metrics of a policy on validation worlds."""
+        if self.validate is not None:
+            return self.validate(policy)
+        world = self.make_world(num_worlds=self.valid_episodes, first_world=0)
+        return play_episodes(cast("World", world), VALIDATION_SEED, policy)
 
     def trained_env_steps(self, env_steps: int) -> int | None:
         """Env steps of training that results name; None where nothing was trained.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import typing
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from pydantic import PositiveInt
 
@@ -31,6 +31,7 @@ class PlanArguments(TypedDict):
     budget_env_steps: int
     validate_every_env_steps: int
     checkpoint_every_env_steps: int
+    valid_episodes: NotRequired[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +92,10 @@ class ExperimentConfig(TrainingConfig):
     """Number of episodes in each validation."""
     test_episodes: PositiveInt = field(default=100, metadata=MAY_GROW)
     """Number of test episodes behind each number of the table."""
+
+    def plan_arguments(self, budget_env_steps: int | None = None) -> PlanArguments:
+        """The same, with the number of validation episodes."""
+        return {**super().plan_arguments(budget_env_steps), "valid_episodes": self.valid_episodes}
 
 
 @dataclass(frozen=True, kw_only=True)

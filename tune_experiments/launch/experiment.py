@@ -4,15 +4,13 @@
         name, caption, presets = "my_table", "What my table shows", {"smoke": ..., "laptop": ...}
 
         def plan(self, config, method, seed, trial_folder): ...
-        def evaluate(self, config, method, policy): ...
-        def tables(self, results): ...
 
     EXPERIMENT = MyTable()
 
     if __name__ == "__main__":
         sys.exit(main(EXPERIMENT))
 
-The three methods and all hooks are described in `base_experiment.py`.
+`plan` and all hooks are described in `base_experiment.py`.
 """
 
 from __future__ import annotations

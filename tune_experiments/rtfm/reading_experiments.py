@@ -89,7 +89,7 @@ class ReadingExperiment(Experiment[Run]):
         """The configuration with the learner, workers and budget that its rows have."""
         return config
 
-    def test_world(self, config: Run, num_worlds: int) -> World:
+    def test_world(self, config: Run, num_worlds: int, method: str = "") -> World:
         """Unseen assignments."""
         from tune_experiments.rtfm.evaluation import TEST
 

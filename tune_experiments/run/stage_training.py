@@ -132,7 +132,7 @@ class StageTraining:
     def _validation(self, policy: TeamPolicy) -> Row:
         self._curriculum.validated_at = self._curriculum.progress.env_steps
         with self._cpu.paused():
-            episodes = self._plan.validate(policy)
+            episodes = self._plan.validation(policy)
         return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
     def _checkpoint(self, tensors: Tensors, best: float | None) -> None:

@@ -168,7 +168,7 @@ class Walkers(Experiment):
     def figures(self, run_folder, trials):
         return ()
 
-    def test_world(self, config, num_worlds):
+    def test_world(self, config, num_worlds, method=""):
         return make_walks(num_worlds, game=self.game)
 
 

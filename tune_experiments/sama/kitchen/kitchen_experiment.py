@@ -24,7 +24,6 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.kitchen.config import RULES, SamaConfig
-from tune_experiments.sama.kitchen.kitchens import SubgoalKitchen
 from tune_experiments.sama.kitchen.tables import RANGES, of_training, tables
 from tune_experiments.sama.planner_config import as_loaded
 
@@ -130,16 +129,12 @@ class SamaExperiment(Experiment[SamaConfig]):
         game = UNPLANNED[row].make_world(OvercookedConfig(task=layout), episodes)
         return record_episodes(loaded, seed, episodes, most_steps, game)
 
-    def test_world(self, config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
-        """Rounds in the run's first kitchen."""
-        from tune_experiments.sama.kitchen.trials import make_test_rounds
+    def test_world(self, config: SamaConfig, num_worlds: int, method: str = "") -> World:
+        """Rounds in the method's kitchen, or the run's first; of a row without a planner, the game itself."""
+        from tune_experiments.sama.kitchen.trials import BLIND, UNPLANNED, make_rounds, make_test_rounds, parts_of
 
-        return make_test_rounds(config, num_worlds)
-
-    def world_of(self, config: SamaConfig, method: str, num_worlds: int) -> World:
-        """Rounds in the method's own kitchen; of a row without a planner, the game itself."""
-        from tune_experiments.sama.kitchen.trials import BLIND, UNPLANNED, make_rounds, parts_of
-
+        if not method:
+            return make_test_rounds(config, num_worlds)
         row, layout = parts_of(method)
         if row in UNPLANNED:
             return UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
