@@ -2,7 +2,7 @@
 
 A range that always holds stands beside its field, as `games: PositiveInt = 256`, and `check_ranges` refuses what is
 outside. A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` and `inf`
-are never in range. This file must not know about any experiment.
+are never in range.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Configurations as JSON: nested frozen dataclasses out, the same ones back, read and checked by pydantic.
 
 A value is read as its type and written again; what is then not the same was missing, or had another type. Never pickle:
-a configuration can be read from a stranger's folder. This file must not know about any experiment.
+a configuration can be read from a stranger's folder.
 """
 
 from __future__ import annotations

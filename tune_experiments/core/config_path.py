@@ -1,7 +1,4 @@
-"""Fields of a configuration by dotted path, `learner.gamma`: to read them, to replace them, and as flags.
-
-This file must not know about any experiment.
-"""
+"""Fields of a configuration by dotted path, `learner.gamma`: to read them, to replace them, and as flags."""
 
 from __future__ import annotations
 
@@ -120,11 +117,7 @@ def checked_path(config: object, name: str) -> str:
 
 
 def _plain(path: str, value: Any) -> Any:
-    """The value as JSON has it; numbers of NumPy, paths and configurations are what they stand for.
-
-    Raises:
-        UserError: anything that a run could not store, such as a function.
-    """
+    """The value as JSON has it; numbers of NumPy, paths and configurations are what they stand for."""
     if is_configuration(value):
         return config_to_json(value)
     if isinstance(value, tuple | list):

@@ -1,7 +1,4 @@
-"""Rules for the configuration of a run that is continued, as its fields state them (`rl_models/configuration.py`).
-
-This file must not know about any experiment.
-"""
+"""Rules for the configuration of a run that is continued, as its fields state them (`rl_models/configuration.py`)."""
 
 from __future__ import annotations
 

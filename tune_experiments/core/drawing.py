@@ -1,6 +1,6 @@
 """Figures, videos and pages as far as they can be made: one that fails is a sentence and never ends a run.
 
-Whoever draws goes through `attempt` (a file) or `tried` (a part of one). This file must not know what is drawn.
+Whoever draws goes through `attempt` (a file) or `tried` (a part of one).
 """
 
 from __future__ import annotations

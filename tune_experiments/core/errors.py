@@ -1,7 +1,4 @@
-"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback.
-
-This file must not know about any experiment.
-"""
+"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback."""
 
 from __future__ import annotations
 

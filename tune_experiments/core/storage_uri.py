@@ -2,7 +2,7 @@
 
 Who writes `az://...` means no folder called `az:`, so whatever looks like a URI of another scheme is refused, wherever
 a place is named: `--out` of a script, `--storage` of a submission, on the node of a cluster, and by commands that read
-or write folders alone. This file must not know about any experiment.
+or write folders alone.
 """
 
 from __future__ import annotations

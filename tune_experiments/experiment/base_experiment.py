@@ -322,11 +322,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
 
 def _importable(module: str) -> str:
-    """The name by which another process imports a module; a script's own is `__main__`.
-
-    Raises:
-        UserError: an interactive session, which cannot be imported.
-    """
+    """The name by which another process imports a module; a script's own is `__main__`."""
     if module != "__main__":
         return module
     main = sys.modules["__main__"]

@@ -4,8 +4,7 @@
         [--any.field value ...]
 
 `--help` is a page of our own with the flags that most people use, `--help-all` is tyro's with all of them. What tyro
-refuses it says itself, and exits with code 2. This file must not know any experiment: presets come in as a mapping from
-name to configuration.
+refuses it says itself, and exits with code 2.
 """
 
 from __future__ import annotations

@@ -135,10 +135,7 @@ def _as_stored(config: Any) -> Any:
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:
-    """Refuse a module that nobody allows; one of ours is refused, too, where its function would be called.
-
-    Such a function gets arguments from the file, and not every function of ours can be called with any.
-    """
+    """Refuse a module that nobody allows; one of ours is refused, too, where its function would be called."""
     is_ours = module.split(".")[0] in _OURS
     if module in allow or (is_ours and not is_built):
         return
@@ -150,14 +147,7 @@ def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool 
 
 
 def _named_in(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
-    """Texts of a JSON value that name modules, and whether what they name is called to build something.
-
-    These are the values of type `ModuleName`, and any text like `package.module:NAME`.
-
-    Args:
-        data: the value, which is not trusted.
-        hints: what its type may be.
-    """
+    """Texts of a JSON value that name modules, and whether what they name is called to build something."""
     kinds = [kind for hint in hints for kind in _kinds(hint)]
     if isinstance(data, str):
         if any(IMPORTED in getattr(kind, "__metadata__", ()) for kind in kinds):

@@ -1,4 +1,4 @@
-"""How often a run steps the optimiser, beside its paper. This file must not know any experiment."""
+"""How often a run steps the optimiser, beside its paper."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Base of supervised stages: a team, and the `Algorithm` interface around it.
 
-Such a stage replaces RLlib's algorithm in its place of a curriculum. This file must not know what is learned.
+Such a stage replaces RLlib's algorithm in its place of a curriculum.
 """
 
 from __future__ import annotations

@@ -49,12 +49,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Refuse what would come to light days later.
-
-    Raises:
-        UserError: a search.
-        ValueError: a weight transfer that is impossible.
-    """
+    """Refuse what would come to light days later."""
     if options.searches:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "

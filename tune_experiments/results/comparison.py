@@ -2,10 +2,10 @@
 
     python -m tune_experiments compare RUN [RUN ...]
 
-Any number of runs or searches; the first method of a table is what the others are compared with. These comparisons
-were not named before the runs, so all of them are exploratory. Means have Student's t interval over seeds, differences
+Any number of runs or searches; the first method of a table is what the others are compared with. These comparisons were
+not named before the runs, so all of them are exploratory. Means have Student's t interval over seeds, differences
 Welch's. The last two columns (Agarwal et al. 2021) have none: a bootstrap of a few seeds covers too little, and with
-three seeds the interquartile mean is the mean. This file must not know an experiment.
+three seeds the interquartile mean is the mean.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A table with many rows and columns holds many differences, and some of them look large by chance. So each table names
 one comparison, in its experiment's file; the run prints it before it trains, and its verdict stands under the table.
-All other orderings are exploratory, and all are where a run trains only one side. This file must not know an
-experiment.
+All other orderings are exploratory, and all are where a run trains only one side.
 """
 
 from __future__ import annotations
@@ -120,10 +119,7 @@ def with_verdicts(
 
 
 def _all_apart(upper: Sequence[Result], lower: Sequence[Result]) -> bool:
-    """Whether each of several seeds lies above each of the others, intervals over episodes included.
-
-    It decides where the seeds of each method are equal, so that Welch's t has nothing to go by.
-    """
+    """Whether each of several seeds lies above each of the others, intervals over episodes included."""
     lowest = min(line.value if line.ci_low is None else line.ci_low for line in upper)
     highest = max(line.value if line.ci_high is None else line.ci_high for line in lower)
     return min(len(upper), len(lower)) > 1 and lowest > highest

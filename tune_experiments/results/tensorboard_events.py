@@ -1,6 +1,6 @@
 """One TensorBoard event file, written synchronously: no thread to fork or lose, no torch to import.
 
-The x axis of everything is the number of env steps. This file must not know where the numbers come from.
+The x axis of everything is the number of env steps.
 """
 
 from __future__ import annotations

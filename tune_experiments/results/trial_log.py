@@ -6,7 +6,7 @@
 
 A trial that continues from a checkpoint calls `rewind` with the checkpoint's env steps: what a lost future wrote is cut
 from metrics.jsonl, and the events are written anew from what remains. So no point is doubled, missing or from a future
-that never was. This file must not know what the numbers mean, nor where checkpoints lie.
+that never was.
 """
 
 from __future__ import annotations

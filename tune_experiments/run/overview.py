@@ -1,7 +1,6 @@
 """Overview of the runs in a folder: what is running, since when, and how far each trial has come.
 
-Only logs, configurations and locks are read; no module from outside Concord is imported. This file must not know about
-any experiment.
+Only logs, configurations and locks are read; no module from outside Concord is imported.
 """
 
 from __future__ import annotations

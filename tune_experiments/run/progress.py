@@ -1,6 +1,6 @@
 """One live line per trial while a run trains; plain lines now and then where output is no terminal.
 
-Updates are plain dicts, the rows of a trial's log. This file must not know who sends them.
+Updates are plain dicts, the rows of a trial's log.
 """
 
 from __future__ import annotations

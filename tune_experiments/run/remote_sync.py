@@ -89,10 +89,7 @@ def synced_folder(uri: str) -> Iterator[tuple[Path, RemoteSync]]:
 
 @contextmanager
 def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSync]:
-    """A temporary folder of a store; errors name the store in its place.
-
-    The folder is deleted at the end, unless the store lacks what was done in it: then it stays and the error names it.
-    """
+    """A temporary folder of a store; errors name the store in its place."""
     folder, kept = Path(tempfile.mkdtemp(prefix="concord_")).resolve(), ""
     sync = None
     try:
@@ -276,11 +273,7 @@ class RemoteSync:
 
 
 def _stamps(folder: Path) -> dict[str, Stamp]:
-    """Stamps of all files but hidden ones and those in hidden folders, which are temporary.
-
-    Raises:
-        OSError: a folder cannot be listed, which does not mean that it is empty.
-    """
+    """Stamps of all files but hidden ones and those in hidden folders, which are temporary."""
 
     def refuse(error: OSError) -> None:
         raise error

@@ -7,7 +7,7 @@ taken: some 540 in a day. The trial's own log has every row.
 
 Weights & Biases gets the rows where WANDB_PROJECT names a project; training never fails by it. A row that it does not
 take is not sent again, and the first refusal ends the sending, with one sentence. The x axis is the number of env
-steps, so rows that a continued trial repeats lie on those it had sent. This file must not know what the numbers mean.
+steps, so rows that a continued trial repeats lie on those it had sent.
 """
 
 from __future__ import annotations

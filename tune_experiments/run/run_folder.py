@@ -3,8 +3,6 @@
     DIR/config.json      schema_version, concord_version, experiment, config
     DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds, changed flags
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
-
-This file must not know what an experiment trains, and it is free of Ray.
 """
 
 from __future__ import annotations

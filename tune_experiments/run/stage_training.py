@@ -84,11 +84,7 @@ class StageTraining:
                 self._checkpoint(held, curriculum.better_value(row))
 
     def _refuse_skipping(self) -> None:
-        """End a trial that learns nothing any more; a part of a search goes on, to be judged by its score.
-
-        Raises:
-            UserError: more than half of the last updates were skipped.
-        """
+        """End a trial that learns nothing any more; a part of a search goes on, to be judged by its score."""
         curriculum, last = self._curriculum, self._log.last
         if self._until is None and why_it_fails([last], curriculum.progress.updates, curriculum.stage_is_over):
             rows = read_metrics(self._log.folder / METRICS_FILE)
@@ -100,10 +96,7 @@ class StageTraining:
         return self._until is not None and self._curriculum.total().env_steps >= self._until
 
     def _held(self, algorithm: Algorithm) -> Tensors | None:
-        """Tensors of a checkpoint, where validation or a checkpoint is due; None elsewhere.
-
-        IMPALA learns on meanwhile. The row, the validation and the checkpoint are all of this moment.
-        """
+        """Tensors of a checkpoint, where validation or a checkpoint is due; None elsewhere."""
         if not (self._validation_is_due or self._checkpoint_is_due):
             return None
         tensors: Tensors
@@ -193,11 +186,7 @@ class _Clock:
 
 
 class _CpuClock:
-    """CPU-seconds that training has taken, from the first row of the trial on.
-
-    Args:
-        last: the newest row of the log; without such a time an older version began the trial, and none is told.
-    """
+    """CPU-seconds that training has taken, from the first row of the trial on."""
 
     def __init__(self, last: Mapping[str, float]) -> None:
         before = last.get(CPU_SECONDS) if last else 0.0

@@ -144,10 +144,7 @@ class Trial(Generic[Config]):
         }
 
     def _evaluate(self, report: Report) -> list[Result]:
-        """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last.
-
-        Before them stands what training itself has left.
-        """
+        """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last."""
         curriculum, rows = self.curriculum, read_metrics(self.folder / METRICS_FILE)
         rows_at = {int(row["env_steps"]): row for row in rows}
         results = results_of_training(self.experiment, self.method, self.seed, rows, self.curriculum.total().env_steps)

@@ -1,8 +1,7 @@
 """A trial's folder while it trains: it must be there, one process writes to it, and it may go away for a while.
 
 A full disk or a shared folder that is away fails whatever was writing. Starting again at once would fail again, so the
-trial waits for its folder first, and then continues from its newest whole checkpoint like any other that died. This
-file must not know what a trial writes.
+trial waits for its folder first, and then continues from its newest whole checkpoint like any other that died.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 One panel a metric, one line a method: seeds as strokes, the mean filled, the interquartile mean hollow; intervals over
 seeds are solid, those over the episodes of one seed dotted. The figure is as wide as its labels need.
 
-Matplotlib is imported where it draws. This file must not know an experiment.
+Matplotlib is imported where it draws.
 """
 
 from __future__ import annotations
