@@ -104,6 +104,8 @@ def config_from_json(
 
 def fault_in_words(fault: Mapping[str, Any]) -> str:
     """Pydantic's complaint about a value, as the end of a sentence that begins with the value's name."""
+    if fault["type"] == "missing":
+        return " is missing: add it"
     said = f": {fault['msg']}".replace(": Input should be", " must be")
     return f"{said}, not {_SHORT.repr(fault['input'])}"
 

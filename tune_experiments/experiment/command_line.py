@@ -139,7 +139,7 @@ def check_options(options: RunOptions) -> None:
         )
     if options.searches and (options.local or options.slice_seconds is not None):
         flag = "--local" if options.local else "--slice-seconds"
-        raise UserError(f"{flag} is for runs without --search: Ray Tune decides what a search trains next")
+        raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
         if not options.searches and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
             raise UserError(f"{flag_of(name)} belongs to a search; say with --search how many settings to try")
@@ -170,7 +170,7 @@ def _as_spelled(arguments: Sequence[str], preset: str) -> list[str]:
         if word.startswith("--"):
             flag = word
         elif flag == "--preset":
-            word = preset
+            word, flag = preset, ""
         elif flag == "--methods":
             (word,) = spelled_rows([word])
         words.append(word)

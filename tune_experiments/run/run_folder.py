@@ -3,6 +3,8 @@
     DIR/config.json      schema_version, concord_version, experiment, config
     DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds, changed flags
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
+
+A folder that holds other things is refused.
 """
 
 from __future__ import annotations
