@@ -72,7 +72,7 @@ def _ends(path: str, kind: str, text: str) -> tuple[float, float]:
     try:
         low, high = (float(one) for one in text.split(":"))
     except ValueError:
-        raise UserError(f"--search-over {path}: a range is LOW:HIGH, not {text!r}") from None
+        raise UserError(f"--search-over {path}: a range must be LOW:HIGH, not {text!r}") from None
     if not -math.inf < low < high < math.inf:
         raise UserError(f"--search-over {path}: the low end must be below the high one and both finite, not {text!r}")
     if kind == "loguniform" and low <= 0:

@@ -70,21 +70,6 @@ def test_a_script_is_found_by_its_name_and_any_other_by_module_and_name(outside)
     assert matrix_game.EXPERIMENT.entry_point == "matrix_game"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("furnmove", "no experiment is called 'furnmove'; there are .*furnmove_sync.*package.module:NAME"),
-        ("nowhere.at_all:EXPERIMENT", "nowhere.at_all:EXPERIMENT cannot be imported .*PYTHONPATH"),
-        ("os.path:join", "os.path:join is not an Experiment object"),
-        ("tune_experiments.matrix_game:NOTHING", "is not an Experiment object"),
-        ("overcooked_crossplay", "trains nothing"),
-    ],
-)
-def test_a_name_that_is_none_is_told_in_a_sentence(name, said):
-    with pytest.raises(UserError, match=said):
-        find_experiment(name)
-
-
 def test_an_experiment_that_nobody_could_import_is_told():
     class Lost(stages.Walkers):
         entry_point = BaseExperiment.entry_point

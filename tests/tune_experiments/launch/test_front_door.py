@@ -120,26 +120,6 @@ def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_sessi
         EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], methods=["sync"], callbacks=[Fails()], **SMALL)
 
 
-def test_mistakes_are_one_sentence_and_claim_nothing(tmp_path):
-    out = tmp_path / "run"
-    mistakes = {
-        "preset must be one of smoke, laptop, paper, not 'huge'": {"preset": "huge"},
-        "the configuration has no field learning_rat; did you mean learning_rate?": {"learning_rat": 1},
-        "has no field sync.component; did you mean sync.components?": {"sync.component": 1},
-        "--learning-rate must be a valid number": {"learning_rate": "fast"},
-        "--learning-rate must be greater": {"learning_rate": -1.0},
-        "--methods.0 must be": {"methods": ["other"]},
-        "--seeds must be": {"seeds": [1, 1]},
-        "--search must be": {"search": 0},
-        "has no search space": {"search": 2},
-    }
-    for said, arguments in mistakes.items():
-        with pytest.raises(UserError) as events:
-            EXPERIMENT.run(**{"preset": "smoke", "out": out} | arguments)
-        assert said in str(events.value)
-    assert not out.exists()
-
-
 def test_overrides_reach_nested_fields_and_a_whole_configuration_stands_for_a_preset():
     changed = with_overrides(SMOKE, {"sync.components": 2, "methods": ["sync"], "marginal": SMOKE.sync})
     assert (changed.sync.components, changed.methods, changed.marginal) == (2, ("sync",), SMOKE.sync)

@@ -141,12 +141,6 @@ def test_a_folder_counts_once(tmp_path, monkeypatch):
         read_runs([tmp_path, tmp_path.relative_to(tmp_path)])
 
 
-def test_nothing_to_compare_is_told(tmp_path):
-    append(tmp_path / "results.jsonl", [result("sync", 0, 0.1)])
-    with pytest.raises(UserError, match="no two methods with results in the same world"):
-        compare(read_runs([tmp_path]))
-
-
 def test_random_play_is_a_row_of_its_own_after_the_methods_and_never_the_one_that_others_are_compared_with(tmp_path):
     lines = [result("random", None, 0.05), *(result("sync", seed, 0.7 + seed / 10) for seed in range(3))]
     lines += [Result(**vars(result("sync", seed, 0.1)) | {"condition": "in silence"}) for seed in range(3)]

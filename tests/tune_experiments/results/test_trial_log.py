@@ -155,11 +155,3 @@ def test_a_trial_without_a_row_has_an_empty_log_and_a_missing_one_is_an_error(tm
     assert read_metrics(tmp_path / "metrics.jsonl") == []
     with pytest.raises(UserError, match="does not exist"):
         read_metrics(tmp_path / "elsewhere" / "metrics.jsonl")
-
-
-def test_a_damaged_line_in_the_middle_is_named(tmp_path):
-    log = TrialLog(tmp_path)
-    log.append(row(10))
-    (tmp_path / "metrics.jsonl").write_bytes(b"rubbish\n" + (tmp_path / "metrics.jsonl").read_bytes())
-    with pytest.raises(UserError, match="line 1"):
-        read_metrics(tmp_path / "metrics.jsonl")

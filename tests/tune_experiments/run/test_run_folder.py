@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -110,19 +109,6 @@ def test_a_trial_that_has_a_checkpoint_or_is_tested_counts(tmp_path, left):
         RunFolder.open(tmp_path, {**CONFIG, "world": "furnlift-v0"}, "furnmove_sync")
 
 
-def test_another_experiment_is_refused(tmp_path):
-    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
-    with pytest.raises(UserError, match="belongs to experiment furnmove_sync, not matrix_game"):
-        RunFolder.open(tmp_path, CONFIG, "matrix_game")
-
-
-def test_a_folder_of_other_things_is_refused_and_left_alone(tmp_path):
-    (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(UserError, match=r"holds other files \(thesis.tex"):
-        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
 def test_hidden_files_of_others_stay_as_they_are(tmp_path):
     (tmp_path / ".lock").write_text("of another program")
     RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
@@ -148,29 +134,6 @@ def test_a_run_from_before_there_were_ids_gets_one_that_stays(tmp_path):
         run_id = folder.run_id
     with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
         assert folder.run_id == run_id
-
-
-def test_a_damaged_config_is_one_sentence(tmp_path):
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(UserError, match=r"config\.json is not JSON"):
-        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
-    with pytest.raises(UserError, match="nowhere does not exist"):
-        read_config(tmp_path / "nowhere")
-    (tmp_path / "config.json").unlink()
-    with pytest.raises(UserError, match=r"is not a run folder: it has no config\.json"):
-        read_config(tmp_path)
-
-
-@pytest.mark.parametrize(("out", "said"), [("file/below", "cannot be written"), ("file", "is a file, not a folder")])
-def test_a_file_in_the_way_is_one_sentence(tmp_path, out, said):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(UserError, match=said):
-        RunFolder.open(tmp_path / out, CONFIG, "furnmove_sync")
-
-
-def test_a_place_where_nobody_may_write_is_one_sentence():
-    with pytest.raises(UserError, match=r"cannot be written .*give --out"):
-        RunFolder.open(Path("/proc/concord/run"), CONFIG, "furnmove_sync")
 
 
 def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):

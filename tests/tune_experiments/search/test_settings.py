@@ -16,7 +16,6 @@ from tune_experiments.search.folder import (
     Ranked,
     claim_for_search,
     rank,
-    refuse_search_folder,
     write_ranking,
 )
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
@@ -225,31 +224,7 @@ def test_another_search_is_refused_with_the_difference(out, change):
     assert (out / "search.json").read_text() == before
 
 
-def test_runs_and_searches_do_not_share_a_folder(out):
-    refuse_search_folder(out)
-    (out / "trials" / "sync-seed0").mkdir()
-    with pytest.raises(UserError, match="holds a run that is not a search; give --out another folder"):
-        claim_for_search(out, SEARCH)
-    (out / "trials" / "sync-seed0").rmdir()
-    claim_for_search(out, SEARCH)
-    with pytest.raises(UserError, match="holds a search; repeat its --search to continue it"):
-        refuse_search_folder(out)
-
-
 # -------------------------------------------------------------------------------------------------------- command line
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--search", "0"], "--search must be"),
-        (["--search", "2", "--search-seed", "-1"], "--search-seed must be"),
-        (["--search-seed", "1"], "--search-seed belongs to a search"),
-    ],
-)
-def test_wrong_arguments_are_told(words, said):
-    with pytest.raises(UserError, match=said):
-        parse({"laptop": Config()}, words, "")
 
 
 def test_a_search_leaves_the_configuration_alone():
