@@ -24,13 +24,7 @@ Rules: TypeAlias = Mapping[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A value that a run which is continued does not repeat.
-
-    Attributes:
-        path: dotted.
-        old, new: JSON values.
-        rule: what the field allows.
-    """
+    """A value that a run which is continued does not repeat, and what its field allows."""
 
     path: str
     old: Any
@@ -59,12 +53,7 @@ class Difference:
 
 
 def rules_of(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
-    """The rules that stand on the fields of a configuration.
-
-    Args:
-        config: the configuration.
-        may: kinds of rules that hold; what has another one stays.
-    """
+    """The rules that stand on the fields of a configuration."""
     return {path: rule for path, rule in _rules(config).items() if rule in may}
 
 

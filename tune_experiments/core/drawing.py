@@ -21,12 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Missing:
-    """A figure, video or page, or a part of a page, that could not be made.
-
-    Attributes:
-        what: such as "video of ippo".
-        why: the cause in one line.
-    """
+    """A figure, video or page, or a part of a page, that could not be made, and the cause in one line."""
 
     what: str
     why: str
@@ -37,12 +32,7 @@ Drawn: TypeAlias = Path | Missing
 
 
 def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[Drawn]:
-    """Files that `make` writes; where it fails, those it had written, and what is missing.
-
-    Args:
-        what: it makes, such as "video of ippo".
-        make: writes one file and returns its path, or writes some and yields their paths.
-    """
+    """Files that `make` writes; where it fails, those it had written, and what is missing."""
     try:
         made = make()
         yield from [made] if isinstance(made, Path) else made
@@ -51,14 +41,9 @@ def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[D
 
 
 def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: T) -> T:
-    """A part of something that is drawn; `otherwise` where it cannot be made.
+    """A part of something that is drawn; `otherwise`, and its cause in `missing`, where it cannot be made.
 
-    Args:
-        missing: gets `what` with its cause, the first time; a world that says that it does not render is not asked for
-            a picture, so it gets nothing then.
-        what: the part, such as "pictures".
-        make: makes it.
-        otherwise: what stands in its place.
+    An environment that does not render is not asked for a picture, so nothing is missing then.
     """
     try:
         return make()
@@ -90,12 +75,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def lines_of(drawn: Sequence[Drawn], place: Callable[[Path], object] = str) -> list[str]:
-    """A line for each file, and one for each cause with all that it left out.
-
-    Args:
-        drawn: what was made, and what could not be.
-        place: names a file.
-    """
+    """A line for each file, and one for each cause with all that it left out."""
     by_cause: dict[str, list[str]] = {}
     for one in drawn:
         if isinstance(one, Missing):

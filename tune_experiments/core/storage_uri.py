@@ -49,9 +49,6 @@ def below(place: str, path: str) -> str:
 def check_folders(command: object) -> None:
     """Refuse URIs in a command whose files lie in folders of this machine.
 
-    Args:
-        command: a dataclass; each `Path` in it, and each of a tuple, is looked at.
-
     Raises:
         UserError: which flag names one, or what no file can be called.
     """

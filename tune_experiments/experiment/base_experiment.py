@@ -58,17 +58,16 @@ class BaseExperiment(ABC, Generic[Config]):
     `plan` is to be written; the rest has defaults.
 
     Attributes:
-        name: short name, snake case, of folders and results; in this package that of the file.
-        caption: what the table shows, for people.
-        presets: name -> configuration, frozen dataclasses of one type; `laptop` is the default, else the first.
-        seeds: trained when the user names none.
-        split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
-        metric_ranges: metric, or a pattern of names such as `success_of_*`, -> its range: those of the world and of the
-            experiment's own metrics. One that is not here can have any value.
-        is_greedy: whether a trained team plays its most likely actions, as in the test, or samples.
-        columns: what the live line of a trial shows, heading -> key of the log.
-        reference_preset: preset with the paper's numbers, with which `deviations` compares a run.
-        main: the one comparison that the table is about, named before the run; None where there is one method.
+        name: Short name in snake case, of folders and results; in this package the name of the file.
+        caption: Title of the table.
+        presets: Name -> configuration; `laptop` is the default, else the first.
+        seeds: Default seeds.
+        split: Split of the test results; "exact" where `evaluate` computes numbers and plays no episode.
+        metric_ranges: Metric, or a pattern such as `success_of_*`, -> its range; other metrics can have any value.
+        is_greedy: Whether tests take the most likely actions; else actions are sampled.
+        columns: Heading -> key of the log, of the live line of a trial.
+        reference_preset: Preset with the paper's numbers, with which `deviations` compares a run.
+        main: Main comparison of the table, named before the run; None where there is one method.
     """
 
     name: str
@@ -86,14 +85,13 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-        """How one method is trained with one seed: one plan, or a curriculum of several.
+        """Plan of one trial: one method trained with one seed, in one stage or in a curriculum of several.
 
         Args:
-            config: of the run.
-            method: a row of the table.
-            seed: of weights, worlds and action sampling.
-            trial_folder: where the trial keeps its checkpoints and what `prepare` has left there; None where nothing is
-                trained, as when flags are checked or the cost is estimated.
+            config: Configuration of the run.
+            method: Row of the table.
+            seed: Seed of weights, environments and action sampling.
+            trial_folder: Folder of the trial, with checkpoints and what `prepare` wrote; None where nothing is trained.
         """
 
     # --------------------------------------------------------------------------------------------------- hooks
@@ -120,15 +118,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
-        """Draw figures and videos of whatever there is yet; one that fails must not keep others from being drawn.
-
-        Args:
-            run_folder: where they go, into `plots` and `videos`.
-            trials: method -> seed -> trial folder.
-
-        Returns:
-            what was written, and what could not be (`core.drawing.Drawn`).
-        """
+        """Draw figures and videos of whatever there is yet; one that fails must not keep others from being drawn."""
 
     @abstractmethod
     def video(self, loaded: Any, seed: int) -> Sequence[Any]:
@@ -136,14 +126,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def episodes(self, loaded: Any, seed: int, episodes: int, most_steps: int) -> Sequence[Any]:
-        """Records (`play.episode.Episode`) of the first episodes of a `LoadedPolicy`, for a page.
-
-        Args:
-            loaded: the team.
-            seed: of worlds and actions.
-            episodes: how many starts.
-            most_steps: env steps after which a record is cut.
-        """
+        """Records (`play.episode.Episode`) of the first episodes of a `LoadedPolicy`, for a page."""
 
     @abstractmethod
     def spectator(self, loaded: Any) -> Any:
@@ -151,12 +134,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
-        """Write a page on which people look at an episode of each method; returns the same as `figures`.
-
-        Args:
-            run_folder: where it goes.
-            trials: method -> seed -> trial folder.
-        """
+        """Write a page on which people look at an episode of each method; returns the same as `figures`."""
 
     def methods(self, config: Config) -> Sequence[str]:
         """Rows of the table, in order; by default those of the configuration."""
@@ -171,11 +149,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return self.evaluate(config, method, policy)
 
     def estimates(self, episodes: Episodes) -> Mapping[str, Interval]:
-        """Numbers of a test that are no means over its episodes, with intervals of their own: metric -> number.
-
-        Args:
-            episodes: of one world, as `evaluate` gives them, arrays for pictures included.
-        """
+        """Numbers of a test that are no means over its episodes, with intervals of their own: metric -> number."""
         return {}
 
     def range_of(self, metric: str) -> MetricRange:
@@ -189,15 +163,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return self.split
 
     def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-        """Results of training itself for results.jsonl, under split "train".
-
-        Args:
-            method: a row of the table.
-            rows: of the trial's log.
-
-        Returns:
-            world name -> metric -> value.
-        """
+        """Results of training itself, for split "train": environment -> metric -> value, from the rows of a log."""
         return {}
 
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:

@@ -31,11 +31,7 @@ _NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Curriculum:
-    """Stages in order.
-
-    Attributes:
-        stages: one or more, with different names.
-    """
+    """One or more stages in order, with different names."""
 
     is_staged: ClassVar[bool] = True
     stages: tuple[Stage, ...]

@@ -72,12 +72,6 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 
     Unless it is the configuration of `trusting`, it names no file to write (`as_loaded`).
 
-    Args:
-        name: of the experiment.
-        data: JSON of the configuration.
-        allow: modules from outside that the caller trusts.
-        where: the file.
-
     Raises:
         UserError: a module from outside that is not in `allow`, and was not imported; or no such experiment.
     """

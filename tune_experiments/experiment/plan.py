@@ -27,12 +27,12 @@ RANDOM = "random"
 
 @dataclass(frozen=True)
 class Tested:
-    """Description of a test that the name of a world does not say all of.
+    """Name of a test beyond the name of its environment.
 
     Attributes:
-        world: name of the world.
-        condition: what is different from the plain test, such as "in silence"; empty for that one.
-        method: another player in the team's place, such as `RANDOM`, that depends on neither method nor seed; empty for
+        world: Name of the environment.
+        condition: Difference from the plain test, such as "in silence"; empty for the plain test.
+        method: Another player in the team's place, such as `RANDOM`, that depends on neither method nor seed; empty for
             the trained team.
     """
 
@@ -88,19 +88,19 @@ def _local_algorithm(plan: TrialPlan) -> LocalAlgorithm:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialPlan(TrainingPlan):
-    """One training run, ready to be built: what is trained, for how long, and what is measured and kept meanwhile.
+    """Plan of one training run: what is trained, for how long, and what is measured and kept meanwhile.
 
     Attributes:
-        budget_env_steps: when training ends.
-        validate_every_env_steps, checkpoint_every_env_steps: how often.
-        kept_checkpoints: of the newest; those with which a stage ended, and those with its best validation, stay too.
-        validate: metrics of the present policy on validation worlds, logged under `valid/`; by default those of
-            `valid_episodes` episodes in worlds of training.
-        chosen_by: metric of `validate`; the weights with which it was highest are handed on and tested, not the last.
-        make_algorithm: who trains, from the finished plan.
-        learns: False for a team that plays as it is.
-        given_env_steps: env steps for which a team that plays as it is was trained elsewhere; None: not trained.
-        is_local: whether the trial's own process does all the work, without Ray.
+        budget_env_steps: Number of env steps of training.
+        validate_every_env_steps, checkpoint_every_env_steps: Intervals in env steps.
+        kept_checkpoints: Number of newest checkpoints that are kept, beside those that later stages and tests need.
+        validate: Function from a policy to validation metrics, logged under `valid/`; None plays `valid_episodes`
+            episodes in environments of training.
+        chosen_by: Validation metric by which weights are chosen; None keeps the last weights.
+        make_algorithm: Algorithm factory.
+        learns: False for a frozen policy.
+        given_env_steps: Env steps for which a frozen policy was trained elsewhere; None if it was not trained.
+        is_local: Whether the trial's own process does all the work, without Ray.
     """
 
     is_staged: ClassVar[bool] = False
@@ -132,11 +132,7 @@ class TrialPlan(TrainingPlan):
         return play_episodes(cast("World", world), VALIDATION_SEED, policy)
 
     def trained_env_steps(self, env_steps: int) -> int | None:
-        """Env steps of training that results name; None where nothing was trained.
-
-        Args:
-            env_steps: of this run.
-        """
+        """Env steps of training that results name; None where nothing was trained."""
         return env_steps if self.learns else self.given_env_steps
 
     def with_gpus(self, per_learner: float, per_runner: float) -> TrialPlan:
@@ -156,15 +152,15 @@ class TrialPlan(TrainingPlan):
 
 @dataclass(frozen=True)
 class Promotion:
-    """When a stage has been learned.
+    """Rule that ends a stage before its budget.
 
     Attributes:
-        metric: key of the log, `valid/NAME` or `episode/NAME`.
-        threshold: what the mean of its latest values must reach.
-        over: how many values; of fewer there is no mean yet.
-        at_least_env_steps: the stage takes these, however well it goes.
-        otherwise: what happens when the budget is spent before: `go_on` to the next stage, or `stop` training; the team
-            is then evaluated as its stage says if it does, else as the experiment does.
+        metric: Key of the log, `valid/NAME` or `episode/NAME`.
+        threshold: Value that the mean of its latest values must reach.
+        over: Number of values in that mean.
+        at_least_env_steps: Minimum length of the stage in env steps.
+        otherwise: What follows if the budget ends first: `go_on` to the next stage, or `stop` training; the policy is
+            then tested by its stage's `evaluate`, else by the experiment's.
     """
 
     metric: str
@@ -181,12 +177,7 @@ class Promotion:
             raise ValueError(f"a promotion looks at the mean over 1 or more values, not {self.over}")
 
     def is_met(self, values: Sequence[float], env_steps: int) -> bool:
-        """Whether the stage has been learned.
-
-        Args:
-            values: of the metric, in this stage, the latest last.
-            env_steps: of this stage.
-        """
+        """Whether the stage has been learned, from the metric's values in it (latest last) and its env steps."""
         if len(values) < self.over or env_steps < self.at_least_env_steps:
             return False
         return sum(values[-self.over :]) / self.over >= self.threshold
@@ -194,18 +185,17 @@ class Promotion:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One stage.
+    """One stage of a curriculum.
 
     Attributes:
-        name: snake case; part of folder names and of the results' world names.
-        plan: how it trains; `budget_env_steps` is the stage's own.
-        promotion: when it ends before its budget does; None trains to the budget.
-        frozen: patterns (`network.attention.*`) of names of parameters that no optimiser touches in this stage.
-        grown: patterns of names of tables (embeddings) that may have more rows than in the stage before: those that
-            were there are transferred, the new ones begin as built. Row i must mean in both stages the same.
-        keeps_optimiser: whether the optimiser's state of parameters transferred whole is transferred too.
-        evaluate: the stage's last policy after training: world name -> Episodes. The experiment's `evaluate` is of the
-            last stage; teams of a stage with other observations could not take it.
+        name: Name in snake case, part of folder names and results.
+        plan: Plan of the stage, with a budget of its own.
+        promotion: Rule that ends the stage early; None trains to the budget.
+        frozen: Patterns (`network.attention.*`) of parameters that no optimiser touches in this stage.
+        grown: Patterns of embedding tables that may have more rows than before; old rows are transferred, so row i
+            must mean the same in both stages.
+        keeps_optimiser: Whether the optimiser state of parameters transferred whole is transferred too.
+        evaluate: Test of the stage's last policy, after training; the experiment's own is of the last stage.
     """
 
     name: str

@@ -71,11 +71,7 @@ class TrainingConfig:
         check_ranges(self)
 
     def plan_arguments(self, budget_env_steps: int | None = None) -> PlanArguments:
-        """Processes and lengths of a trial.
-
-        Args:
-            budget_env_steps: in place of the configuration's.
-        """
+        """Processes and lengths of a trial."""
         return PlanArguments(
             workers=self.workers,
             budget_env_steps=self.budget_env_steps if budget_env_steps is None else budget_env_steps,

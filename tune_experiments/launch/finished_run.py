@@ -78,11 +78,7 @@ class Run(Generic[Config]):
         return trial_folders(self.experiment, self.config, self.folder)
 
     def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:
-        """A trained team.
-
-        Args:
-            method: a row of the table; by default the first one that was trained.
-            seed: by default the lowest.
+        """A trained team: by default the first trained method with its lowest seed.
 
         Raises:
             UserError: there is no such team.

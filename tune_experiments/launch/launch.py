@@ -60,12 +60,6 @@ def launch(
 ) -> Run[Config]:
     """Train every method with every seed, evaluate it, and leave tables, figures and videos; or search.
 
-    Args:
-        experiment: what.
-        config: its configuration.
-        options: where to, seeds, and a search if there is to be one.
-        callbacks: called when something happens.
-
     Raises:
         UserError: before anything is trained, what is wrong.
         KeyboardInterrupt: it was stopped; the same call continues it.

@@ -41,16 +41,7 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file.
-
-    Attributes:
-        experiment: name of a script of this package.
-        commits: of the sessions of the run; one that ends with `+` had local changes.
-        commands: of the sessions.
-        seeds: of all sessions.
-        comparisons: and when they were named.
-        results: the rows of results.jsonl.
-    """
+    """Contents of a saved file; a commit that ends with `+` had local changes."""
 
     experiment: str
     commits: tuple[str, ...]
@@ -78,13 +69,6 @@ def save(
     path: Path,
 ) -> None:
     """Write the saved file of a run.
-
-    Args:
-        experiment: whose run.
-        config: of the run.
-        results: the rows of its results.jsonl.
-        sessions: of its manifest.json.
-        path: the new file, or a saved file that it replaces.
 
     Raises:
         UserError: an experiment from outside, a wrong name, another file of that name, or too many bytes.

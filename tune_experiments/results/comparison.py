@@ -49,13 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All methods in one metric of one world.
-
-    Attributes:
-        title: experiment, world and split.
-        metric: what is compared.
-        rows: methods, in order of appearance.
-    """
+    """All methods, in order of appearance, in one metric of one environment and split."""
 
     title: str
     metric: str

@@ -103,13 +103,7 @@ def announcements(comparisons: Sequence[MainComparison], methods: Collection[str
 def with_verdicts(
     tables: Sequence[PaperTable], comparisons: Sequence[MainComparison], results: Sequence[Result]
 ) -> list[PaperTable]:
-    """The tables, each with the verdict of its main comparison under its caption.
-
-    Args:
-        tables: what the experiment made of the results.
-        comparisons: of the run; one of a table that is not there is passed over.
-        results: the rows of results.jsonl.
-    """
+    """The tables, each with the verdict of its main comparison under its caption."""
     found = []
     for number, table in enumerate(tables):
         mine = [one for one in comparisons if one.table == table.title or (not one.table and number == 0)]

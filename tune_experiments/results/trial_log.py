@@ -49,11 +49,7 @@ _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 
 def logs_of(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]:
-    """Method -> the metrics.jsonl of each of its seeds, of those that have one yet.
-
-    Args:
-        trials: method -> seed -> folder.
-    """
+    """Method -> the metrics.jsonl of each of its seeds, of those that have one yet."""
     found = {
         method: [path for folder in seeds.values() if (path := folder / METRICS_FILE).exists()]
         for method, seeds in trials.items()

@@ -26,14 +26,7 @@ __all__ = ["finished_otherwise", "trained_otherwise", "with_parts"]
 def trained_otherwise(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
 ) -> list[str]:
-    """Sentences on how a trial is trained on otherwise than it was trained to its newest checkpoint.
-
-    Args:
-        experiment: its experiment.
-        request: what is asked for now.
-        plan: of the request.
-        state: what the checkpoint says of the trial.
-    """
+    """Sentences on how a trial is trained on otherwise than it was trained to its newest checkpoint."""
     old = _former_plan(experiment, request, state)
     if old is None:
         return []
@@ -55,14 +48,7 @@ def trained_otherwise(
 def finished_otherwise(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
 ) -> list[str]:
-    """Sentences on how trials are trained now otherwise than one that has finished and stands in the same table.
-
-    Args:
-        experiment: its experiment.
-        request: of the finished trial, with the flags of now.
-        plan: of the request.
-        state: what the trial's last checkpoint says of it.
-    """
+    """Sentences on how trials are trained now otherwise than one that has finished and stands in the same table."""
     old = _former_plan(experiment, request, state)
     return [] if old is None else [f"{said} as in {request['name']}" for said in _updates(old, plan)]
 

@@ -21,11 +21,6 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable
 
     As a rule that is the dearest, and a stage that is learned early costs less. It is the time of training alone: Ray's
     start, validations, tests and figures come on top.
-
-    Args:
-        plans: of all trials in their order.
-        concurrent: how many of them run at once.
-        say: hears that the measurement begins, which takes a while.
     """
     learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
     if not learning:
@@ -49,15 +44,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable
 
 
 def seconds_per_env_step(playing: float, learning: float, workers: Workers, takes_turns: bool) -> float:
-    """Seconds of a trial for one env step, if each of its processes has a core or a GPU of its own.
-
-    Args:
-        playing: seconds of one process that plays an env step.
-        learning: seconds of one process that learns from it.
-        workers: processes of the trial; runners share the env steps, and learners share the learning.
-        takes_turns: the algorithm plays and learns in turns, as PPO does; else at the same time, as IMPALA does where
-            runners are processes of their own.
-    """
+    """Seconds of a trial for one env step, from those of one process that plays it and of one that learns from it."""
     playing, learning = playing / max(1, workers.runners), learning / max(1, workers.learners)
     return playing_and_learning(playing, learning, takes_turns or not workers.runners)
 

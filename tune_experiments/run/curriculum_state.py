@@ -20,12 +20,7 @@ __all__ = ["Choice", "CurriculumState", "StageEnd", "curriculum_behind", "needed
 
 @dataclass(frozen=True)
 class Choice:
-    """Weights that are better than those before them.
-
-    Attributes:
-        value: of the validation.
-        env_steps: of all stages: the number of their checkpoint.
-    """
+    """The best validated weights so far: their value, and the number (env steps of all stages) of their checkpoint."""
 
     value: float
     env_steps: int
@@ -36,11 +31,10 @@ class StageEnd:
     """How a stage ended.
 
     Attributes:
-        name: its name.
-        passed: whether its promotion rule was met; None without a rule.
-        progress: in this stage.
-        env_steps: of all stages to its end: the number of its last checkpoint.
-        chosen: the number of the checkpoint with its best validation; None where weights are not chosen.
+        passed: Whether its promotion rule was met; None without a rule.
+        progress: Progress in this stage.
+        env_steps: Env steps of all stages to its end: the number of its last checkpoint.
+        chosen: Number of the checkpoint with its best validation; None where weights are not chosen.
     """
 
     name: str
@@ -57,15 +51,15 @@ class StageEnd:
 
 @dataclass
 class CurriculumState:
-    """A trial's way through its stages; it stands in one of them, at its beginning, in its middle or at its end.
+    """Current stage of a trial and the history of the stages before it.
 
     Attributes:
-        declared: what the experiment planned.
-        ended: the stages behind it.
-        progress: in the present stage; budgets and schedules read it.
-        values: the latest of what the stage's promotion looks at.
-        validated_at: env steps of the stage at its last validation.
-        choice: the stage's best validation so far, where its plan chooses weights.
+        declared: Plan of the experiment.
+        ended: Stages that have ended.
+        progress: Progress in the current stage; budgets and schedules read it.
+        values: Latest values of the promotion's metric.
+        validated_at: Env steps of the stage at its last validation.
+        choice: Best validation of the stage so far, where its plan chooses weights.
     """
 
     declared: TrialPlan | Curriculum
@@ -249,22 +243,13 @@ class CurriculumState:
 
 
 def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:
-    """Numbers of checkpoints that a trial needs beside its newest one: how stages ended, and the best validated.
-
-    Args:
-        state: what the newest one says.
-    """
+    """Numbers of the checkpoints that the newest one's state needs: ends of stages, and the best validated."""
     ends = [*state.get("curriculum", {}).get("ended", ()), state.get("choice", {})]
     return {end[key] for end in ends for key in ("env_steps", "chosen") if end.get(key) is not None}
 
 
 def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
-    """Curriculum state of a checkpoint.
-
-    Args:
-        declared: what its experiment plans.
-        state: what the checkpoint says; of a plain plan nothing is asked.
-    """
+    """Curriculum state of a checkpoint."""
     curriculum = CurriculumState(declared)
     if curriculum.is_staged:
         curriculum.restore(state)

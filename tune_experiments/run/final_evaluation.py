@@ -77,13 +77,7 @@ def evaluations_of(
 def evaluate_all(
     evaluations: Mapping[str, Evaluate], method: str, policy: TeamPolicy
 ) -> Iterator[tuple[Tested, Episodes]]:
-    """All tests of some evaluations, each with the stage after which it is in its condition.
-
-    Args:
-        evaluations: of `evaluations_of`.
-        method: of the team; another player of the same name is left out.
-        policy: the team.
-    """
+    """All tests of some evaluations, each with the stage after which it is in its condition."""
     for stage, evaluate in evaluations.items():
         for key, episodes in evaluate(policy).items():
             tested = key if isinstance(key, Tested) else Tested(key)
@@ -173,11 +167,6 @@ def _bounds(experiment: BaseExperiment, metric: str) -> tuple[float | None, floa
 
 def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str, Any] | None = None) -> None:
     """Say that the trial in this folder has finished, and with which results.
-
-    Args:
-        folder: of the trial.
-        results: of its test, none where it was not to be tested.
-        of: the budgets that it was trained and tested with (`grown_values`), which a continued run may raise.
 
     Raises:
         UserError: a result is no finite number, which no table could show; the trial can be tested again.

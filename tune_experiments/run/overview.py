@@ -28,11 +28,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def overview(run: Path) -> list[str]:
-    """Lines on a run: whether it is running, then each trial of its methods and seeds, or which file is damaged.
-
-    Args:
-        run: its folder.
-    """
+    """Lines on a run: whether it is running, then each trial of its methods and seeds, or which file is damaged."""
     try:
         sessions = read_sessions(run, may_be_missing=True)
     except UserError as error:

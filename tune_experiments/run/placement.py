@@ -27,13 +27,7 @@ _MAX_PARTS = 100
 
 @dataclass(frozen=True)
 class Gpus:
-    """GPUs of one trial.
-
-    Attributes:
-        own: of the trial's own process.
-        learner: of each learner process.
-        runner: of each env runner process.
-    """
+    """GPUs of a trial's own process, of each learner and of each env runner."""
 
     own: float = 0.0
     learner: float = 0.0
@@ -44,13 +38,7 @@ NO_GPUS = Gpus()
 
 
 def gpus_of_trial(workers: Workers, has_gpus: float, trials: int) -> Gpus:
-    """GPUs of each process of a trial.
-
-    Args:
-        workers: processes of the trial.
-        has_gpus: GPUs that may be used, 0 if none may.
-        trials: how many of such trials run at once; they share what there is where `workers` names no number.
-    """
+    """GPUs of each process of a trial; where `workers` names no number, the trials share what there is."""
     if not has_gpus:
         return NO_GPUS
     share = workers.gpus_per_learner or largest_share(workers, int(has_gpus), trials)

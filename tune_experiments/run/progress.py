@@ -35,9 +35,9 @@ class Progress:
     """The live display of a run; a context manager.
 
     Args:
-        budgets: trial -> env steps that it will train for, in the order of the lines.
+        budgets: Trial -> budget in env steps, in the order of the lines.
         columns: Heading -> key of the row, a number or a word.
-        console: Where to draw; standard output by default.
+        console: Console to draw on; standard output by default.
     """
 
     def __init__(

@@ -39,11 +39,6 @@ _TRIES = 10
 class Claim:
     """A claim on a store; a context manager.
 
-    Args:
-        read: contents of a file of the store; raises FileNotFoundError where there is none.
-        write: replaces it.
-        uri: of the run, for sentences.
-
     Raises:
         UserError: on entering, another run has the claim, or a file of others has its name.
         OSError: on entering, the store cannot be read or written.

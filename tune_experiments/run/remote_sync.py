@@ -126,16 +126,10 @@ def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
 
 
 class RemoteSync:
-    """A folder and the place in a store that it is uploaded to.
-
-    Args:
-        folder: on this machine.
-        uri: of the place.
-        others: beginnings of names that another process uploads.
+    """A folder on this machine and the URI of a store that it is uploaded to.
 
     Attributes:
-        folder, uri: the same.
-        is_behind: the folder may hold what the store lacks, so it must not be deleted.
+        is_behind: Whether the folder may hold what the store lacks, so that it must not be deleted.
 
     Raises:
         UserError: no such kind of store.
@@ -182,9 +176,6 @@ class RemoteSync:
 
     def pull(self, only: str = "") -> None:
         """Download what the store holds; of checkpoints the newest whole one of a trial and those that it needs.
-
-        Args:
-            only: beginning of the names.
 
         Raises:
             StoreUnavailableError: the store does not answer.

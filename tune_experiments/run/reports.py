@@ -33,12 +33,9 @@ _SHARE = 0.01
 
 
 class PacedReport:
-    """Passes on a row now and then, with all that came meanwhile; a context manager.
+    """Passes on a row now and then, with merged metrics; a context manager.
 
-    Args:
-        report: gets the rows.
-        seconds: between two of them at least. A row with a `notice` or a score goes at once, the last one at the end.
-        clock: seconds.
+    At least `seconds` pass between two rows. A row with a `notice` or a score goes at once, the last one at the end.
     """
 
     def __init__(
@@ -76,14 +73,7 @@ class PacedReport:
 
 
 class WandbLogger:
-    """Hands on what a trial reports; a context manager, for a run has an end.
-
-    Args:
-        report: gets every row, whatever becomes of W&B.
-        identity: experiment, method, seed and configuration.
-        name: of the trial, and of its run there.
-        run_id: of the run that the trial belongs to.
-    """
+    """Hands on what a trial reports; a context manager, for a run has an end."""
 
     def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str) -> None:
         self._report, self._identity, self._name = report, identity, name
@@ -146,10 +136,5 @@ def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> R
 
 
 def with_scores(report: Report, objective: str) -> Report:
-    """Report, with each validation as the score by which Tune's schedulers judge a trial.
-
-    Args:
-        report: gets every row.
-        objective: key of the number.
-    """
+    """Report, with each validation as the score by which Tune's schedulers judge a trial."""
     return lambda row: report(row | {SCORE: finite(row[objective])} if objective in row else row)

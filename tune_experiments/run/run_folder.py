@@ -65,7 +65,6 @@ class RunFolder:
     """An open run folder; `close` it, or leave its `with` block, to let another process have it.
 
     Attributes:
-        path: The folder.
         continued: Whether it held this run already.
         run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
         changed: flags with their old and new values, where this session has others than the one before.
@@ -89,13 +88,6 @@ class RunFolder:
         """Create the folder of a run, or continue it.
 
         A run without any checkpoint takes every configuration; what its trials have left is set aside.
-
-        Args:
-            out: The folder.
-            config_json: What `config_to_json` gave.
-            experiment: Its entry point: name of the script, or `package.module:NAME`.
-            seeds: For the manifest alone; more seeds may be added to a run.
-            rules: What a run that is continued may do with a field; others stay as they were.
 
         Raises:
             UserError: not writable, in use, foreign, of another experiment or a configuration that cannot follow.
@@ -180,10 +172,6 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
 def check_version(written_by: Mapping[str, Any], path: Path) -> None:
     """Refuse what another version has written, in names that this one does not have.
 
-    Args:
-        written_by: `WRITTEN_BY` of the program that wrote it, without its second half where that was an old one.
-        path: of the file, or of the checkpoint.
-
     Raises:
         UserError: which version wrote it.
     """
@@ -199,10 +187,6 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
     """Refuse a place that is not a run folder yet and holds visible files.
 
-    Args:
-        out: the place, for the sentence.
-        names: of what lies in it.
-
     Raises:
         UserError: there are such files.
     """
@@ -215,13 +199,6 @@ def check_config(
     out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules, is_trained: bool = True
 ) -> list[Difference]:
     """Check that a run folder is of this run, or may be continued with this configuration; where it differs.
-
-    Args:
-        out: the folder.
-        config_json: the configuration.
-        experiment: the entry point.
-        rules: what may differ.
-        is_trained: whether there is anything that the configuration must fit.
 
     Raises:
         UserError: damaged, of another experiment or of a configuration that cannot change so.
@@ -257,10 +234,6 @@ def with_announcement_times(
 
     A comparison was named before the run if each of these sessions recorded its announcement. Where one of them has no
     record, as in older versions, it is not recorded.
-
-    Args:
-        comparisons: as the experiment names them now.
-        sessions: of the run's manifest.json.
     """
     is_recorded = all(ANNOUNCED in session for session in sessions)
     announced = [session[ANNOUNCED] for session in sessions if session.get(ANNOUNCED) is not None]
@@ -274,15 +247,11 @@ def with_announcement_times(
 
 
 def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
-    """Sessions of a run, as each wrote itself into manifest.json, the oldest first.
-
-    Args:
-        out: the run folder.
-        may_be_missing: whether a run without this file has no sessions, instead of an error; nor need a session say
-            then how it was run.
+    """Sessions of a run from manifest.json, the oldest first.
 
     Raises:
-        UserError: the file is missing or lists no sessions, or one does not say how it was run.
+        UserError: the file is missing or lists no sessions, or one does not say how it was run; with `may_be_missing` a
+            missing file has no sessions, and none need say how it was run.
     """
     path = out / MANIFEST_FILE
     if not path.exists():

@@ -26,12 +26,7 @@ def is_past(ends_at: float | None) -> bool:
 
 @dataclass(frozen=True)
 class Slice:
-    """One stretch of a run.
-
-    Attributes:
-        seconds: from its beginning to the moment when trials are to stop.
-        ends_at: that moment on the clock of all processes, which on a cluster agree to a second or so.
-    """
+    """One slice of a run, of so many seconds; `ends_at` is its end on the clock of all processes."""
 
     seconds: float
     ends_at: float = field(init=False)
@@ -47,11 +42,6 @@ class Slice:
 
     def check_progress(self, left: Sequence[Request], begun: Mapping[str, int], trials: int) -> None:
         """Refuse a slice so short that the same command would never come to an end.
-
-        Args:
-            left: trials that are not finished.
-            begun: env steps that trials had before the slice, by name.
-            trials: number of trials that were not finished before it.
 
         Raises:
             UserError: no trial has learned anything or has finished.

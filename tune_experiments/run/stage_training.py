@@ -28,16 +28,7 @@ def never() -> bool:
 
 
 class StageTraining:
-    """Brings a trial to the end of the stage that it stands in.
-
-    Args:
-        curriculum: where it stands.
-        folder: for checkpoints.
-        identity: what every checkpoint says of the trial.
-        log: gets every row.
-        report: gets every row, and what the live line shows beside it.
-        is_time_up: asked after each row; then it stops at a checkpoint, without a validation that is not due.
-    """
+    """Trains a trial to the end of its current stage."""
 
     def __init__(
         self,

@@ -43,9 +43,7 @@ class Refusal(str):
 def refusal_of(error: Exception, folder: Path) -> str | None:
     """Why it is no use to start a trial again, in one sentence; None where it is.
 
-    Args:
-        error: what the trial has raised, perhaps in another process.
-        folder: of the trial; the traceback of an error that nobody has foreseen goes into it.
+    The traceback of an unforeseen error is written into the trial's folder.
     """
     chain = list(_chain(error))
     if any(isinstance(one, _PASSING) for one in chain):

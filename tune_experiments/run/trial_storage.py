@@ -30,11 +30,6 @@ def patient_storage(
 ) -> Iterator[None]:
     """Own a trial's folder, and hold back the error of a disk that refuses until the disk takes files again.
 
-    Args:
-        folder: of the trial; it must exist.
-        say: gets a sentence when there is something to wait for.
-        patience_seconds: after so long the trial fails, and the same command continues it later.
-
     Raises:
         FileNotFoundError: no such folder on this machine.
     """
@@ -69,11 +64,6 @@ def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: flo
 @contextmanager
 def only_writer(folder: Path, say: Callable[[str], None], patience_seconds: float = 300.0) -> Iterator[None]:
     """Keep others from writing to the folder: a trial that lost its cluster may live on for a while.
-
-    Args:
-        folder: of the trial.
-        say: gets a sentence when another process must be waited for.
-        patience_seconds: after so long the trial fails.
 
     Raises:
         TimeoutError: another process keeps it.

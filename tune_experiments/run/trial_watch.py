@@ -23,7 +23,7 @@ _SECONDS = 1.0
 
 
 class TrialListener:
-    """Hears of trials; nothing happens by default."""
+    """Trial callbacks; all hooks are no-ops."""
 
     def on_validation(self, trial: str, row: Mapping[str, float]) -> None:
         """A trial has validated its team.
@@ -43,19 +43,14 @@ class TrialListener:
 
 
 class TrialWatch:
-    """Looks at what trials write and tells callbacks what is new since the watch was made, each thing once.
+    """Tells callbacks what is new in trials' folders, each thing once.
 
     Attributes:
-        failure: the error that a callback has raised; no callback is called after it.
+        failure: The error that a callback has raised; no callback is called after it.
     """
 
     def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[TrialListener]) -> None:
-        """Remember what there is already.
-
-        Args:
-            trials: name -> folder.
-            callbacks: called in this order.
-        """
+        """Remember what there is already."""
         self.failure: Exception | None = None
         self._trials = {name: _Trial(folder) for name, folder in trials.items()}
         self._callbacks: Sequence[TrialListener] = ()

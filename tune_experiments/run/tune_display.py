@@ -34,14 +34,7 @@ class ClusterCapacity:
 
 
 class PendingTrials:
-    """Says every few minutes which trials wait, and for what; Tune says nothing of them.
-
-    Args:
-        say: Receives a trial's name and the sentence.
-        capacity: Asked only when a trial has waited long enough.
-        seconds: Seconds before the first sentence, and between two.
-        clock: Clock in seconds.
-    """
+    """Says every few minutes which trials wait, and for what; Tune says nothing of them."""
 
     def __init__(
         self,

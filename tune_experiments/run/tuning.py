@@ -79,11 +79,6 @@ def _train_member(request: Request, gpus: Gpus) -> None:
 def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
     """Train one trial in this process.
 
-    Args:
-        request: what to train, and the folder that it continues from and writes to.
-        gpus: of the trial's processes.
-        tell: gets a row now and then.
-
     Raises:
         UserError: something that the trial refuses, in a sentence.
     """

@@ -32,12 +32,6 @@ def space_over(
 ) -> SearchSpace:
     """The space that the words describe; what they do not say (objective, who uses what) is the declared one's.
 
-    Args:
-        words: of `--search-over`.
-        config: whose fields they name.
-        declared: the experiment's own space.
-        objective: what is ranked by where there is none.
-
     Raises:
         UserError: no such field, no such kind, a value that the field cannot take.
     """

@@ -41,13 +41,7 @@ SEARCH_FILE, RANKING_FILE, REPORT_FILE = "search.json", "search.jsonl", "search.
 
 @dataclass(frozen=True)
 class Ranked:
-    """A setting whose trials have all finished; of ASHA and PBT, which judge single trials, a setting with one seed.
-
-    Attributes:
-        setting: what was tried.
-        by_seed: seed -> score of its trial.
-        flags: what its full run is started with.
-    """
+    """A setting whose trials have all finished; of ASHA and PBT, which judge single trials, a setting with one seed."""
 
     setting: Setting
     by_seed: dict[int, float]
@@ -66,10 +60,6 @@ Ranking = Mapping[str, Sequence[Ranked]]
 
 def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
     """Write down what a new search is, or check that the folder holds the same one.
-
-    Args:
-        out: the folder.
-        search: whatever must not change, as JSON values.
 
     Raises:
         UserError: the folder is that of a run, or of another search.
@@ -116,17 +106,7 @@ def rank(tried: Sequence[Ranked]) -> list[Ranked]:
 def write_ranking(
     out: Path, title: str, objective: str, ranking: Ranking, judged: str, script: str | None, remarks: Sequence[str]
 ) -> None:
-    """Write search.jsonl and search.md.
-
-    Args:
-        out: the search's folder.
-        title: of the experiment.
-        objective: what was ranked by.
-        ranking: what has finished.
-        judged: sentences on how settings were judged.
-        script: what trains a winner anew; None where no single setting does.
-        remarks: further lines of search.md.
-    """
+    """Write search.jsonl and search.md."""
     lines = [
         json.dumps({"method": method, "rank": place, "objective": objective, **_plain(one)}) + "\n"
         for method, ranked in ranking.items()

@@ -35,17 +35,7 @@ _SETTING = "setting"
 
 
 class OptunaSearch:
-    """A `SearchScheduler` of settings that follow from the scores of earlier ones.
-
-    Args:
-        space: where settings come from, and what should be large.
-        starts: method -> the configuration that its search starts from, which is its setting 0.
-        seeds: of the trials of each setting.
-        count: settings a method.
-        search_seed: of what is drawn.
-        journal: the file.
-        request_of: `(setting, method, seed) -> request`, whose `folder` is the trial's.
-    """
+    """A `SearchScheduler` of settings that follow from the scores of earlier ones."""
 
     def __init__(
         self,

@@ -48,11 +48,6 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
     def __init__(self, trials: Iterable[str], budget: int, file: Path) -> None:
         """Judge again what is written down.
 
-        Args:
-            trials: names of all trials that compete.
-            budget: env steps of each.
-            file: one line `{trial, env_steps, search/score}` a validation.
-
         Raises:
             UserError: the file is of no such search.
         """
@@ -112,15 +107,7 @@ def _named(name: str) -> Any:
 def population(
     experiment: BaseExperiment, requests: Sequence[Request], space: SearchSpace, paths: Sequence[str], budget: int
 ) -> tuple[list[Request], Any]:
-    """Members for the generations that are left, and Tune's scheduler of them; Tune draws from global generators.
-
-    Args:
-        experiment: theirs.
-        requests: of the members; one that has a checkpoint goes on with the values that it learned with there.
-        space: what should be large, and the domains.
-        paths: of the fields that are perturbed.
-        budget: env steps of each.
-    """
+    """Members for the generations that are left, and Tune's scheduler of them; Tune draws from global generators."""
     least = min(map(trained_env_steps, requests), default=0)
     ends = ends_of(budget)
     first = next((generation for generation, end in ends.items() if end > least), GENERATIONS)

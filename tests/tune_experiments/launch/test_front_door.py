@@ -89,13 +89,13 @@ def test_a_callback_that_fails_ends_the_run_with_its_own_error_and_the_next_call
     arguments = {"preset": "smoke", "out": tmp_path / "run", "seeds": [0], "methods": ["sync"], **SMALL}
     with pytest.raises(ZeroDivisionError, match="mine"):
         EXPERIMENT.run(callbacks=[Fails()], **arguments)
-    run = EXPERIMENT.run(**arguments)
+    run = EXPERIMENT.run(**arguments, local=True)
     assert {row.method for row in run.results} == {"sync"}
 
 
 def test_a_trial_that_refuses_what_it_finds_says_so_once_and_is_not_started_again(ray_session, tmp_path, capsys):
     arguments = {"preset": "smoke", "out": tmp_path / "run", "seeds": [0], "methods": ["sync"], **SMALL}
-    trial = EXPERIMENT.run(**arguments).trials["sync"][0]
+    trial = EXPERIMENT.run(**arguments, local=True).trials["sync"][0]
     (trial / TEST_RESULTS_FILE).unlink()
     (trial / "metrics.jsonl").write_text("no row\n")
     with pytest.raises(UserError, match=r"metrics\.jsonl line 1 is not a row of metrics"):  # its curves cannot be drawn

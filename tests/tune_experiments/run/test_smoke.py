@@ -39,11 +39,13 @@ VARIANTS = {
 """Script -> the one whose code it runs with other rows or sizes; it runs in `make slow`."""
 SLOW = (
     "endi_messenger",
+    "endi_rtfm",
     "furnlift",
     "furnmove_communication",
     "furnmove_visual",
     "messenger_emma",
     "overcooked_roles",
+    "overcooked_selfplay",
     "red_minirts",
     "rtfm_curriculum",
     "rtfm_rock_paper_scissors",
@@ -51,6 +53,7 @@ SLOW = (
     "sama_ablations",
     "sama_frozen_lake",
     "sama_minirts",
+    "sama_overcooked",
 )
 """Scripts whose worlds and way of training another smoke has, and whose own parts have fast tests."""
 THROUGH_TUNE = ("furnmove_sync", "matrix_game")
@@ -150,7 +153,7 @@ def test_a_finished_run_is_not_trained_again(runs, capsys):
     out = runs("furnmove_sync")
     before = (out / "results.jsonl").read_bytes()
     checkpoints = sorted(out.glob("trials/*/checkpoints/*"))
-    assert main(find_experiment("furnmove_sync"), ["--preset", "smoke", "--out", str(out)]) == 0
+    assert main(find_experiment("furnmove_sync"), ["--preset", "smoke", "--out", str(out), "--local"]) == 0
     assert "cost:" not in capsys.readouterr().out
     assert (out / "results.jsonl").read_bytes() == before
     assert sorted(out.glob("trials/*/checkpoints/*")) == checkpoints
@@ -216,6 +219,7 @@ def test_a_pickle_in_the_place_of_any_file_of_a_run_is_never_opened(runs, kinds,
             path.write_bytes(bomb_like(path, mark))
     for command in ("evaluate", "doctor", "table", "compare"):
         assert after_training([command, str(out)]) in (0, 2), command
-    assert main(find_experiment("furnmove_sync"), ["--preset", "smoke", "--out", str(out), "--seeds", "0"]) in (0, 1, 2)
+    again = ["--preset", "smoke", "--out", str(out), "--seeds", "0", "--local"]
+    assert main(find_experiment("furnmove_sync"), again) in (0, 1, 2)
     assert not mark.exists()
     assert "Traceback" not in capsys.readouterr().err

@@ -51,12 +51,7 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Dr
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:
-    """Draw every comparison as a panel.
-
-    Args:
-        comparisons: at least one.
-        path: the PNG to write.
-    """
+    """Draw every comparison as a panel."""
     longest = max(len(row.method) for one in comparisons for row in one.rows)
     width = _PANEL_WIDTH + 0.3 + _LETTER_WIDTH * longest
     columns = max(1, min(_MAX_COLUMNS, len(comparisons), int(_MAX_WIDTH / width)))
