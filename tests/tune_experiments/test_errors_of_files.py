@@ -96,6 +96,7 @@ STATES = {
         {"experiment": name} for name in ("os", "../x", "", "furnmove_sync.__class__", 3, None, ["os"])
     ),
     "weights": ({"weights": {"w": torch.zeros(3)}},),
+    "version": ({"written_by": {"schema_version": 1}}, {"written_by": {}}),
 }
 
 

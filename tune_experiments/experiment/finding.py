@@ -80,8 +80,8 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
         _check_trust(found[1], allow, where)
     experiment = find_experiment(name)
     cls = experiment.config_class
-    own = {text for preset in experiment.presets.values() for text, _ in _named_in(config_to_json(preset), [cls])}
-    for text, is_built in _named_in(data, [cls]):
+    own = {text for preset in experiment.presets.values() for text, _ in module_texts(config_to_json(preset), [cls])}
+    for text, is_built in module_texts(data, [cls]):
         if text not in own:
             _check_trust(text.partition(":")[0], allow, where, is_built)
     config = read_configuration(experiment, data)
@@ -106,7 +106,7 @@ def trusted_modules(name: Any, data: Any) -> set[str]:
     at_hand = _AT_HAND.get()
     if at_hand is None or not _is_at_hand(name, data):
         return set()
-    named = _named_in(data, [find_experiment(name).config_class])
+    named = module_texts(data, [find_experiment(name).config_class])
     return {at_hand[2], *(text.partition(":")[0] for text, _ in named)}
 
 
@@ -115,7 +115,7 @@ def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[st
 
     A value of the type `ModuleName` may be another name, too, such as the id of an environment.
     """
-    named = _named_in(config_to_json(config), [experiment.config_class])
+    named = module_texts(config_to_json(config), [experiment.config_class])
     return list(dict.fromkeys([experiment.module, *(text.partition(":")[0] for text, _ in named)]))
 
 
@@ -140,7 +140,7 @@ def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool 
     )
 
 
-def _named_in(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
+def module_texts(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
     """Texts of a JSON value that name modules, and whether what they name is called to build something."""
     kinds = [kind for hint in hints for kind in _kinds(hint)]
     if isinstance(data, str):
@@ -151,12 +151,12 @@ def _named_in(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
     elif isinstance(data, list):
         inner = [argument for kind in kinds for argument in typing.get_args(kind)]
         for value in data:
-            yield from _named_in(value, inner)
+            yield from module_texts(value, inner)
     elif isinstance(data, dict):
         fields = [typing.get_type_hints(kind, include_extras=True) for kind in kinds if dataclasses.is_dataclass(kind)]
         values = [argument for kind in kinds for argument in typing.get_args(kind)]
         for name, value in data.items():
-            yield from _named_in(value, [known[name] for known in fields if name in known] + values)
+            yield from module_texts(value, [known[name] for known in fields if name in known] + values)
 
 
 def _kinds(hint: Any) -> Iterator[Any]:

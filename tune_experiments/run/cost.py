@@ -31,7 +31,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
     last = longest.stages[-1].plan
     say("measuring this machine's speed")
-    seconds = seconds_per_env_step(*_measured(last), last.workers, last.objective.takes_turns)
+    seconds = seconds_per_env_step(*measured_seconds(last), last.workers, last.objective.takes_turns)
     give_memory_back()
     budgets = [plan.budget_env_steps for plan in plans]
     minutes = seconds * makespan_env_steps(budgets, concurrent) / 60
@@ -64,7 +64,7 @@ def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
     return f"at most {budget_text} in up to {stages} stages" if stages > 1 else budget_text
 
 
-def _measured(plan: TrialPlan) -> tuple[float, float]:
+def measured_seconds(plan: TrialPlan) -> tuple[float, float]:
     """Seconds of this process to play an env step, and to learn from it."""
     workers: Workers = plan.workers
     worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))

@@ -50,7 +50,7 @@ class Claim:
         self._own: dict[str, Any] = whose | {"beat": 0, "is_over": False}
         self._over = threading.Event()
         self._lost: UserError | None = None
-        self._beats = threading.Thread(target=self._renew, name="claim", daemon=True)
+        self.beats = threading.Thread(target=self._renew, name="claim", daemon=True)
 
     def check(self) -> None:
         """Refuse to go on where another run has taken the claim over.
@@ -66,12 +66,12 @@ class Claim:
         self._write()
         time.sleep(SETTLES_AFTER_SECONDS)
         self._refuse(self._read())
-        self._beats.start()
+        self.beats.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._beats.join()
+        self.beats.join()
         try:
             self._refuse(self._read())
             self._own["is_over"] = True

@@ -41,7 +41,7 @@ __all__ = ["RemoteSync", "open_run", "synced_folder"]
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 3600.0
-_RETRIES_AFTER_SECONDS = 10.0
+RETRIES_AFTER_SECONDS = 10.0
 _IN_CHECKPOINT = re.compile(r"((?:.+/)?checkpoints)/checkpoint_(\d{6,18})/.+")
 Stamp = tuple[int, int]
 """Size in bytes and time of modification in nanoseconds."""
@@ -121,7 +121,7 @@ def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
     while not sync.push():
         if time.monotonic() > deadline:
             raise UserError(f"{sync.uri} could not be written for {PATIENCE_SECONDS / 60:.0f} minutes")
-        time.sleep(_RETRIES_AFTER_SECONDS)
+        time.sleep(RETRIES_AFTER_SECONDS)
     sync.is_behind = False
 
 
@@ -141,7 +141,7 @@ class RemoteSync:
 
         self.uri, self.folder, self._others = uri, folder, others
         self.is_behind = False
-        self._claim: Claim | None = None
+        self.claim: Claim | None = None
         self._uploaded: dict[str, Stamp] = {}
         with self._asking("opened"):
             self._store, self._root = fs.FileSystem.from_uri(uri)
@@ -155,7 +155,7 @@ class RemoteSync:
         """
         with contextlib.ExitStack() as stack:
             with self._asking("written"):
-                self._claim = stack.enter_context(Claim(self._read, self._write, self.uri))
+                self.claim = stack.enter_context(Claim(self.read, self.write, self.uri))
             yield
 
     def check(self, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> None:
@@ -166,7 +166,7 @@ class RemoteSync:
             StoreUnavailableError: it does not answer.
         """
         with self._asking("read"):
-            names = self._there(recursive=False)
+            names = self.names(recursive=False)
             if CONFIG_FILE in names:
                 self._download(CONFIG_FILE)
         if CONFIG_FILE in names:
@@ -182,7 +182,7 @@ class RemoteSync:
         """
         checkpoints: dict[str, dict[int, list[str]]] = {}
         with self._asking("read"):
-            for name in self._there():
+            for name in self.names():
                 if name.startswith(only) and (found := _IN_CHECKPOINT.fullmatch(name)):
                     checkpoints.setdefault(found[1], {}).setdefault(int(found[2]), []).append(name)
                 elif name.startswith(only):
@@ -212,14 +212,14 @@ class RemoteSync:
         """
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.uri} cannot be kept up to date, for its folder on this machine is gone")
-        if self._claim is not None:
-            self._claim.check()
+        if self.claim is not None:
+            self.claim.check()
         try:
             here = {name: stamp for name, stamp in _stamps(self.folder).items() if not name.startswith(self._others)}
             # state.json last: it says that a checkpoint's other files are whole.
             for name in sorted(here, key=lambda name: (name.endswith(STATE_FILE), name)):
                 if self._uploaded.get(name) != here[name]:
-                    self._write(name, (self.folder / name).read_bytes())
+                    self.write(name, (self.folder / name).read_bytes())
                     self._uploaded[name] = here[name]
         except OSError as error:
             logger.warning("%s is not up to date (%s); it will be tried again", self.uri, first_line(error))
@@ -229,15 +229,17 @@ class RemoteSync:
     def _download(self, name: str) -> None:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(self._read(name))
-        self._uploaded[name] = _stamp(path)
+        path.write_bytes(self.read(name))
+        self._uploaded[name] = stamp_of(path)
 
-    def _read(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
+        """Content of a file of the store."""
         with self._store.open_input_stream(f"{self._root}/{name}") as source:
             content: bytes = source.read()
         return content
 
-    def _write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file of the store."""
         self._store.create_dir(str(Path(f"{self._root}/{name}").parent), recursive=True)
         with self._store.open_output_stream(f"{self._root}/{name}") as sink:
             sink.write(content)
@@ -253,7 +255,7 @@ class RemoteSync:
                 f"{self.uri} cannot be {what} ({first_line(error)}); correct --out or see to the store, and run again"
             ) from error
 
-    def _there(self, recursive: bool = True) -> list[str]:
+    def names(self, recursive: bool = True) -> list[str]:
         """Names of the visible files in the store; where it is not `recursive`, of files and folders."""
         from pyarrow import fs
 
@@ -275,7 +277,7 @@ def _stamps(folder: Path) -> dict[str, Stamp]:
             name = path.relative_to(folder).as_posix()
             with contextlib.suppress(FileNotFoundError):  # it was deleted since it was listed
                 if not _is_hidden(name):
-                    found[name] = _stamp(path)
+                    found[name] = stamp_of(path)
     return found
 
 
@@ -283,6 +285,7 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def _stamp(path: Path) -> Stamp:
+def stamp_of(path: Path) -> Stamp:
+    """Size and time of modification of a file."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns

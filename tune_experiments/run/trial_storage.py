@@ -20,7 +20,7 @@ from rl_models.training.checkpoint_files import CheckpointError
 __all__ = ["await_folder", "only_writer", "patient_storage"]
 
 PATIENCE_SECONDS = 3600.0
-_LOOKS_AFTER_SECONDS = 2.0
+LOOKS_AFTER_SECONDS = 2.0
 _LOCK_FILE = ".writer.lock"
 
 
@@ -58,7 +58,7 @@ def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: flo
         if not has_said:
             say(f"{refusal}: waiting until {folder} can be written, for {patience_seconds / 60:.0f} minutes")
             has_said = True
-        time.sleep(_LOOKS_AFTER_SECONDS)
+        time.sleep(LOOKS_AFTER_SECONDS)
 
 
 @contextmanager

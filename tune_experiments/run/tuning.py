@@ -156,7 +156,7 @@ def run_trials(
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
-    return _failures(results)
+    return failures_of(results)
 
 
 def _trainable(has_gpus: float, concurrent: int) -> Any:
@@ -213,7 +213,7 @@ def _name_of(trial: Any) -> str:
     return name
 
 
-def _failures(results: Iterable[Any]) -> dict[str, str]:
+def failures_of(results: Iterable[Any]) -> dict[str, str]:
     """Trial name, which is that of its folder, -> why it failed."""
     reasons = {Path(result.path).name: _reason(result) for result in results}
     return {name: reason for name, reason in reasons.items() if reason is not None}

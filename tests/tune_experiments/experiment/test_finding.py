@@ -18,7 +18,7 @@ from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import ModuleName, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.finding import _named_in, find_experiment, find_stored, trusted_modules, trusting
+from tune_experiments.experiment.finding import find_experiment, find_stored, module_texts, trusted_modules, trusting
 from tune_experiments.play.trial_figures import trained_teams
 from tune_experiments.run.run_folder import SCHEMA_VERSION, RunFolder, read_config
 from tune_experiments.run.trial import Trial
@@ -250,7 +250,7 @@ class Outer:
     ],
 )
 def test_a_module_is_found_wherever_a_configuration_may_hold_one(data):
-    assert list(_named_in({"plain": "evil"} | data, [Outer])) == [("evil", True)]
+    assert list(module_texts({"plain": "evil"} | data, [Outer])) == [("evil", True)]
 
 
 @pytest.mark.parametrize("name", ["evil-one:X", "évil:X", "evil:X.y", "evil:", ":X"])
@@ -284,14 +284,3 @@ def test_a_run_of_another_version_is_refused_and_says_which(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(document | {"schema_version": 9, "concord_version": "7.0"}))
     with pytest.raises(UserError, match=r"was written by Concord 7\.0 \(schema version 9\)"):
         read_config(tmp_path)
-
-
-def test_a_checkpoint_of_another_version_is_refused_and_says_which(tmp_path, monkeypatch):
-    monkeypatch.setattr(Trial, "_identity", _without_version(Trial._identity))
-    Trial(matrix_game.EXPERIMENT, matrix_game.SMOKE, "sync", 0, tmp_path).run(lambda row: None, 1)
-    with pytest.raises(UserError, match=r"was written by Concord 0\.1\.0, commit 657fe97 or earlier"):
-        load_policy(tmp_path)
-
-
-def _without_version(identity):
-    return lambda self: {key: value for key, value in identity(self).items() if key != "written_by"}

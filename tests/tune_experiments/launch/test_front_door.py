@@ -127,9 +127,10 @@ def test_overrides_reach_nested_fields_and_a_whole_configuration_stands_for_a_pr
 
 
 def test_a_trial_that_fails_for_good_is_an_error_that_names_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(launching._Session, "_train_unfinished", lambda *arguments: {"sync-seed0": "it broke"})
-    with pytest.raises(UserError, match="sync-seed0 failed: it broke; the same call continues what is left"):
-        EXPERIMENT.run("smoke", out=tmp_path / "run", config=dataclasses.replace(SMOKE, **SMALL))
+    monkeypatch.setattr(launching, "run_local_trials", lambda *_, **__: {"sync-seed0": "it broke"})
+    config = dataclasses.replace(SMOKE, methods=("sync",), **SMALL)
+    with pytest.raises(UserError, match="sync-seed0 failed: it broke"):
+        EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], config=config, local=True)
 
 
 def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_path):

@@ -27,7 +27,7 @@ def test_runners_share_the_playing_and_learners_the_learning():
 
 def test_stages_and_trials_of_all_lengths_are_counted(monkeypatch):
     timed = []
-    monkeypatch.setattr(module, "_measured", lambda plan: timed.append(plan) or (0.2, 0.3))
+    monkeypatch.setattr(module, "measured_seconds", lambda plan: timed.append(plan) or (0.2, 0.3))
     staged = three_stages()  # at most 60 env steps each
     heard = []
     said = cost([plan(budget_env_steps=20), staged, plan(budget_env_steps=30)], 2, heard.append)

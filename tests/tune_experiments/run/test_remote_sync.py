@@ -133,7 +133,7 @@ def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, 
     folder, store = tmp_path / "a", tmp_path / "store"
     save_checkpoint(folder / "checkpoints", 1, {"actor": {"a": np.zeros(2)}, "weights": {"a": np.zeros(2)}}, {})
     copy = RemoteSync(folder, copy_at(store))
-    write, sent = copy._write, []
+    write, sent = copy.write, []
 
     def breaks(name, content):
         if len(sent) == 2:
@@ -141,11 +141,11 @@ def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, 
         sent.append(name)
         write(name, content)
 
-    monkeypatch.setattr(copy, "_write", breaks)
+    monkeypatch.setattr(copy, "write", breaks)
     assert not copy.push()
     assert len(sent) == 2
     assert newest_whole_checkpoint(store / "checkpoints") is None
-    monkeypatch.setattr(copy, "_write", write)
+    monkeypatch.setattr(copy, "write", write)
     assert copy.push(), "the next call sends the rest"
     assert newest_whole_checkpoint(store / "checkpoints") is not None
 
@@ -156,8 +156,8 @@ def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_
         (folder / "metrics.jsonl").write_text("row\n")
         raise ZeroDivisionError
     assert contents(store) == {"metrics.jsonl": b"row\n"}
-    monkeypatch.setattr(remote_sync, "_RETRIES_AFTER_SECONDS", 0.01)
-    write, calls = RemoteSync._write, []
+    monkeypatch.setattr(remote_sync, "RETRIES_AFTER_SECONDS", 0.01)
+    write, calls = RemoteSync.write, []
 
     def away_at_first(self, name, content):
         calls.append(name)
@@ -165,7 +165,7 @@ def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_
             raise OSError("away")
         write(self, name, content)
 
-    monkeypatch.setattr(RemoteSync, "_write", away_at_first)
+    monkeypatch.setattr(RemoteSync, "write", away_at_first)
     with synced_folder(copy_at(store)) as (folder, _):
         (folder / "table.md").write_text("done")
     assert contents(store)["table.md"] == b"done"
@@ -200,7 +200,7 @@ def stays_away(*_):
 )
 @pytest.mark.parametrize("opens", [synced_folder, lambda uri: open_run(Path(uri), CONFIG, "matrix_game", (0,))])
 def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, error, said, tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_sync, "_RETRIES_AFTER_SECONDS", 0.01)
+    monkeypatch.setattr(remote_sync, "RETRIES_AFTER_SECONDS", 0.01)
     monkeypatch.setattr(remote_sync, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "machine"))
     (tmp_path / "machine").mkdir()
@@ -208,7 +208,7 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
     with pytest.raises(error) as told, opens(uri) as pair:
         (found,) = [one for one in pair if isinstance(one, RemoteSync)]
         (found.folder / "table.md").write_text("done")
-        monkeypatch.setattr(RemoteSync, "_write", stays_away)
+        monkeypatch.setattr(RemoteSync, "write", stays_away)
         ends()
     (folder,) = (tmp_path / "machine").iterdir()
     assert (folder / "table.md").read_text() == "done"
@@ -218,7 +218,7 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
 
 
 def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch):
-    stamp = remote_sync._stamp
+    stamp = remote_sync.stamp_of
 
     def vanishes(path):
         if path.name == "passing.txt":
@@ -226,7 +226,7 @@ def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch
         return stamp(path)
 
     with synced_folder(copy_at(tmp_path)) as (folder, copy):
-        monkeypatch.setattr(remote_sync, "_stamp", vanishes)
+        monkeypatch.setattr(remote_sync, "stamp_of", vanishes)
         (folder / "table.md").write_text("done")
         (folder / "passing.txt").write_text("gone")
         assert copy.push()
@@ -305,9 +305,9 @@ def test_a_run_whose_claim_was_taken_over_sends_nothing_more(is_over, tmp_path, 
         open_run(Path(copy_at(store)), CONFIG, "matrix_game", (0,)) as (run, sync),
     ):
         (run.path / "table.md").write_text("mine")
-        while sync._claim._beats.is_alive():  # a renewal that is under way may overwrite it once
+        while sync.claim.beats.is_alive():  # a renewal that is under way may overwrite it once
             claim(store, beat=0, is_over=is_over)
-            sync._claim._beats.join(0.05)
+            sync.claim.beats.join(0.05)
     assert "table.md" not in contents(store)
     assert json.loads(contents(store)[remote_claim.CLAIM_FILE])["host"] == "elsewhere"
 
@@ -322,8 +322,8 @@ def test_a_run_whose_claim_was_taken_over_sends_nothing_more(is_over, tmp_path, 
 )
 def test_a_store_of_others_is_refused_by_its_name_and_not_fetched(files, said, tmp_path, monkeypatch):
     put(tmp_path, files)
-    read, fetched = RemoteSync._read, []
-    monkeypatch.setattr(RemoteSync, "_read", lambda self, name: fetched.append(name) or read(self, name))
+    read, fetched = RemoteSync.read, []
+    monkeypatch.setattr(RemoteSync, "read", lambda self, name: fetched.append(name) or read(self, name))
     with pytest.raises(UserError, match=said) as refusal:
         run_in(tmp_path, 0)
     assert str(refusal.value).startswith(copy_at(tmp_path))
@@ -371,7 +371,7 @@ def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_
             raise AssertionError("nothing is trained without the store")
 
     reported = []
-    monkeypatch.setattr(RemoteSync, "_there", away)
+    monkeypatch.setattr(RemoteSync, "names", away)
     monkeypatch.setattr(tuning, "train_request", train)
     monkeypatch.setattr("ray.tune.report", reported.append)
     with pytest.raises(StoreUnavailableError) if starts_again else contextlib.nullcontext():

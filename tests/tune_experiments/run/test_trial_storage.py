@@ -16,7 +16,7 @@ from tune_experiments.run.tune_display import display
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch):
-    monkeypatch.setattr(trial_storage, "_LOOKS_AFTER_SECONDS", 0.02)
+    monkeypatch.setattr(trial_storage, "LOOKS_AFTER_SECONDS", 0.02)
 
 
 def test_a_folder_that_no_one_made_here_is_named_with_its_remedy(tmp_path):
