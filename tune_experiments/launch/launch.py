@@ -19,23 +19,22 @@ from rl_models.training.checkpoint import load_state
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.continued import grown_values, rules_of
-from tune_experiments.core.drawing import attempt, lines_of
 from tune_experiments.core.errors import UserError, one_line
-from tune_experiments.core.storage_uri import below
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.finding import trial_folders, trial_name, trusting
+from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.launch.finished_run import Callback, Run
+from tune_experiments.launch.report import read_results, show_results
 from tune_experiments.launch.run_checks import check_run
 from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results import rows as result_file
-from tune_experiments.results.main_comparison import announcements, with_verdicts
+from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
-from tune_experiments.run.continuation import finished_otherwise, trained_otherwise, with_parts
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.run.continuation import finished_otherwise, trained_otherwise
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.local_trials import run_local_trials, what_is_ignored
@@ -43,7 +42,7 @@ from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
-from tune_experiments.run.run_folder import RunFolder, read_sessions, with_announcement_times
+from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.slices import Slice, SliceScheduler, env_steps_of, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
@@ -120,7 +119,7 @@ class _Session(Generic[Config]):
                 result_file.replace_rows(self.folder.results, rows)
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
             self.console.print(self._progress_of(requests))
-            return replace(self._ended(_read_results(self.folder.path), [], failures), is_complete=False)
+            return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
         uri = self.sync.uri if self.sync else None
         results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
         return self._ended(results, tables, failures)
@@ -177,7 +176,7 @@ class _Session(Generic[Config]):
         search.claim(self.folder.path)
         failures = self._train_unfinished(search.parts(self.folder))
         search.show(self.folder, self.console)
-        return self._ended(_read_results(self.folder.path), [], failures)
+        return self._ended(read_results(self.folder.path), [], failures)
 
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
         for name, reason in failures.items():
@@ -368,39 +367,3 @@ def trial_requests(
         request_for(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
         for method, seed in dict.fromkeys(trials)
     ]
-
-
-def _read_results(out: Path) -> list[Result]:
-    path = out / result_file.RESULTS_FILE
-    return result_file.read(path) if path.exists() else []
-
-
-def show_results(
-    experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
-) -> tuple[Sequence[Result], Sequence[PaperTable]]:
-    """Tables and figures from what lies in a run folder, which may be a passing copy of what a store holds.
-
-    Returns:
-        the rows, and the tables made of them.
-    """
-    results = _read_results(out)
-    if not results:
-        return [], []
-    sessions = read_sessions(out, may_be_missing=True)
-    comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
-    tables = with_parts(with_verdicts(experiment.tables(results), comparisons, results), sessions)
-    write_tables(out / TABLE_FILE, tables)
-    for table in tables:
-        console.print(table.for_terminal(console.width), crop=False)
-    trials = trial_folders(experiment, config, out)
-    with trusting(experiment, config):
-        drawn = [
-            *attempt("figures", lambda: experiment.figures(out, trials)),
-            *attempt("page", lambda: experiment.page(out, trials)),
-        ]
-    for line in lines_of(drawn, lambda path: below(uri, str(path.relative_to(out))) if uri else path):
-        console.print(line)
-    where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
-    folder = "FOLDER" if uri else out / "trials"
-    console.print(f"curves: {where}tensorboard --logdir {folder}")
-    return results, tables

@@ -38,6 +38,7 @@ from tune_experiments.__main__ import main
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.core.storage_uri import below
 from tune_experiments.launch import launch
+from tune_experiments.launch.report import show_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.trial_log import REFUSED, read_metrics
@@ -391,7 +392,7 @@ def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):
     drawing = copy.copy(EXPERIMENT)
     drawing.tables, drawing.figures = lambda results: [], lambda out, trials: [drawn]
     console = Console(record=True, file=io.StringIO(), soft_wrap=True)
-    launch.show_results(drawing, SMOKE, tmp_path, console, "s3://bucket/a")
+    show_results(drawing, SMOKE, tmp_path, console, "s3://bucket/a")
     said = console.export_text()
     assert "wrote s3://bucket/a/plots/a.png" in said
     assert str(tmp_path) not in said
