@@ -47,14 +47,14 @@ def value_at(config: object, path: str) -> Any:
 
 
 def replaced(config: Config, path: str, value: Any) -> Config:
-    """The configuration with another value there; it checks itself as it did when it was made."""
+    """Copy of a configuration with another value at a path, checked like any other."""
     name, _, rest = path.partition(".")
     inner = replaced(getattr(config, name), rest, value) if rest else value
     return dataclasses.replace(config, **{name: inner})
 
 
 def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
-    """The configuration with other values, each checked against its field's type.
+    """Copy of a configuration with other values, each checked against its field's type.
 
     Args:
         config: a (nested) frozen dataclass.
@@ -92,7 +92,7 @@ def spelled(name: str, known: Collection[str]) -> str:
 
 
 def with_flags(sentence: str, config: object) -> str:
-    """A sentence of a world or a network, in which an argument that is a field of the configuration has its flag.
+    """A sentence of an environment or a network, with flags in place of the names of configuration fields.
 
     Names of one word are left alone: they are words of the sentence, too.
     """
@@ -117,7 +117,7 @@ def checked_path(config: object, name: str) -> str:
 
 
 def _plain(path: str, value: Any) -> Any:
-    """The value as JSON has it; numbers of NumPy, paths and configurations are what they stand for."""
+    """JSON value of a NumPy number, a path, a configuration or a plain value."""
     if is_configuration(value):
         return config_to_json(value)
     if isinstance(value, tuple | list):
@@ -144,13 +144,13 @@ def flag_of(path: str) -> str:
 
 
 def flags_between(old: DataclassInstance, new: DataclassInstance) -> list[str]:
-    """The words that turn one configuration into another on the command line, e.g. a preset into a run's."""
+    """Command-line words that turn one configuration into another."""
     before = dict(_leaves(old))
     return [word for path, value in _leaves(new) if value != before[path] for word in _words(path, value)]
 
 
 def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> list[tuple[str, str]]:
-    """Each flag in which a configuration differs from its reference, with its value; and the reference's value."""
+    """Flags that differ from a reference: flag with the value, and the reference's value."""
     before = dict(_leaves(reference))
     found = []
     for path, value in _leaves(config):
@@ -161,7 +161,7 @@ def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> li
 
 
 def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
-    """Every path that is a flag, with its value."""
+    """All flags of a configuration: dotted path and value."""
     if dataclasses.is_dataclass(value):
         parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     elif isinstance(value, Mapping) and value:

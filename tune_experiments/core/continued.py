@@ -24,7 +24,7 @@ Rules: TypeAlias = Mapping[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A value that a run which is continued does not repeat, and what its field allows."""
+    """A value that changed between two sessions of a run, and the rule of its field."""
 
     path: str
     old: Any
@@ -42,18 +42,18 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """Flag, old and new value, and what the value may do where that is not just anything."""
+        """Flag with the old and the new value, and a limit if one was broken."""
         limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
         return f"{_words(self.path, self.old)} -> {_value(self.new)}{'' if self.is_allowed else limit}"
 
     @property
     def old_flag(self) -> str:
-        """The words that repeat the old value."""
+        """Command-line words of the old value."""
         return _words(self.path, self.old)
 
 
 def rules_of(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
-    """The rules that stand on the fields of a configuration."""
+    """Rules of the fields of a configuration, of the kinds in `may`."""
     return {path: rule for path, rule in _rules(config).items() if rule in may}
 
 
@@ -75,12 +75,12 @@ def differences_of(old: Any, new: Any, rules: Rules) -> list[Difference]:
 
 
 def grown_values(config: DataclassInstance) -> dict[str, Any]:
-    """Values of all fields that may grow, by dotted path: results with other values are of another run."""
+    """Values of all fields that may grow, by dotted path; results with other values must not be mixed."""
     return {path: value_at(config, path) for path, rule in _rules(config).items() if rule == "grows"}
 
 
 def _rule(cls: type, name: str) -> str | None:
-    """The nearest word of a class and its bases on a field; a subclass that gives another default says nothing."""
+    """Rule of a field, from the nearest class that states one."""
     fields = (base.__dict__.get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
     said = (field.metadata[CONTINUED] for field in fields if field is not None and CONTINUED in field.metadata)
     return next(said, None)

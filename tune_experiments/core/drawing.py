@@ -68,7 +68,7 @@ def checked_picture(picture: np.ndarray) -> np.ndarray:
 
 
 def reason_of(error: BaseException) -> str:
-    """Cause in one line; before what an error of a program says stands its kind."""
+    """Cause of an error in one line, with its type unless it is a sentence for users."""
     said = first_line(error)
     is_sentence = isinstance(error, UserError | ValueError | NotImplementedError) or said == type(error).__name__
     return said if is_sentence else f"{type(error).__name__}: {said}"

@@ -88,7 +88,7 @@ def _sentence_for(error: OSError) -> str:
 
 
 def drop_what_nobody_reads() -> list[TextIO]:
-    """Streams, of stdout and stderr, whose reader or terminal has gone.
+    """Close stdout and stderr if their reader has gone; the closed streams.
 
     What is left to print goes nowhere then, also at the interpreter's end.
     """

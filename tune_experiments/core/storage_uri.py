@@ -21,7 +21,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter
 
 
 def uri_of(out: Path | str) -> str | None:
-    """The URI that a place on the command line stands for, or None for a folder; `Path` makes one slash of two.
+    """The URI that `--out` names, or None for a folder; `Path` makes one slash of two.
 
     Raises:
         UserError: it looks like a URI and is none that is understood, or names nothing in its store.
@@ -41,7 +41,7 @@ def uri_of(out: Path | str) -> str | None:
 
 
 def below(place: str, path: str) -> str:
-    """A path below a folder or a URI; what stands behind a URI's `?`, such as its region, stays at the end."""
+    """A path below a folder or a URI; the query of a URI, such as its region, stays at the end."""
     folder, mark, query = place.partition("?") if "://" in place else (place, "", "")
     return f"{folder.rstrip('/')}/{path}{mark}{query}"
 

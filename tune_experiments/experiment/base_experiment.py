@@ -37,7 +37,7 @@ PACKAGE = "tune_experiments"
 TEST_EPISODES = 100
 """Number of episodes of the default test where a configuration has no `test_episodes`."""
 _OF_EVERY_TEST = {"episode_length": COUNT, "tvd": PROPORTION, "invalid_probability": PROPORTION}
-"""Ranges of what every evaluation measures."""
+"""Ranges of metrics that every evaluation has."""
 
 
 class HasMethods(DataclassInstance, Protocol):
@@ -49,7 +49,7 @@ class HasMethods(DataclassInstance, Protocol):
 
 
 Config = TypeVar("Config", bound=HasMethods)
-"""Type of an experiment's configurations."""
+"""Type of the configurations of an experiment."""
 
 
 class BaseExperiment(ABC, Generic[Config]):
@@ -97,7 +97,7 @@ class BaseExperiment(ABC, Generic[Config]):
     # --------------------------------------------------------------------------------------------------- hooks
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
-        """Test a trained team; by default in `--test-episodes` episodes of `test_world`.
+        """Test a trained policy; by default in `--test-episodes` episodes of `test_world`.
 
         Args:
             config: Configuration of the run.
@@ -118,7 +118,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
-        """Draw figures and videos of whatever there is yet; one that fails must not keep others from being drawn."""
+        """Draw figures and videos into the run folder: files (`Drawn`), and what failed (`Missing`)."""
 
     @abstractmethod
     def video(self, loaded: Any, seed: int) -> Sequence[Any]:
@@ -126,7 +126,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def episodes(self, loaded: Any, seed: int, episodes: int, most_steps: int) -> Sequence[Any]:
-        """Records (`play.episode.Episode`) of the first episodes of a `LoadedPolicy`, for a page."""
+        """Records (`play.episode.Episode`) of first episodes of a `LoadedPolicy`, cut after `most_steps` env steps."""
 
     @abstractmethod
     def spectator(self, loaded: Any) -> Any:
@@ -134,32 +134,32 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
-        """Write a page on which people look at an episode of each method; returns the same as `figures`."""
+        """Write the page that shows an episode of each method."""
 
     def methods(self, config: Config) -> Sequence[str]:
         """Rows of the table, in order; by default those of the configuration."""
         return config.methods
 
     def depends_on_seed(self, method: str) -> bool:
-        """Whether a row comes out differently with another seed; one that does not is run with the first seed alone."""
+        """Whether results depend on the seed; a row without this is run once."""
         return True
 
     def evaluate_trial(self, config: Config, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """`evaluate`, for an experiment whose evaluation needs what a trial has left in its folder."""
+        """`evaluate` with the trial's folder, for an evaluation that needs files of the trial."""
         return self.evaluate(config, method, policy)
 
     def estimates(self, episodes: Episodes) -> Mapping[str, Interval]:
-        """Numbers of a test that are no means over its episodes, with intervals of their own: metric -> number."""
+        """Test results that are not means over episodes, with their own intervals: metric -> interval."""
         return {}
 
     def range_of(self, metric: str) -> MetricRange:
-        """Range of a metric of the results: as declared, under its name or the first pattern that it fits."""
+        """Range of a metric, as declared under its name or the first pattern that matches."""
         declared = {**self.metric_ranges, **_OF_EVERY_TEST}
         fitting = (one for name, one in declared.items() if fnmatch.fnmatchcase(metric, name))
         return declared.get(metric) or next(fitting, ANY)
 
     def split_of(self, world: str) -> str:
-        """Split in results.jsonl of what was evaluated under a world's name; by default the experiment's."""
+        """Split of the test results of an environment; by default the experiment's."""
         return self.split
 
     def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
@@ -186,7 +186,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return ()
 
     def optimiser_steps(self, config: Config) -> str:
-        """Sentence on the optimiser steps of a run beside the paper's; by default empty, as where a paper has none."""
+        """Sentence that compares the optimiser steps of a run with the paper's; empty by default."""
         return ""
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
@@ -204,15 +204,15 @@ class BaseExperiment(ABC, Generic[Config]):
         return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
 
     def valid_world(self, config: Config, num_worlds: int) -> World | None:
-        """Worlds of validation, where those can be wrong: they are built before a run starts. None: nothing to see."""
+        """Validation environment to check before the run, or None."""
         return None
 
     def draws_noise(self, config: Config) -> bool:
-        """Whether networks that draw something themselves do so after training, or take what is most likely."""
+        """Whether stochastic networks sample after training; else they take the most likely value."""
         return True
 
     def as_loaded(self, config: Config) -> Config:
-        """The configuration of a stored run, perhaps a stranger's, that is looked at or tested again.
+        """Configuration with which a stored run is shown or tested again.
 
         It must name no file to write, and no endpoint may cost more than our own limits. A run's own figures keep what
         the run has.
@@ -220,21 +220,21 @@ class BaseExperiment(ABC, Generic[Config]):
         return config
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
-        """Seeds of validation and tests, where a game has no splits: no trial trains with one of them."""
+        """Seeds of validation and test environments; no trial may train with them."""
         return ()
 
     def check(self, config: Config) -> None:
-        """Refuse, before a run starts, what it needs and has not got, such as an endpoint's key.
+        """Check before a run that all it needs is there, such as the key of an endpoint.
 
         Raises:
             UserError: what is missing.
         """
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
-        """Leave beside a trial's checkpoints what its team needs elsewhere, too; called whenever the trial starts."""
+        """Write files that a policy needs beside its checkpoints; called whenever a trial starts."""
 
     def export(self, loaded: Any, folder: Path) -> Sequence[Path]:
-        """Write a `LoadedPolicy` in another library's format; what was written.
+        """Export a `LoadedPolicy` to another library's format; the written files.
 
         Raises:
             UserError: there is no such format.
@@ -242,11 +242,11 @@ class BaseExperiment(ABC, Generic[Config]):
         raise UserError(f"{self.name} trains no adapters; its teams are opened with load_policy")
 
     def shared(self, config: Config) -> contextlib.AbstractContextManager[None]:
-        """Context that trials share, such as an endpoint: open while they train, in the process that leads the run."""
+        """Context manager around the training of all trials, in the driver, such as a shared endpoint."""
         return contextlib.nullcontext()
 
     def search_space(self) -> SearchSpace | None:
-        """Search space of `--search`; its domains are Ray Tune's, so Ray is imported in here and not before."""
+        """Search space of `--search`, or None; Ray Tune's domains are imported inside."""
         return None
 
     # --------------------------------------------------------------------------------------------------- names
@@ -263,12 +263,12 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @property
     def module(self) -> str:
-        """The importable module that defines this experiment; who opens its runs names it in `allow`."""
+        """Importable module that defines this experiment, to name in `allow`."""
         return _importable(type(self).__module__)
 
     @property
     def entry_point(self) -> str:
-        """Name by which a worker finds this object: that of its script, or `package.module:NAME` from outside.
+        """Name by which workers import this object: its script's, or `package.module:NAME`.
 
         Raises:
             UserError: a worker could not find it.

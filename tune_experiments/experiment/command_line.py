@@ -88,7 +88,7 @@ class RunOptions:
 
     @property
     def searches(self) -> bool:
-        """Whether settings are tried, in place of one run."""
+        """Whether this is a search."""
         return self.search is not None or self.search_by == "grid"
 
 
@@ -122,7 +122,7 @@ def parse(
 
 
 def check_options(options: RunOptions) -> None:
-    """Refuse options that no run can have.
+    """Refuse options that are out of range or contradict each other.
 
     Raises:
         UserError: which flag, and what it must be.
@@ -147,7 +147,7 @@ def check_options(options: RunOptions) -> None:
 
 @dataclass(frozen=True)
 class _Arguments:
-    """Both halves; their flags carry no prefix."""
+    """Options and configuration; their flags have no prefix."""
 
     options: Annotated[RunOptions, tyro.conf.arg(name="")]
     config: Any
@@ -163,7 +163,7 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str) -> _A
 
 
 def _as_spelled(arguments: Sequence[str], preset: str) -> list[str]:
-    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one."""
+    """The command line with declared names of preset and methods, in which `-` and `_` are the same."""
     words: list[str] = []
     flag = ""
     for word in arguments:
@@ -209,7 +209,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str) -
 
 
 def _names_of(half: Any, path: str) -> str:
-    """Names that a field of a configuration has to choose from, if its type says them."""
+    """Choices of a field, from its type."""
     hint = typing.get_type_hints(type(half)).get(path)
     choices = [
         one for inner in typing.get_args(hint) if typing.get_origin(inner) is Literal for one in typing.get_args(inner)

@@ -90,7 +90,7 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 
 @contextmanager
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
-    """Within it files of this experiment with exactly this configuration may name its modules, files and endpoints.
+    """Context in which files of exactly this experiment and configuration are trusted.
 
     Both are at hand already, so such a file brings in nothing. Any other file is checked as everywhere.
     """
@@ -102,7 +102,7 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 
 
 def trusted_modules(name: Any, data: Any) -> set[str]:
-    """Modules that a file may name because its experiment and its configuration are those of `trusting`."""
+    """Modules that a file may name because `trusting` trusts its experiment and configuration."""
     at_hand = _AT_HAND.get()
     if at_hand is None or not _is_at_hand(name, data):
         return set()
@@ -111,7 +111,7 @@ def trusted_modules(name: Any, data: Any) -> set[str]:
 
 
 def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[str]:
-    """Modules that a run imports by their names: the experiment's, and those of environments and the like in `config`.
+    """Modules that a run imports by name: the experiment's, and those that `config` names, such as environments.
 
     A value of the type `ModuleName` may be another name, too, such as the id of an environment.
     """
@@ -129,7 +129,7 @@ def _as_stored(config: Any) -> Any:
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:
-    """Refuse a module that nobody allows; one of ours is refused, too, where its function would be called."""
+    """Refuse a module that is not in `allow`; one of ours, too, where its function would be called."""
     is_ours = module.split(".")[0] in _OURS
     if module in allow or (is_ours and not is_built):
         return
@@ -160,7 +160,7 @@ def module_texts(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
 
 
 def _kinds(hint: Any) -> Iterator[Any]:
-    """A type, and those that it may stand for: members of a union, what `Annotated` wraps."""
+    """A type, the members of a union, and the type inside `Annotated`."""
     yield hint
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
@@ -189,7 +189,7 @@ def trial_name(method: str, seed: int) -> str:
 
 
 def trial_folders(experiment: BaseExperiment[Config], config: Config, out: Path) -> dict[str, dict[int, Path]]:
-    """Method -> seed -> folder, of the trials that lie in a run folder."""
+    """Trial folders of a run: method -> seed -> folder."""
     found: dict[str, dict[int, Path]] = {}
     for method in experiment.methods(config):
         for folder in sorted((out / "trials").glob(f"{method}-seed*")):

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rl_models.training.local_algorithm import LocalAlgorithm
 
 Episodes = dict[str, np.ndarray]
-"""Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
+"""Metric -> value per episode, [K] float64; keys that start with `_` are arrays for figures."""
 RANDOM = "random"
-"""Method in results of play with uniform legal actions."""
+"""Method name of the random policy over legal actions."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ SEEDS_BETWEEN_STAGES = 1_000_003
 def play_episodes(
     world: World, seed: int, policy: TeamPolicy, is_greedy: bool = False, draws_noise: bool = True
 ) -> Episodes:
-    """Play one episode in each world and close them: their metrics, and the return summed over agents."""
+    """Metrics of one episode in each environment, with the return summed over agents; the environments are closed."""
     from rl_models.training.evaluation import Evaluation
 
     with contextlib.closing(world):
@@ -67,7 +67,7 @@ def play_episodes(
 
 
 def make_team_algorithm(plan: TrialPlan) -> Algorithm:
-    """RLlib's loop for a plan, or the loop of this process for one that is local."""
+    """RLlib's algorithm for a plan, or the in-process algorithm for a local plan."""
     if plan.is_local:
         return _local_algorithm(plan)
     from rl_models.rllib.team_algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
@@ -118,25 +118,25 @@ class TrialPlan(TrainingPlan):
     is_local: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse processes that the algorithm would not use, and learners without a world or with a small replay."""
+        """Refuse processes that the algorithm would not use, and learners without an environment."""
         self.workers.check_learners(self.objective)
         if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")
 
     def validation(self, policy: TeamPolicy) -> Episodes:
-        """Metrics of a policy on validation worlds."""
+        """Metrics of a policy in validation environments."""
         if self.validate is not None:
             return self.validate(policy)
         world = self.make_world(num_worlds=self.valid_episodes, first_world=0)
         return play_episodes(cast("World", world), VALIDATION_SEED, policy)
 
     def trained_env_steps(self, env_steps: int) -> int | None:
-        """Env steps of training that results name; None where nothing was trained."""
+        """Number of env steps of training in results; None without training."""
         return env_steps if self.learns else self.given_env_steps
 
     def with_gpus(self, per_learner: float, per_runner: float) -> TrialPlan:
-        """The same plan whose processes have so many GPUs."""
+        """The same plan with other numbers of GPUs per process."""
         workers = dataclasses.replace(self.workers, gpus_per_learner=per_learner, gpus_per_runner=per_runner)
         return dataclasses.replace(self, workers=workers)
 
@@ -170,7 +170,7 @@ class Promotion:
     otherwise: Literal["go_on", "stop"] = "go_on"
 
     def __post_init__(self) -> None:
-        """Refuse a rule that could never be looked at."""
+        """Refuse a metric that is never logged."""
         if not re.fullmatch(r"(valid|episode)/\w+", self.metric):
             raise ValueError(f"a promotion looks at valid/NAME or episode/NAME, not at {self.metric!r}")
         if self.over < 1:
@@ -207,7 +207,7 @@ class Stage:
     evaluate: Callable[[TeamPolicy], Tests] | None = None
 
     def plan_at(self, index: int) -> TrialPlan:
-        """The plan as it is trained when `index` stages come before: with frozen parameters, and seeds of its own."""
+        """Plan of the stage after `index` others, with frozen parameters and a seed of its own."""
         from rl_models.training.weight_transfer import FrozenBuild
 
         changes: dict[str, object] = {}

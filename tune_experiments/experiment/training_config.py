@@ -82,7 +82,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentConfig(TrainingConfig):
-    """The same, with numbers of episodes, for experiments that play their games at random."""
+    """The same, with numbers of validation and test episodes."""
 
     valid_episodes: PositiveInt = 64
     """Number of episodes in each validation."""
@@ -96,7 +96,7 @@ class ExperimentConfig(TrainingConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class StagedExperimentConfig(ExperimentConfig):
-    """The same for training in stages, of which the first has lengths of its own."""
+    """The same for a curriculum whose first stage has its own budget."""
 
     first_stage_env_steps: PositiveInt = 100_000
     """Number of env steps of training in the first of the stages."""

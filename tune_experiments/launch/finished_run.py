@@ -96,7 +96,7 @@ class Run(Generic[Config]):
 
 
 class Callback(TrialListener):
-    """Override what is of interest, `on_validation`, `on_checkpoint` or `on_end`; nothing happens by default."""
+    """Callbacks of a run; all hooks are no-ops."""
 
     def on_end(self, run: Run[Any]) -> None:
         """The run is over, whether or not trials have failed; it is not called where the user or a slice stopped it."""

@@ -125,7 +125,7 @@ class _Session(Generic[Config]):
         return self._ended(results, tables, failures)
 
     def _remove_outdated_rows(self) -> None:
-        """Take rows of other budgets out of the results, which must not be mixed; their trials are tested again."""
+        """Remove results of trials with another budget; those trials are tested again."""
         for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
             for seed, folder in by_seed.items():
                 rows = read_test_results(folder)
@@ -138,7 +138,7 @@ class _Session(Generic[Config]):
                         )
 
     def _how_it_is_trained(self) -> Request:
-        """Keys of a request on the form of this session."""
+        """Keys of a request that depend on this session."""
         form: Request = {"is_local": True} if self.options.local else {}
         return form if self.slice is None else form | {"ends_at": self.slice.ends_at}
 
@@ -161,7 +161,7 @@ class _Session(Generic[Config]):
         return f"slice ended: {done:,} of {budget:,} env steps; the same command continues"
 
     def _is_unfinished(self, request: Request) -> bool:
-        """Whether there is training or a test left; trials of a search cannot get another budget."""
+        """Whether there is training or a test left."""
         folder = Path(request["folder"])
         if self.options.searches:
             return read_test_results(folder) is None
@@ -185,7 +185,7 @@ class _Session(Generic[Config]):
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
     def _train_unfinished(self, parts: Sequence[Part]) -> dict[str, str]:
-        """Say what is done, and do what is left of it; trial name -> what went wrong."""
+        """Print the run's header and train what is left; failures by trial name."""
         self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
         for deviation in self.experiment.deviations(self.config):
@@ -205,7 +205,7 @@ class _Session(Generic[Config]):
         return self._train(parts)
 
     def _left(self, parts: Sequence[Part], failed: Collection[str]) -> list[Request]:
-        """Trials to train to their end that neither are finished nor have failed for good."""
+        """Trials that are neither finished nor failed for good."""
         return [
             request
             for part in parts
@@ -250,7 +250,7 @@ class _Session(Generic[Config]):
         return failures
 
     def _finished_otherwise(self, unfinished: Collection[str]) -> list[str]:
-        """In what the trials that are trained now differ from those that have finished, also with other seeds."""
+        """How updates differ from those of trials that have finished."""
         parts: list[str] = []
         for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
             for seed, folder in by_seed.items():
@@ -262,7 +262,7 @@ class _Session(Generic[Config]):
         return parts
 
     def _continued(self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, int]:
-        """Say which trials continue, and what of their training is other than before; env steps of each by name."""
+        """Print which trials continue and what changed; env steps of each by name."""
         parts: list[str] = []
         begun: dict[str, int] = {}
         for request in requests:
@@ -280,7 +280,7 @@ class _Session(Generic[Config]):
         return begun
 
     def _joined(self, stack: contextlib.ExitStack) -> Any:
-        """Ray, to the end of the stack."""
+        """Connect to Ray until the stack closes."""
         self.console.print("connecting to Ray")
         return stack.enter_context(ray_cluster())
 
@@ -295,7 +295,7 @@ class _Session(Generic[Config]):
         return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
 
     def _say_cost(self, plans: Mapping[str, TrialPlan | Curriculum], concurrent: int) -> None:
-        """Say what is to be trained; slices spend their time on training."""
+        """Print the cost of training, except for slices."""
         if self.slice is None:
             self.console.print(cost(list(plans.values()), concurrent, self.console.print))
         self.console.print("starting trials")
@@ -353,7 +353,7 @@ class _Session(Generic[Config]):
 def trial_requests(
     experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
 ) -> list[Request]:
-    """Every method with every seed; a row that does not depend on seeds once, with its seed in the folder or the first.
+    """Requests for every method with every seed; a row that does not depend on seeds is run once.
 
     Sessions with other seeds must not run such a row again: its trials would count as several seeds.
     """

@@ -18,7 +18,7 @@ __all__ = ["check_run"]
 
 
 def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> None:
-    """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
+    """Build the environments of a run, and check the CPUs of this machine if it runs here.
 
     Raises:
         UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
@@ -49,7 +49,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Refuse what would come to light days later."""
+    """Check a curriculum whose later stages would fail days later."""
     if options.searches:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "

@@ -127,5 +127,5 @@ def _in_words(difference: Interval, first: int, second: int) -> str:
 
 
 def first_trained(pairs: Sequence[tuple[str, str]], methods: Collection[str]) -> tuple[str, str] | None:
-    """The first of some pairs of rows of which a run trains both; None if there is none."""
+    """The first pair of rows that a run trains both of, or None."""
     return next((pair for pair in pairs if set(pair) <= set(methods)), None)

@@ -111,7 +111,7 @@ def read(path: Path) -> list[Result]:
 
 
 def replace_rows(path: Path, results: Sequence[Result]) -> None:
-    """Put these lines in place of every line of the same trials, so that a repeated evaluation doubles nothing.
+    """Replace all rows of the same trials.
 
     Raises:
         UserError: the file is damaged.

@@ -62,7 +62,7 @@ class EventFile:
         self._write(event_pb2.Event(wall_time=wall_time, step=0, summary=summary))
 
     def flush(self) -> None:
-        """Hand everything to the operating system, where TensorBoard sees it."""
+        """Flush to disk."""
         self._file.flush()
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ __all__ = ["finished_otherwise", "trained_otherwise", "with_parts"]
 def trained_otherwise(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
 ) -> list[str]:
-    """Sentences on how a trial is trained on otherwise than it was trained to its newest checkpoint."""
+    """Sentences on how the training of a continued trial changes from its newest checkpoint on."""
     old = _former_plan(experiment, request, state)
     if old is None:
         return []
@@ -48,13 +48,13 @@ def trained_otherwise(
 def finished_otherwise(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
 ) -> list[str]:
-    """Sentences on how trials are trained now otherwise than one that has finished and stands in the same table."""
+    """Sentences on how trials are now trained differently from a finished trial of the same table."""
     old = _former_plan(experiment, request, state)
     return [] if old is None else [f"{said} as in {request['name']}" for said in _updates(old, plan)]
 
 
 def with_parts(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
-    """The tables, whose captions say in what later sessions of the run trained otherwise than earlier ones."""
+    """The tables, with captions that say what changed between sessions of the run."""
     stored = (session.get(PARTS) for session in sessions)
     parts = dict.fromkeys(str(part) for one in stored if isinstance(one, list) for part in one)
     said = "".join(f" Continued: {part}." for part in parts)

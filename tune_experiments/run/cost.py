@@ -17,16 +17,14 @@ __all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
 
 
 def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
-    """One sentence on the cost; an update is made and timed, in the last stage of the longest trial.
+    """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
     As a rule that is the dearest, and a stage that is learned early costs less. It is the time of training alone: Ray's
     start, validations, tests and figures come on top.
     """
     learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
     if not learning:
-        return (
-            f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} that train nothing, {concurrent} at a time: their tests"
-        )
+        return f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} without training, {concurrent} at a time: their tests"
     plans, concurrent = learning, min(concurrent, len(learning))
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
     last = longest.stages[-1].plan

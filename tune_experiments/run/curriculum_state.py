@@ -76,12 +76,12 @@ class CurriculumState:
 
     @property
     def stage(self) -> Stage:
-        """Present stage."""
+        """Current stage."""
         return self.stages[len(self.ended)]
 
     @property
     def plan(self) -> TrialPlan:
-        """How it trains there."""
+        """Plan of the current stage."""
         return self.stage.plan_at(len(self.ended))
 
     @property
@@ -107,7 +107,7 @@ class CurriculumState:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the stage's end is that of training, though others would follow."""
+        """Whether training stops with this stage although others would follow."""
         rule = self.stage.promotion
         stops = rule is not None and rule.otherwise == "stop" and not self.passed
         return self.stage_is_over and stops and not self.is_in_last_stage
@@ -123,7 +123,7 @@ class CurriculumState:
         return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
 
     def take(self, row: Mapping[str, float]) -> None:
-        """Remember what the stage's promotion looks at.
+        """Record the metric of the stage's promotion from a row.
 
         Raises:
             ValueError: the log has such metrics, but not this one.
@@ -159,7 +159,7 @@ class CurriculumState:
         return value if self.choice is None or value > self.choice.value else None
 
     def end(self) -> StageEnd:
-        """How the present stage ended."""
+        """How the current stage ended."""
         chosen = None if self.choice is None else self.choice.env_steps
         return StageEnd(self.stage.name, self.passed, self.progress, self.total().env_steps, chosen)
 
@@ -169,7 +169,7 @@ class CurriculumState:
         return needed_checkpoints(self.state(self.progress))
 
     def next_stage(self) -> None:
-        """Leave a stage that is over for the one after it."""
+        """Begin the next stage."""
         self.ended.append(self.end())
         self.progress, self.values, self.validated_at, self.choice = Progress(), [], 0, None
 
@@ -187,7 +187,7 @@ class CurriculumState:
         return state | {"curriculum": stage}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Stand where a checkpoint was written.
+        """Restore the state of a checkpoint.
 
         Raises:
             ValueError: it was written by a trial with other stages.
@@ -230,7 +230,7 @@ class CurriculumState:
         return shown | ({"notice": self.verdict()} if self.stage_is_over else {})
 
     def verdict(self) -> str:
-        """How the present stage ended, in a sentence."""
+        """Sentence on how the current stage ended."""
         rule, steps = self.stage.promotion, f"{self.progress.env_steps:,} env steps"
         name = f"stage {len(self.ended) + 1} of {len(self.stages)}, {self.stage.name},"
         if rule is None:

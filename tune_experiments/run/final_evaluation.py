@@ -57,7 +57,7 @@ def evaluations_of(
     curriculum: CurriculumState,
     trial_folder: Path | None,
 ) -> dict[str, Evaluate]:
-    """How a team is evaluated: stage after which each evaluation is, empty for that of the whole curriculum -> it.
+    """Evaluations of a policy: stage after which it is tested (empty for the whole curriculum) -> evaluation.
 
     A team of the last stage takes the experiment's evaluation, beside its stage's own if there is one. One of an
     earlier stage takes its stage's own, or the experiment's under the stage's name, so that it is not taken for the
@@ -77,7 +77,7 @@ def evaluations_of(
 def evaluate_all(
     evaluations: Mapping[str, Evaluate], method: str, policy: TeamPolicy
 ) -> Iterator[tuple[Tested, Episodes]]:
-    """All tests of some evaluations, each with the stage after which it is in its condition."""
+    """Tests of all evaluations, with the stage in their condition."""
     for stage, evaluate in evaluations.items():
         for key, episodes in evaluate(policy).items():
             tested = key if isinstance(key, Tested) else Tested(key)
@@ -139,7 +139,7 @@ def results_of(
 def results_of_training(
     experiment: BaseExperiment, method: str, seed: int, rows: Sequence[Mapping[str, float]], env_steps: int
 ) -> list[Result]:
-    """Rows of results.jsonl for what the log of a trial tells, without intervals; most experiments have none."""
+    """Rows of results.jsonl from the log of training, without intervals."""
     return [
         Result(
             experiment=experiment.name,
@@ -166,7 +166,7 @@ def _bounds(experiment: BaseExperiment, metric: str) -> tuple[float | None, floa
 
 
 def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str, Any] | None = None) -> None:
-    """Say that the trial in this folder has finished, and with which results.
+    """Write the test results of a finished trial.
 
     Raises:
         UserError: a result is no finite number, which no table could show; the trial can be tested again.

@@ -24,7 +24,7 @@ __all__ = ["run_local_trials", "what_is_ignored"]
 
 
 def what_is_ignored(workers: Workers) -> str | None:
-    """Sentence on the processes that a trial in one process does without; None if it asked for none."""
+    """Sentence on configured processes that a local trial ignores, or None."""
     if workers.cpus == 1:
         return None
     return (

@@ -21,7 +21,7 @@ __all__ = ["overview", "runs_in"]
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The run folders in a folder that is none itself, in the order of their names."""
+    """Run folders in a folder that is not a run folder itself, by name."""
     if (folder / MANIFEST_FILE).exists():
         return []
     return sorted(path.parent for path in folder.glob(f"*/{MANIFEST_FILE}"))

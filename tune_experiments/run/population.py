@@ -51,7 +51,7 @@ EXPLOITS_FILE = "exploits.jsonl"
 
 
 def ends_of(budget: int) -> dict[int, int]:
-    """Generation, from 1, -> env steps at which it ends; the last one, which nobody judges, is left out."""
+    """Generation, from 1, -> env steps at its end; the last one is not judged."""
     return {number: math.ceil(budget * number / GENERATIONS) for number in range(1, GENERATIONS)}
 
 

@@ -37,7 +37,7 @@ _TRIES = 10
 
 
 class Claim:
-    """A claim on a store; a context manager.
+    """Lock of a store, renewed while its run lives; a context manager.
 
     Raises:
         UserError: on entering, another run has the claim, or a file of others has its name.
@@ -110,7 +110,7 @@ class Claim:
             raise UserError(f"{self._uri} is in use by {who}; wait for it, end it, or give --out another place")
 
     def _read(self) -> dict[str, Any]:
-        """The claim that stands there; where there is none, an own one that is over."""
+        """The claim in the store; if there is none, one that is over."""
         for _ in range(_TRIES):  # a file system may show it half written for a moment
             try:
                 found = json.loads(self._read_file(CLAIM_FILE))

@@ -55,7 +55,7 @@ def open_run(
     seeds: Sequence[int],
     rules: Rules = MappingProxyType({}),
 ) -> Iterator[tuple[RunFolder, RemoteSync | None]]:
-    """`RunFolder.open` for a folder or a URI, with what uploads it, where that is to be.
+    """`RunFolder.open` for a folder or a URI, with the `RemoteSync` of a URI.
 
     Trials upload what is theirs themselves, from wherever they run; Ray's own bookkeeping is not kept.
 
@@ -246,7 +246,7 @@ class RemoteSync:
 
     @contextmanager
     def _asking(self, what: str) -> Iterator[None]:
-        """What is missing, or is no address, stays so when a trial starts again; other errors of a store may pass."""
+        """Turn errors of the store into sentences; only some may pass when a trial starts again."""
         try:
             yield
         except (OSError, ValueError) as error:

@@ -73,7 +73,7 @@ class PacedReport:
 
 
 class WandbLogger:
-    """Hands on what a trial reports; a context manager, for a run has an end."""
+    """Sends rows to Weights & Biases and on to `report`; a context manager."""
 
     def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str) -> None:
         self._report, self._identity, self._name = report, identity, name
@@ -123,7 +123,7 @@ class WandbLogger:
 
 
 def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
-    """Report, and bring the copy up to date if there is a checkpoint that was not there the last time."""
+    """Report rows, and upload the folder when there is a new checkpoint."""
     seen: set[Path] = set()
 
     def both(row: dict[str, Any]) -> None:
@@ -136,5 +136,5 @@ def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> R
 
 
 def with_scores(report: Report, objective: str) -> Report:
-    """Report, with each validation as the score by which Tune's schedulers judge a trial."""
+    """Report rows, with the objective as the score for Tune's schedulers."""
     return lambda row: report(row | {SCORE: finite(row[objective])} if objective in row else row)

@@ -230,7 +230,7 @@ def holds_training(out: Path) -> bool:
 def with_announcement_times(
     comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
 ) -> list[MainComparison]:
-    """The comparisons, and when they were named by the record of the sessions that may have trained.
+    """The comparisons, and whether all sessions that may have trained recorded them before.
 
     A comparison was named before the run if each of these sessions recorded its announcement. Where one of them has no
     record, as in older versions, it is not recorded.
@@ -293,7 +293,7 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
 
 
 def _set_trials_aside(out: Path) -> None:
-    """Keep what trials without a checkpoint have left out of the way: it is of another configuration."""
+    """Move aside files of trials without a checkpoint: they are of another configuration."""
     left = [folder for folder in out.glob("trials/*") if folder.is_dir() and any(folder.iterdir())]
     if left:
         aside = out / _SET_ASIDE / uuid.uuid4().hex[:8]
@@ -303,7 +303,7 @@ def _set_trials_aside(out: Path) -> None:
 
 
 def _add_session(out: Path, experiment: str, seeds: Sequence[int], changed: Sequence[str]) -> str:
-    """Write a session down; the run's id, drawn now where the manifest has none."""
+    """Add a session to the manifest; the run's id, drawn if there is none."""
     path, sessions = out / MANIFEST_FILE, read_sessions(out, may_be_missing=True)
     run_id = (read_json(path) if sessions else {}).get("run_id", uuid.uuid4().hex)
     if not isinstance(run_id, str):

@@ -59,7 +59,7 @@ Ranking = Mapping[str, Sequence[Ranked]]
 
 
 def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
-    """Write down what a new search is, or check that the folder holds the same one.
+    """Record a new search, or check that the folder holds the same one.
 
     Raises:
         UserError: the folder is that of a run, or of another search.
@@ -78,7 +78,7 @@ def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
 
 
 def refuse_search_folder(out: Path) -> None:
-    """A run does not go into the folder of a search.
+    """Refuse the folder of a search for a run.
 
     Raises:
         UserError: it is one.

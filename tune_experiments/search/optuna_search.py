@@ -133,7 +133,7 @@ class OptunaSearch:
         return finite(float(np.mean([score(folder, self._space.objective) for folder in folders])))
 
     def _tell(self, method: str) -> None:
-        """Tell the study all that is known and that it has not been told."""
+        """Tell the study all scores that it has not been told."""
         from optuna.trial import TrialState
 
         study, settings = self._studies[method], {one.number: one for one in self.settings(method)}

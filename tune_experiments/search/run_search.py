@@ -79,7 +79,7 @@ class Part:
 
 
 class Search:
-    """A search that has been drawn.
+    """A search and its settings.
 
     Args:
         experiment, config, options: what is searched.
@@ -210,7 +210,7 @@ class Search:
         console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {out}")
 
     def _finished(self, method: str, trials: Path) -> list[Ranked]:
-        """Settings all of whose seeds have finished; trials by themselves where these are what is judged."""
+        """Settings whose seeds have all finished; single trials for ASHA and PBT."""
         found = []
         for setting in self._settings_of(method):
             folders = {seed: trials / _name(method, setting.number, seed) for seed in self._options.seeds}
@@ -234,7 +234,7 @@ class Search:
         return Ranked(dataclasses.replace(setting, values=values), by_seed, ())
 
     def _exploits(self, trials: Path) -> list[str]:
-        """Lines of search.md: who has continued with whose weights."""
+        """Lines of search.md on exploits."""
         lines = [
             "## Exploits",
             "",
@@ -319,7 +319,7 @@ def _stopped(asha: Any, failed: Collection[str]) -> Collection[str]:
 
 
 def _lost(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
-    """Members of a population that has lost one for good: it stops, and the same command continues it."""
+    """All members, if one of the population has failed for good."""
     return population if set(population) & set(failed) else ()
 
 

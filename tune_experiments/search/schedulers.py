@@ -46,7 +46,7 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
     """
 
     def __init__(self, trials: Iterable[str], budget: int, file: Path) -> None:
-        """Judge again what is written down.
+        """Judge the recorded validations again.
 
         Raises:
             UserError: the file is of no such search.
@@ -75,10 +75,10 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
                 ) from error
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        """Nothing: trials are known by name."""
+        """No-op: trials are known by name."""
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        """Write a validation down, and judge it."""
+        """Record a validation, and judge it."""
         if SCORE not in result:
             return str(TrialScheduler.CONTINUE)
         told = {"trial": str(trial), "env_steps": result["env_steps"], SCORE: result[SCORE]}
@@ -87,10 +87,10 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
         return self._judge(told["trial"], told["env_steps"], told[SCORE])
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
-        """Nothing: its last validation has been judged."""
+        """No-op: its last validation has been judged."""
 
     def on_trial_remove(self, tune_controller: Any, trial: Any) -> None:
-        """Nothing either."""
+        """No-op."""
 
     def _judge(self, trial: str, env_steps: int, value: float) -> str:
         decision = super().on_trial_result(None, _named(trial), {"env_steps": env_steps, SCORE: value})
