@@ -1,8 +1,6 @@
-"""Whether a place on the command line is a folder or in an object store: the only list of schemes that are understood.
+"""Whether a place on the command line is a folder or a URI of an object store.
 
-Who writes `az://...` means no folder called `az:`, so whatever looks like a URI of another scheme is refused, wherever
-a place is named: `--out` of a script, `--storage` of a submission, on the node of a cluster, and by commands that read
-or write folders alone.
+Whatever looks like a URI of an unknown scheme is refused everywhere, for `az://...` means no folder called `az:`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Interface of an experiment for runs, searches, tables and players: `plan`, and hooks with defaults.
 
-An experiment file subclasses `Experiment` (`launch/experiment.py`), which adds `run` and the default figures and
-videos. Everything that crosses a process boundary is a name and JSON: a worker imports the experiment's module again
-and builds its own objects.
+Only names and JSON cross process boundaries: a worker imports the experiment's module and builds its own objects.
 """
 
 from __future__ import annotations

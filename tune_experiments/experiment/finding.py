@@ -1,8 +1,7 @@
 """Experiments by name, and the trials of a run.
 
-A name is that of a script of this package, or `package.module:NAME` for an experiment from outside. Importing a module
-runs its code. So a name that somebody types is imported, and one that is found in a file only if the caller names the
-same module (`allow`).
+Importing a module runs its code: a name that a user types is imported, one that is found in a file only if the caller
+names the same module (`allow`).
 """
 
 from __future__ import annotations

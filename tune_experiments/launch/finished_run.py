@@ -1,6 +1,4 @@
-"""A finished run (its results, tables, files and trained teams), and callbacks that a run calls.
-
-A callback is a user's own code, called in the process that leads the run while its trials train elsewhere.
+"""A finished run (results, tables, files and trained policies), and callbacks.
 
     class Print(Callback):
         def on_validation(self, trial, row):
@@ -8,8 +6,8 @@ A callback is a user's own code, called in the process that leads the run while 
 
     EXPERIMENT.run(preset="smoke", callbacks=[Print()])
 
-They are never sent to a trial or stored. An error that a callback raises ends the run; the same call without it
-continues.
+Callbacks run in the driver and are never sent to a trial or stored. An error in one ends the run; the same call without
+it continues.
 """
 
 from __future__ import annotations

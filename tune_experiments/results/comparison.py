@@ -1,11 +1,10 @@
-"""Methods beside each other, from `results.jsonl` alone: mean, difference, interquartile mean, share of pairs above.
+"""Comparison of methods from `results.jsonl` alone: mean, difference, interquartile mean, share of pairs above.
 
     python -m tune_experiments compare RUN [RUN ...]
 
-Any number of runs or searches; the first method of a table is what the others are compared with. These comparisons were
-not named before the runs, so all of them are exploratory. Means have Student's t interval over seeds, differences
-Welch's. The last two columns (Agarwal et al. 2021) have none: a bootstrap of a few seeds covers too little, and with
-three seeds the interquartile mean is the mean.
+All methods are compared with the first of a table; such comparisons are exploratory. Means have Student's t interval
+over seeds, differences Welch's. The last two columns (Agarwal et al. 2021) have none: a bootstrap of a few seeds covers
+too little.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The one comparison that a table is about, named before its run, and what came of it.
+"""The main comparison of a table: named before the run, which prints it, with its verdict under the table.
 
-A table with many rows and columns holds many differences, and some of them look large by chance. So each table names
-one comparison, in its experiment's file; the run prints it before it trains, and its verdict stands under the table.
-All other orderings are exploratory, and all are where a run trains only one side.
+All other orderings are exploratory, because some of many differences look large by chance.
 """
 
 from __future__ import annotations

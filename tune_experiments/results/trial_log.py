@@ -4,9 +4,7 @@
     folder/texts/<tag>.md          texts
     folder/events.out.tfevents.*   all of the above for TensorBoard, x axis = env steps
 
-A trial that continues from a checkpoint calls `rewind` with the checkpoint's env steps: what a lost future wrote is cut
-from metrics.jsonl, and the events are written anew from what remains. So no point is doubled, missing or from a future
-that never was.
+`rewind` cuts the log to the env steps of a checkpoint and writes the events anew, so no point is doubled or missing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""In what trials of one run differ that were not all trained with its present flags from the start, for people.
+"""Sentences on what changed in training between sessions of a run.
 
-Runners, groups, learners and GPUs change nothing that is learned, up to rounding. Three things do: another budget, for
-schedules that last for the budget follow the new one from here on; another number of env steps in an update; and
-another number of parts of a minibatch, within each of which a contrastive loss compares texts.
+Three things do: the budget, for schedules follow the new one; the number of env steps in an update; and the number of
+parts of a minibatch, within each of which a contrastive loss compares texts.
 """
 
 from __future__ import annotations

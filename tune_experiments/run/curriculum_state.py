@@ -1,7 +1,7 @@
-"""Curriculum state of a trial: what each checkpoint stores of its stages, and what its log and its live line show.
+"""Curriculum state of a trial: what checkpoints store of its stages, and what log and live line show.
 
-All of it follows from what was trained, never from a clock or a file, so a trial that is killed anywhere and continued
-takes the same turns. A plain plan is a curriculum of one stage that shows none of this.
+It follows from training alone, never from a clock or a file, so a trial that is killed and continued takes the same
+turns.
 """
 
 from __future__ import annotations

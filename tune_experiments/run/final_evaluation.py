@@ -1,7 +1,6 @@
-"""How a trained team is evaluated, and the files in which a finished trial leaves its numbers and data for figures.
+"""Evaluation of a trained policy, and the files with its results and data for figures.
 
-A trial at its end and `python -m tune_experiments evaluate` have the same rule: a team of the last stage takes the
-experiment's evaluation, one of an earlier stage its stage's own, so that a stage may be of another game.
+A policy of the last stage takes the experiment's evaluation, one of an earlier stage its stage's own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Which processes of a trial have how much of a GPU.
+"""GPUs of a trial's processes.
 
-A trial's own process has one wherever there is one: it acts, learns and validates, whichever of these are not done by
-processes of their own. Learner processes share with it, and runners have one if `--workers.gpus-per-runner` says so.
-Ray may give a fraction: several processes then use the same GPU.
+The trial's own process has a GPU wherever there is one, learners share with it, and runners have one if
+`--workers.gpus-per-runner` says so. A fraction means that several processes use the same GPU.
 """
 
 from __future__ import annotations

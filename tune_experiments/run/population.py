@@ -1,8 +1,7 @@
 """A member of a population (Jaderberg et al. 2017), as the trainable of Ray Tune's `PopulationBasedTraining`.
 
-It stops at the end of each generation and hands Tune its folder of checkpoints, without which Tune skips every exploit
-in silence. Where Tune then gives it another member's folder, with another member's configuration whose values Tune has
-changed, it continues from these weights and learns with these values from its first update on.
+After each generation it hands Tune its folder of checkpoints, without which Tune skips every exploit in silence. Given
+another member's folder and changed values, it continues from those weights with these values.
 """
 
 from __future__ import annotations

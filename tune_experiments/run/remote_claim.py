@@ -1,13 +1,8 @@
-"""One run at a time in an object store: a claim that a run renews while it lives.
+"""One run at a time in an object store, which has no locks: a claim file that a run renews while it lives.
 
-Stores have no locks. A run writes a hidden file, its claim, and renews it every few seconds. A run that finds another's
-claim watches it for a minute. If it changes, its run lives, and the newcomer is refused. If it does not, its run was
-killed, on whatever machine, and the newcomer goes on. A run that ends says so in its claim. So nothing is deleted, and
-no clocks are compared.
-
-Limits: two runs that begin in the same second may both believe that they have the claim; the one that loses it notices
-this when it renews the claim, and sends nothing more. The same holds for a run that was suspended for longer than a
-minute. The claim is the run's own: trials do not look at it.
+A run that finds another's claim watches it for a minute: if it changes, the newcomer is refused, else the other run was
+killed. A run whose claim was taken over uploads nothing more. Two runs that begin in the same second, or one that was
+suspended for a minute, notice this at the next renewal. Trials do not look at the claim.
 """
 
 from __future__ import annotations

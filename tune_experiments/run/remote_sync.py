@@ -1,14 +1,8 @@
 """A run whose results live in an object store: `--out s3://bucket/run`, or another URI of `core/storage_uri.py`.
 
-Checkpoints and logs need what object stores lack (renames, appending, fsync), so a run works in a folder of its own
-machine and uploads what is new there whenever there is a new checkpoint. A run that continues begins in an empty folder
-with what the store holds. A checkpoint's state.json is uploaded last, and a checkpoint without it is none.
-
-Nothing in a store is ever deleted. Checkpoints that the folder does not keep stay in the store, and a run that
-continues downloads the newest whole one and those that it names as needed. What others keep there stays, too: a run
-looks at config.json first. If that is of another run, or there is none beside visible files, the run refuses: it
-downloads and uploads nothing. Hidden names are left alone, but for the claim by which one run at a time works in a
-store (`remote_claim.py`).
+A run works in a local folder, which begins with what the store holds, and uploads what is new at each checkpoint. A
+checkpoint's state.json is uploaded last; without it the checkpoint is ignored. Nothing in a store is ever deleted, and
+a store of another run or of other visible files is refused untouched.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Reports of a trial's rows beside its log: to Tune now and then, to Weights & Biases, and with its copy to a store.
+"""Reports of a trial's rows beside its log: to Tune, to Weights & Biases, and uploads to a store.
 
-A trial reports to Tune rarer and rarer. Of each report, Tune keeps a reference and the row as long as the trial's
-process lives: some 4 to 20 kB of the driver's memory, gigabytes in a long run, for a live line that people look at. So
-a report follows the one before after ten seconds at first, and later after a hundredth of the time that the trial has
-taken: some 540 in a day. The trial's own log has every row.
-
-Weights & Biases gets the rows where WANDB_PROJECT names a project; training never fails by it. A row that it does not
-take is not sent again, and the first refusal ends the sending, with one sentence. The x axis is the number of env
-steps, so rows that a continued trial repeats lie on those it had sent.
+Tune keeps 4 to 20 kB of the driver's memory for each report, so reports follow each other at growing intervals: after
+ten seconds at first, later after a hundredth of the trial's time. Weights & Biases gets the rows where WANDB_PROJECT
+names a project; its first error ends the sending with one sentence, and never training.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Requests: what is sent to the process that trains a trial, and who decides which one comes next.
-
-Without a search that decides, all requests of a run are there from the start. A `SearchScheduler` hands them out one at
-a time. This file is free of Ray but for the adapter at its end.
-"""
+"""Requests for trials, and the scheduler that decides which one comes next."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Slices: a run that trains for so many seconds, stops at checkpoints, and is continued by the same command.
 
-What is trained in slices is equal to what is trained at once: a slice ends between two rows of a trial's log, at a
-checkpoint of that moment, and makes no validation that was not due.
+Training in slices equals training at once: a slice ends between two rows of a log, without an extra validation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""One training run: an algorithm (RLlib's as a rule), our log, our checkpoints, our validation; one stage or several.
+"""One training run: an algorithm, its log, its checkpoints and its validation, in one stage or several.
 
-A trial that starts looks into its own folder and continues from the newest whole checkpoint, whatever ended it the
-last time; rows written after that checkpoint are taken back first. A stage begins in the same way, from the checkpoint
-that the stage before has left, its last or the best validated one, so it makes no difference whether the trial died in
-between. Nothing pickled is ever read.
+A trial continues from the newest whole checkpoint in its folder; later rows of its log are cut first. A stage begins in
+the same way, from the last or the best checkpoint of the stage before. Nothing pickled is ever read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Errors that would come again if a trial were started again: told once, without a traceback, and not tried again.
-
-A process that dies, a disk that is away and a store that does not answer are mended by starting again. A wrong input
-and a mistake in somebody's code are not.
-"""
+"""Errors after which a trial is not started again: wrong inputs and mistakes in code, each told in one sentence."""
 
 from __future__ import annotations
 

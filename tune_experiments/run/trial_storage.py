@@ -1,7 +1,7 @@
-"""A trial's folder while it trains: it must be there, one process writes to it, and it may go away for a while.
+"""A trial's folder while it trains: one process writes to it, and it may go away for a while.
 
-A full disk or a shared folder that is away fails whatever was writing. Starting again at once would fail again, so the
-trial waits for its folder first, and then continues from its newest whole checkpoint like any other that died.
+After an error of the disk, such as a full one, the trial waits for its folder and then continues from its newest whole
+checkpoint.
 """
 
 from __future__ import annotations

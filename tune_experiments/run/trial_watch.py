@@ -1,8 +1,6 @@
-"""Sees what trials write while they train elsewhere, and tells listeners in the process that leads the run.
+"""Polls the folders of trials and calls callbacks in the driver.
 
-Everything is read from the folders that trials write into, so nothing of a listener's is sent to a trial or stored. An
-error that a listener raises ends the run. Of a run in an object store, whose trials' folders lie elsewhere, all calls
-come at its end.
+An error in a callback ends the run. For a run in an object store all calls come at its end.
 """
 
 from __future__ import annotations

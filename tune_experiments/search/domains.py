@@ -1,7 +1,7 @@
 """A search space from the command line: `--search-over learning_rate=loguniform:1e-4:1e-1 sync.components=grid:1,3,13`.
 
-Any field of the configuration may be named by its dotted path; a field that holds several values takes lists,
-`symbolic.hidden_sizes=grid:[64],[64,64]`. Words are parsed, never evaluated.
+Fields are named by dotted path; a field of several values takes lists, `symbolic.hidden_sizes=grid:[64],[64,64]`. Words
+are parsed, never evaluated.
 """
 
 from __future__ import annotations

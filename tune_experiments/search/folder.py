@@ -1,11 +1,11 @@
-"""Files of a search in its folder, beside trials that are like any other's but for the test.
+"""Files of a search in its folder, beside its trials.
 
     DIR/search.json     what is searched, so that the folder continues this search and no other
-    DIR/search.jsonl    one line a method and setting: rank, objective, values, the flags that make it a full run
+    DIR/search.jsonl    one line per method and setting: rank, objective, values, flags of the full run
     DIR/search.md       the same for people
-    DIR/plots/search.png, DIR/hparams/    settings against scores, and for TensorBoard's tab HParams (`figure.py`)
+    DIR/plots/search.png, DIR/hparams/    settings against scores, also for TensorBoard's tab HParams (`figure.py`)
 
-This file is free of Ray.
+Rows are ordered by rank.
 """
 
 from __future__ import annotations

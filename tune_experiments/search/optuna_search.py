@@ -1,7 +1,7 @@
 """TPE of Optuna (Bergstra et al. 2011), which judges a setting by the mean over its seeds.
 
-Each method has a study in `DIR/optuna.jsonl`, Optuna's own journal. What is asked next is a function of the journal and
-of the search's seed, so a search that is killed continues with the settings that were under way. Nothing is pickled.
+Each method has a study in `DIR/optuna.jsonl`, Optuna's journal. The next setting is a function of the journal and the
+search's seed, so a killed search continues with the same settings. Nothing is pickled.
 """
 
 from __future__ import annotations

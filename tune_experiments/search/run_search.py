@@ -1,7 +1,7 @@
-"""An experiment's search, `--search 12`: which trials it trains, and what it says at the end.
+"""An experiment's search, `--search 12`: its trials and its report.
 
-Every method is tried with as many settings as every other, so a baseline gets the care that a new method gets. Trials
-are trained in parts, each a session of Ray Tune: what competes with each other, and with nothing else.
+Every method is tried with as many settings as every other. Trials that compete with each other are a part, which is one
+session of Ray Tune.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Ray Tune's `ASHAScheduler` and `PopulationBasedTraining`, for the trials of a search.
 
-Tune keeps no scheduler for a session that is killed, and what it keeps are pickles. So a search that is continued is a
-new session of Tune's: ASHA is told again what is written down, trial by trial; members of a population continue with
-the values of their checkpoints, and the next generation that all of them can reach is judged.
+Tune's state of a killed session is pickled, so a continued search is a new session: ASHA judges the recorded
+validations again, and members of a population continue with the values of their checkpoints.
 
-Both judge single trials. ASHA stops a trial where its validation is below that of the best third of those that came so
-far before it, so seeds compete as settings do. Learning rates and loss weights fall with the budget, so a rank early in
-training says little about the end: searches do not stop early unless asked to.
+Both judge single trials. Learning rates and loss weights fall with the budget, so an early rank says little about the
+end: searches do not stop early unless asked to.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The report of a comparison: its tables, and point and interval plots.
 
-One panel a metric, one line a method: seeds as strokes, the mean filled, the interquartile mean hollow; intervals over
-seeds are solid, those over the episodes of one seed dotted. The figure is as wide as its labels need.
-
-Matplotlib is imported where it draws.
+One panel per metric, one line per method: seeds as strokes, the mean filled, the interquartile mean hollow; intervals
+over seeds are solid, those over the episodes of one seed dotted.
 """
 
 from __future__ import annotations
