@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from rl_models.policy import TeamPolicy
-from rl_models.training.checkpoint import load_state, newest_whole_checkpoint
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
@@ -40,8 +39,8 @@ __all__ = [
 
 TEST_RESULTS_FILE = "test_results.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
-_FIGURE_DATA, _OLD_FIGURE_DATA = "_figures.npz", "_pictures.npz"
-"""How files with data for figures end, now and in runs of earlier versions."""
+_FIGURE_DATA = "_figures.npz"
+"""Ending of files with data for figures."""
 _METRICS = {"length": "episode_length"}
 """Name of a metric in worlds -> its name in results."""
 
@@ -182,25 +181,10 @@ def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str,
 
 
 def is_tested_with(folder: Path, budgets: Mapping[str, Any]) -> bool:
-    """Whether a trial has finished with exactly these budgets (`grown_values`); else there is training or a test left.
-
-    What an older version has written does not say; its newest checkpoint does.
-    """
+    """Whether a trial has finished with exactly these budgets (`grown_values`)."""
     path = folder / TEST_RESULTS_FILE
-    if not path.exists():
-        return False
-    of = read_json(path).get("of")
-    if of is None:
-        newest = newest_whole_checkpoint(folder / "checkpoints")
-        config = {} if newest is None else load_state(newest).get("config", {})
-        of = {name: value for name in budgets if (value := _json_at(config, name)) is not None}
-    return all(of.get(name, value) == value for name, value in budgets.items())
-
-
-def _json_at(value: Any, path: str) -> Any:
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    of = read_json(path).get("of", {}) if path.exists() else None
+    return of is not None and all(of.get(name, value) == value for name, value in budgets.items())
 
 
 def read_test_results(folder: Path) -> list[Result] | None:
@@ -226,7 +210,5 @@ def save_figure_data(folder: Path, tested: Tested, episodes: Episodes) -> None:
 
 
 def figure_data_files(folder: Path) -> dict[str, Path]:
-    """Files of `save_figure_data` in a trial's folder, world and condition -> file, in the order of their names."""
-    ends = (_OLD_FIGURE_DATA, _FIGURE_DATA)
-    found = {path.name.removesuffix(end): path for end in ends for path in folder.glob(f"*{end}")}
-    return dict(sorted(found.items(), key=lambda one: one[1].name))
+    """Files of `save_figure_data` in a trial's folder: environment and condition -> file, by name."""
+    return {path.name.removesuffix(_FIGURE_DATA): path for path in sorted(folder.glob(f"*{_FIGURE_DATA}"))}

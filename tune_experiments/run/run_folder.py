@@ -45,11 +45,11 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 4
-"""Schema version of run files and configuration fields. 1: to commit 657fe97, before experiments became classes."""
+"""Schema version of run files and configuration fields."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it named before it trained; null as long as it has not, so
-that it has trained nothing. Sessions of older versions lack it."""
+that it has trained nothing."""
 PARTS = "trained_on_with"
 """Key of a session in the manifest: in what its training differs from that of the sessions before."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
@@ -177,7 +177,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
     """
     schema = written_by.get("schema_version")
     if schema != SCHEMA_VERSION:
-        version = written_by.get("concord_version", "0.1.0, commit 657fe97 or earlier" if schema == 1 else "unknown")
+        version = written_by.get("concord_version", "of an unknown version")
         raise UserError(
             f"{path} was written by Concord {version} (schema version {schema!r}), and this version reads "
             f"{SCHEMA_VERSION}: open it with that version, or train anew with another --out"
@@ -230,16 +230,11 @@ def holds_training(out: Path) -> bool:
 def with_announcement_times(
     comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
 ) -> list[MainComparison]:
-    """The comparisons, and whether all sessions that may have trained recorded them before.
-
-    A comparison was named before the run if each of these sessions recorded its announcement. Where one of them has no
-    record, as in older versions, it is not recorded.
-    """
-    is_recorded = all(ANNOUNCED in session for session in sessions)
+    """The comparisons, and whether all sessions that may have trained recorded them before."""
     announced = [session[ANNOUNCED] for session in sessions if session.get(ANNOUNCED) is not None]
 
     def named(comparison: MainComparison) -> str:
-        if not (is_recorded and announced):
+        if not announced:
             return NOT_RECORDED
         return BEFORE if all(comparison.announcement() in one for one in announced) else UNANNOUNCED
 

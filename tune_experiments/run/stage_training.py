@@ -180,12 +180,11 @@ class _CpuClock:
     """CPU-seconds that training has taken, from the first row of the trial on."""
 
     def __init__(self, last: Mapping[str, float]) -> None:
-        before = last.get(CPU_SECONDS) if last else 0.0
-        self._before = None if before is None else before - time.process_time()
+        self._before = last.get(CPU_SECONDS, 0.0) - time.process_time()
 
     def add(self, seconds: float) -> None:
-        """Count what other processes took."""
-        self._before = None if self._before is None else self._before + seconds
+        """Count CPU-seconds of other processes."""
+        self._before += seconds
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -194,6 +193,6 @@ class _CpuClock:
         yield
         self.add(begins - time.thread_time())
 
-    def seconds(self) -> float | None:
+    def seconds(self) -> float:
         """The sum until now."""
-        return None if self._before is None else self._before + time.process_time()
+        return self._before + time.process_time()

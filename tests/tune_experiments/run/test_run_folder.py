@@ -126,16 +126,6 @@ def test_a_run_has_an_id_of_its_own_that_stays(tmp_path):
         assert folder.run_id not in ids, "a place is no run"
 
 
-def test_a_run_from_before_there_were_ids_gets_one_that_stays(tmp_path):
-    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
-    manifest = tmp_path / "manifest.json"
-    manifest.write_text(json.dumps({"sessions": json.loads(manifest.read_text())["sessions"]}))
-    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
-        run_id = folder.run_id
-    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
-        assert folder.run_id == run_id
-
-
 def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
     if os.geteuid() != 0:  # the superuser may write everywhere
         tmp_path.chmod(0o555)
@@ -171,7 +161,7 @@ def test_two_processes_never_share_a_folder_and_death_frees_it(tmp_path):
 
 MAIN = MainComparison("sync", "marginal", "success")
 SAID, OTHER = {ANNOUNCED: [MAIN.announcement()]}, {ANNOUNCED: ["main comparison: none in this run"]}
-OLD, TRAINED_NOTHING = {}, {ANNOUNCED: None}
+TRAINED_NOTHING = {ANNOUNCED: None}
 
 
 @pytest.mark.parametrize(
@@ -181,8 +171,6 @@ OLD, TRAINED_NOTHING = {}, {ANNOUNCED: None}
         ([SAID, SAID, TRAINED_NOTHING], BEFORE),
         ([SAID, OTHER], UNANNOUNCED),
         ([], NOT_RECORDED),
-        ([OLD], NOT_RECORDED),
-        ([OLD, SAID], NOT_RECORDED),
         ([TRAINED_NOTHING], NOT_RECORDED),
     ],
 )
