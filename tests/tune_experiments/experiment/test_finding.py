@@ -74,7 +74,7 @@ def test_an_experiment_that_nobody_could_import_is_told():
     class Lost(stages.Walkers):
         entry_point = BaseExperiment.entry_point
 
-    with pytest.raises(UserError, match=r"no name in tests\.\S+ holds this Lost: write EXPERIMENT = Lost\(\)"):
+    with pytest.raises(UserError, match=r"EXPERIMENT = Lost\(\)"):
         _ = Lost(stages.plan()).entry_point
 
 
@@ -165,12 +165,12 @@ def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(ray_sess
     (tmp_path / "ippo-seed0").mkdir()
     Trial(experiment, config, "ippo", 0, tmp_path / "ippo-seed0").run(lambda row: None)
     trials = {"ippo": {0: tmp_path / "ippo-seed0"}}
-    with pytest.raises(UserError, match=r"names the module tests\.tune_experiments"):
+    with pytest.raises(UserError, match=r"--allow tests\.tune_experiments"):
         list(trained_teams(trials))
     with trusting(experiment, config):
         teams = dict(trained_teams(trials))
     assert "tests.tune_experiments.teams.games" in teams["ippo"].allow
-    with pytest.raises(UserError, match="names the module"):
+    with pytest.raises(UserError, match="--allow"):
         list(trained_teams(trials))
 
 
@@ -207,7 +207,7 @@ def test_a_module_of_an_environment_is_imported_only_by_who_names_it(outside, tm
     name, mark = outside
     env = spelling.format(name)
     data = config_to_json(dataclasses.replace(pettingzoo_teams.SMOKE, env=env))
-    with pytest.raises(UserError, match=f"names the module {name}, which is not part of Concord.*--allow {name}"):
+    with pytest.raises(UserError, match=f"--allow {name}"):
         find_stored("pettingzoo_teams", data, (), tmp_path / "config.json")
     assert find_stored("pettingzoo_teams", data, [name], tmp_path / "config.json")[1].env == env
     assert not mark.exists()
@@ -221,7 +221,7 @@ def test_a_module_of_an_environment_is_imported_only_by_who_names_it(outside, tm
 def test_a_function_that_a_file_would_call_is_allowed_by_name_even_if_it_is_ours(env, tmp_path):
     called = json.dumps({"module": "os", "function": "system", "arguments": {"command": f"touch {tmp_path}/done"}})
     data = config_to_json(dataclasses.replace(pettingzoo_teams.SMOKE, env=env, env_arguments=called))
-    with pytest.raises(UserError, match=f"names the module {env.partition(':')[0]}, which .* would run its code"):
+    with pytest.raises(UserError, match=f"--allow {env.partition(':')[0]}"):
         find_stored("pettingzoo_teams", data, (), tmp_path / "config.json")
     assert not (tmp_path / "done").exists()
 
@@ -273,7 +273,7 @@ def test_a_run_of_another_version_is_refused_and_says_which(tmp_path):
     assert document["concord_version"]
     old = {key: value for key, value in document.items() if key != "concord_version"} | {"schema_version": 1}
     (tmp_path / "config.json").write_text(json.dumps(old))
-    said = r"was written by Concord .*\(schema version 1\)"
+    said = "config.json .*schema version 1"
     for attempt in (
         lambda: read_config(tmp_path),
         lambda: load_policy(tmp_path),
@@ -282,5 +282,5 @@ def test_a_run_of_another_version_is_refused_and_says_which(tmp_path):
         with pytest.raises(UserError, match=said):
             attempt()
     (tmp_path / "config.json").write_text(json.dumps(document | {"schema_version": 9, "concord_version": "7.0"}))
-    with pytest.raises(UserError, match=r"was written by Concord 7\.0 \(schema version 9\)"):
+    with pytest.raises(UserError, match=r"7\.0 .*schema version 9"):
         read_config(tmp_path)

@@ -59,7 +59,7 @@ def test_a_run_from_python_leaves_and_returns_what_the_script_leaves(ray_session
     assert (team.method, team.seed) == ("marginal", 3)
     obs = team.make_world(5).reset(0)
     assert np.asarray(team.act(obs)).shape == (5, 2)
-    with pytest.raises(UserError, match="no trial of sync with seed 0; there are sync-seed3, marginal-seed3"):
+    with pytest.raises(UserError, match=r"sync with seed 0.*sync-seed3, marginal-seed3"):
         run.load_policy("sync", 0)
 
     # Each validation of each trial once, in order, in this process; the last word is that of the end.
@@ -98,7 +98,7 @@ def test_a_trial_that_refuses_what_it_finds_says_so_once_and_is_not_started_agai
     trial = EXPERIMENT.run(**arguments, local=True).trials["sync"][0]
     (trial / TEST_RESULTS_FILE).unlink()
     (trial / "metrics.jsonl").write_text("no row\n")
-    with pytest.raises(UserError, match=r"metrics\.jsonl line 1 is not a row of metrics"):  # its curves cannot be drawn
+    with pytest.raises(UserError, match=r"metrics\.jsonl line 1"):  # its curves cannot be drawn
         EXPERIMENT.run(**arguments)
     said = capsys.readouterr().out
     assert "failed: " in said and "has died" not in said

@@ -40,7 +40,7 @@ def test_a_sentence_of_an_environment_names_the_flag_of_a_field():
 
 
 def test_a_device_that_does_not_exist_is_told():
-    with pytest.raises(UserError, match=r"auto, cpu, cuda, not 'tpu'"):
+    with pytest.raises(UserError, match="tpu"):
         load_policy("pretrained/verco_secret_order", device="tpu")
 
 

@@ -58,7 +58,7 @@ def test_a_repeated_evaluation_doubles_nothing(tmp_path):
 
 
 def test_missing_results_and_infinite_ones_are_refused(tmp_path):
-    with pytest.raises(UserError, match="run the experiment first"):
+    with pytest.raises(UserError, match=r"results.jsonl"):
         read(tmp_path / "results.jsonl")
     with pytest.raises(ValueError, match="finite"):
         append(tmp_path / "results.jsonl", [result(value=float("nan"))])

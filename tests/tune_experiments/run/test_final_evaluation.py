@@ -33,7 +33,7 @@ def test_data_for_figures_are_found_by_the_names_of_their_environments(tmp_path)
 
 def test_a_result_that_is_no_number_is_refused_where_it_was_measured_and_leaves_no_file(tmp_path):
     rows = [Result("x", "A", "sync", "calm", "test", 3, "steps_to_success", value) for value in (1.0, math.nan)]
-    with pytest.raises(UserError, match="the test of sync, seed 3, gives \\[nan\\] for 'steps_to_success' in 'calm'"):
+    with pytest.raises(UserError, match=r"sync, seed 3.*nan.*steps_to_success.*calm"):
         write_test_results(tmp_path, rows)
     assert read_test_results(tmp_path) is None
     write_test_results(tmp_path, rows[:1])

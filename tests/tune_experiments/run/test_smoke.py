@@ -127,7 +127,7 @@ def test_a_trained_team_acts_without_ray(runs, name):
     obs = world.reset(0)
     loaded.reset(seed=1, texts=world.texts)
     if name in BY_SCRIPT:
-        with pytest.raises(ValueError, match="shows no observation, for scripts play its team"):
+        with pytest.raises(ValueError, match="observation"):
             loaded.act(obs)
         return
     actions = [loaded.act(obs) for _ in range(2)]
@@ -145,7 +145,7 @@ def test_a_run_folder_stands_for_the_first_row_of_its_table(runs):
     world = loaded.experiment.test_world(loaded.config, 3)
     obs = world.reset(0)
     loaded.act(obs)
-    with pytest.raises(ValueError, match="plays 3 worlds and got 2; call reset"):
+    with pytest.raises(ValueError, match=r"3 .* 2"):
         loaded.act({key: value[:2] for key, value in obs.items()})
 
 
@@ -174,8 +174,8 @@ def test_the_messages_of_a_given_team_are_read_with_its_own_weights_and_settings
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        pytest.param("furnmove_methods", "whose agents send no messages", marks=pytest.mark.slow),
-        ("matrix_game", "name a run of a FurnMove experiment"),
+        pytest.param("furnmove_methods", "messages", marks=pytest.mark.slow),
+        ("matrix_game", "FurnMove"),
     ],
 )
 def test_a_given_team_that_says_nothing_or_plays_another_game_is_refused(runs, script, said):

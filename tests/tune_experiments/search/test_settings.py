@@ -127,7 +127,7 @@ def test_a_grid_is_every_combination_once_after_the_configuration_itself():
 def test_no_two_settings_of_a_method_are_alike():
     space = SearchSpace({"epochs": tune.choice([1, 2, 3])})
     assert sorted(one.config.epochs for one in draw(count=3, space=space)) == [1, 2, 3]
-    with pytest.raises(UserError, match="sync has 3 different settings in the search space; lower --search to that"):
+    with pytest.raises(UserError, match=r"sync has 3 .*--search"):
         draw(count=4, space=space)
 
 
@@ -166,7 +166,7 @@ def test_the_score_of_a_generation_is_of_the_weights_that_it_has(tmp_path):
 
 
 def test_an_objective_that_was_not_logged_is_told(tmp_path):
-    with pytest.raises(UserError, match="has logged no 'valid/win_rate' to rank by"):
+    with pytest.raises(UserError, match="valid/win_rate"):
         score(trial(tmp_path, [(1, 0.5)]), "valid/win_rate")
 
 
