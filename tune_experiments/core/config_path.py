@@ -22,6 +22,7 @@ __all__ = [
     "changed_flags",
     "checked_path",
     "flag_of",
+    "flag_words",
     "flags_between",
     "replaced",
     "spelled",
@@ -146,7 +147,7 @@ def flag_of(path: str) -> str:
 def flags_between(old: DataclassInstance, new: DataclassInstance) -> list[str]:
     """Command-line words that turn one configuration into another."""
     before = dict(_leaves(old))
-    return [word for path, value in _leaves(new) if value != before[path] for word in _words(path, value)]
+    return [word for path, value in _leaves(new) if value != before[path] for word in flag_words(path, value)]
 
 
 def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> list[tuple[str, str]]:
@@ -155,8 +156,8 @@ def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> li
     found = []
     for path, value in _leaves(config):
         if value != before[path]:
-            flag, *values = _words(path, before[path])
-            found.append((" ".join(_words(path, value)), " ".join(values) or flag))
+            flag, *values = flag_words(path, before[path])
+            found.append((" ".join(flag_words(path, value)), " ".join(values) or flag))
     return found
 
 
@@ -171,10 +172,11 @@ def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
     return [leaf for name, inner in parts.items() for leaf in _leaves(inner, f"{path}.{name}".lstrip("."))]
 
 
-def _words(path: str, value: Any) -> list[str]:
+def flag_words(path: str, value: Any) -> list[str]:
+    """Command-line words of a field with a value, as Python or JSON has it."""
     if isinstance(value, bool):
         group, dot, name = path.rpartition(".")
         return [flag_of(path if value else f"{group}{dot}no_{name}")]
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [flag_of(path), *map(str, value)]
     return [flag_of(path), str(value)]

@@ -13,7 +13,7 @@ from tune_experiments.core.config_json import (
     differences,
     is_configuration,
 )
-from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.config_path import flag_words, value_at
 
 __all__ = ["Difference", "Rules", "differences_of", "grown_values", "rules_of"]
 
@@ -44,12 +44,12 @@ class Difference:
     def words(self) -> str:
         """Flag with the old and the new value, and a limit if one was broken."""
         limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
-        return f"{_words(self.path, self.old)} -> {_value(self.new)}{'' if self.is_allowed else limit}"
+        return f"{self.old_flag} -> {_value(self.path, self.new)}{'' if self.is_allowed else limit}"
 
     @property
     def old_flag(self) -> str:
         """Command-line words of the old value."""
-        return _words(self.path, self.old)
+        return " ".join(flag_words(self.path, self.old))
 
 
 def rules_of(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
@@ -86,12 +86,6 @@ def _rule(cls: type, name: str) -> str | None:
     return next(said, None)
 
 
-def _words(path: str, value: Any) -> str:
-    if isinstance(value, bool):
-        group, dot, name = path.rpartition(".")
-        return flag_of(path if value else f"{group}{dot}no_{name}")
-    return f"{flag_of(path)} {_value(value)}"
-
-
-def _value(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _value(path: str, value: Any) -> str:
+    """A value without its flag, unless it is a switch."""
+    return str(value) if isinstance(value, bool) else " ".join(flag_words(path, value)[1:])
