@@ -7,12 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from rl_models.configuration import CONTINUED
-from tune_experiments.core.config_json import (
-    ABSENT,
-    DataclassInstance,
-    differences,
-    is_configuration,
-)
+from tune_experiments.core.config_json import ABSENT, DataclassInstance, differences, is_configuration
 from tune_experiments.core.config_path import flag_words, value_at
 
 __all__ = ["Difference", "Rules", "differences_of", "grown_values", "rules_of"]

@@ -93,10 +93,7 @@ class RunOptions:
 
 
 def parse(
-    experiment_presets: Mapping[str, Config],
-    arguments: Sequence[str],
-    description: str,
-    seeds: tuple[int, ...] = (0,),
+    experiment_presets: Mapping[str, Config], arguments: Sequence[str], description: str, seeds: tuple[int, ...] = (0,)
 ) -> tuple[Config, RunOptions]:
     """Read a command line; `--help` prints the flags that most people use, `--help-all` all, and both end the process.
 

@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tune_experiments.core.errors import UserError
@@ -132,9 +131,7 @@ class TrialLog:
     def __enter__(self) -> TrialLog:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
     def _open_events(self) -> EventFile:

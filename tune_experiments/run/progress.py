@@ -9,7 +9,6 @@ import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
 from typing import Any, Literal
 
 import rich.progress
@@ -41,10 +40,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        budgets: Mapping[str, int],
-        columns: Mapping[str, str] = COLUMNS,
-        console: Console | None = None,
+        self, budgets: Mapping[str, int], columns: Mapping[str, str] = COLUMNS, console: Console | None = None
     ) -> None:
         self._columns = dict(columns)
         self._console = console or Console()
@@ -93,9 +89,7 @@ class Progress:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._live.stop()
 
     def _line(self, task: Task) -> str:

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from tune_experiments.core.errors import first_line
@@ -33,12 +32,7 @@ class PacedReport:
     At least `seconds` pass between two rows. A row with a `notice` or a score goes at once, the last one at the end.
     """
 
-    def __init__(
-        self,
-        report: Report,
-        seconds: float = 10.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, report: Report, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._report, self._seconds, self._clock = report, seconds, clock
         self._waiting: dict[str, Any] = {}
         self._began_at, self._sent_at = clock(), -seconds
@@ -55,9 +49,7 @@ class PacedReport:
     def __enter__(self) -> PacedReport:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is None:
             self._send()
 
@@ -88,9 +80,7 @@ class WandbLogger:
             numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
             self._disable_on_error(lambda: self._run.log(numbers))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._run is not None:
             self._disable_on_error(lambda: self._run.finish(exit_code=0 if error is None else 1))
 

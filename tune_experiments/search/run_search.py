@@ -34,15 +34,7 @@ from tune_experiments.run.request import Request, SearchScheduler, request_for
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.search.domains import KINDS, space_over
 from tune_experiments.search.figure import draw_scores, write_hparams
-from tune_experiments.search.folder import (
-    Ranked,
-    Ranking,
-    claim_for_search,
-    command,
-    rank,
-    whole_lines,
-    write_ranking,
-)
+from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, whole_lines, write_ranking
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
 
 RUNGS_FILE = "asha.jsonl"

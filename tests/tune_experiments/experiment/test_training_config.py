@@ -12,11 +12,7 @@ from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.experiment.training_config import (
-    ExperimentConfig,
-    StagedExperimentConfig,
-    TrainingConfig,
-)
+from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig, TrainingConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,11 +30,7 @@ from tune_experiments.launch.experiment import Experiment
 WIDTH, HORIZON = 6, 7
 BATCH = 4 * 5
 """Env steps of an update."""
-GAMES = {
-    "calm": {"gusts": 0.0},
-    "windy": {"gusts": 0.4},
-    "crowd": {"gusts": 0.1, "num_agents": 3},
-}
+GAMES = {"calm": {"gusts": 0.0}, "windy": {"gusts": 0.4}, "crowd": {"gusts": 0.1, "num_agents": 3}}
 
 
 class WalkersMind(nn.Module):

@@ -255,10 +255,7 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         (run.path / "tune" / "tuner.pkl").write_bytes(b"pickled")
         assert copy.uri == copy_at(store)
     assert set(visible(contents(store))) == {"config.json", "manifest.json", "trials/sync-seed0/test_results.json"}
-    with (
-        pytest.raises(UserError, match="--a 1 -> 2"),
-        open_run(Path(copy_at(store)), {"a": 2}, "matrix_game", (0,)),
-    ):
+    with pytest.raises(UserError, match="--a 1 -> 2"), open_run(Path(copy_at(store)), {"a": 2}, "matrix_game", (0,)):
         pass
 
 

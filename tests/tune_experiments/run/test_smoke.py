@@ -173,10 +173,7 @@ def test_the_messages_of_a_given_team_are_read_with_its_own_weights_and_settings
 
 @pytest.mark.parametrize(
     ("script", "said"),
-    [
-        pytest.param("furnmove_methods", "messages", marks=pytest.mark.slow),
-        ("matrix_game", "FurnMove"),
-    ],
+    [pytest.param("furnmove_methods", "messages", marks=pytest.mark.slow), ("matrix_game", "FurnMove")],
 )
 def test_a_given_team_that_says_nothing_or_plays_another_game_is_refused(runs, script, said):
     listens = find_experiment("furnmove_communication")

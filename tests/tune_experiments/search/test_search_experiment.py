@@ -204,8 +204,7 @@ def test_a_search_may_vary_the_processes_of_a_trial(ray_session, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("by", "sentence"),
-    [("grid", "a trial needs 1001 CPUs"), ("pbt", "workers.runners"), ("optuna", "workers.runners")],
+    ("by", "sentence"), [("grid", "a trial needs 1001 CPUs"), ("pbt", "workers.runners"), ("optuna", "workers.runners")]
 )
 def test_processes_that_cannot_be_are_told_before_there_is_a_folder(tmp_path, capsys, by, sentence):
     words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", by]

@@ -12,12 +12,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import score
-from tune_experiments.search.folder import (
-    Ranked,
-    claim_for_search,
-    rank,
-    write_ranking,
-)
+from tune_experiments.search.folder import Ranked, claim_for_search, rank, write_ranking
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
 
 
@@ -132,8 +127,7 @@ def test_no_two_settings_of_a_method_are_alike():
 
 
 @pytest.mark.parametrize(
-    ("domain", "said"),
-    [(tune.choice([9]), "--epochs must be at most 4"), (tune.uniform(0, 1), "must be")],
+    ("domain", "said"), [(tune.choice([9]), "--epochs must be at most 4"), (tune.uniform(0, 1), "must be")]
 )
 def test_a_draw_that_the_configuration_refuses_is_told(domain, said):
     with pytest.raises(UserError, match=said):
