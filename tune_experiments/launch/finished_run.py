@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -23,7 +23,7 @@ from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.trial_watch import TrialListener
+from tune_experiments.run.trial_watch import Callback
 
 __all__ = ["Callback", "Run"]
 
@@ -91,10 +91,3 @@ class Run(Generic[Config]):
             raise UserError(f"{self.out} holds no trial of {asked}; there are {', '.join(known) or 'none'}")
         with trusting(self.experiment, self.config):
             return load_policy(seeds[number])
-
-
-class Callback(TrialListener):
-    """Callbacks of a run; all hooks are no-ops."""
-
-    def on_end(self, run: Run[Any]) -> None:
-        """The run is over, whether or not trials have failed; it is not called where the user or a slice stopped it."""

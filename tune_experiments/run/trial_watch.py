@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["TrialListener", "TrialWatch"]
+__all__ = ["Callback", "TrialWatch"]
 
 _SHARE = 0.02
 """Largest share of time spent polling."""
@@ -20,24 +21,17 @@ _SECONDS = 1.0
 """Shortest time between polls, in seconds."""
 
 
-class TrialListener:
-    """Trial callbacks; all hooks are no-ops."""
+class Callback:
+    """Callbacks of a run; all hooks are no-ops."""
 
     def on_validation(self, trial: str, row: Mapping[str, float]) -> None:
-        """A trial has validated its team.
-
-        Args:
-            trial: its name, `METHOD-seedN`.
-            row: of its log: `env_steps`, metrics of validation as `valid/NAME`, and all else that was measured then.
-        """
+        """Called after a validation of a trial, `METHOD-seedN`, with its row of the log: `env_steps`, `valid/NAME`, ..."""
 
     def on_checkpoint(self, trial: str, checkpoint: Path) -> None:
-        """A trial has a new checkpoint, which `load_policy` opens until newer ones take its place.
+        """Called with the folder of a new checkpoint, which `load_policy` opens until newer ones replace it."""
 
-        Args:
-            trial: its name.
-            checkpoint: the folder.
-        """
+    def on_end(self, run: Any) -> None:
+        """Called with the finished `Run`, also if trials have failed, but not if the user or a slice stopped it."""
 
 
 class TrialWatch:
@@ -47,11 +41,11 @@ class TrialWatch:
         failure: The error that a callback has raised; no callback is called after it.
     """
 
-    def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[TrialListener]) -> None:
+    def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
         """Remember what there is already."""
         self.failure: Exception | None = None
         self._trials = {name: _Trial(folder) for name, folder in trials.items()}
-        self._callbacks: Sequence[TrialListener] = ()
+        self._callbacks: Sequence[Callback] = ()
         self._next_at = 0.0
         self.look(is_due=True)
         self._callbacks = callbacks
