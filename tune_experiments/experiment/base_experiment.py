@@ -237,7 +237,7 @@ class BaseExperiment(ABC, Generic[Config]):
         Raises:
             UserError: there is no such format.
         """
-        raise UserError(f"{self.name} trains no adapters; its teams are opened with load_policy")
+        raise UserError(f"{self.name} has no export: open its policies with load_policy")
 
     def shared(self, config: Config) -> contextlib.AbstractContextManager[None]:
         """Context manager around the training of all trials, in the driver, such as a shared endpoint."""

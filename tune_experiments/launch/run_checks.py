@@ -24,7 +24,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
         UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
     """
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
-        raise UserError(f"--seeds {taken[0]}: validation or tests play the games of this seed; train with another one")
+        raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     try:
         experiment.check(config)
         for method in experiment.methods(config):

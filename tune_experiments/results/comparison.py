@@ -109,7 +109,7 @@ def compare(results: Sequence[Result]) -> list[Comparison]:
     with_seeds = {key for key, methods in groups.items() if next(iter(methods.values()))[0].seed is not None}
     found = [Comparison(*key, _rows(groups[key])) for key in groups if key in with_seeds and len(groups[key]) > 1]
     if not found:
-        raise UserError("there are no two methods with results in the same world; name more runs")
+        raise UserError("there are no two methods with results in the same environment; name more runs")
     return found
 
 

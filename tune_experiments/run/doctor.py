@@ -147,9 +147,9 @@ def _where(workers: Workers) -> str:
 
 def report(found: Diagnosis, workers: Workers) -> list[str]:
     """Lines of the report: where the time goes, what the bottleneck is, what to try."""
-    shape = f"{workers.runners} runners x {workers.worlds_per_runner} worlds, {workers.learners} learners"
+    shape = f"{workers.runners} runners x {workers.worlds_per_runner} environments, {workers.learners} learners"
     if not workers.runners and not workers.learners:
-        shape = f"one process samples ({workers.worlds_per_runner} worlds) and learns"
+        shape = f"one process samples ({workers.worlds_per_runner} environments) and learns"
     shape += f" x {workers.aggregators} aggregators" if workers.aggregators else ""
     how = "in turns" if found.takes_turns else "side by side"
     lines = [

@@ -149,12 +149,12 @@ class StageTraining:
 
 
 def _notice_of(row: dict[str, float | None]) -> dict[str, str]:
-    """Notice on games of others that could not continue where they stopped; empty if there are none."""
+    """Notice on custom environments that could not be restored; empty if there are none."""
     restarted = row.get(RESTARTED)
     if not restarted:
         return {}
-    why = "cannot be restored, because their environment has chance that its seed does not fix"
-    return {"notice": f"{restarted:.0f} games {why}: their episodes began anew"}
+    why = "cannot be restored, because their seeds do not fix their chance"
+    return {"notice": f"{restarted:.0f} environments {why}: their episodes began anew"}
 
 
 class _Clock:
