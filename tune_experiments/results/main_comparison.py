@@ -66,7 +66,7 @@ class MainComparison:
         if not first or not second:
             return "Every ordering here is exploratory."
         if any(len({line.seed for line in side}) < len(side) for side in (first, second)):
-            return f"{opening}: **no verdict**: a seed was tested in several environments and the comparison names none. {_REST}"
+            return f"{opening}: **no verdict**: a seed has several environments and the comparison names none. {_REST}"
         difference = welch_interval([line.value for line in first], [line.value for line in second])
         if min(len(first), len(second)) < 2:
             counts = f"here they have {len(first)} and {len(second)}"
