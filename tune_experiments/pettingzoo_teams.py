@@ -97,7 +97,7 @@ class PettingzooTeams(Experiment[Config]):
         syncs = [method for method in config.methods if method.startswith("sync")]
         return (MainComparison(syncs[0], "mappo", "return", config.env),) if syncs and "mappo" in config.methods else ()
 
-    def deviations(self, config: Config) -> Sequence[str]:
+    def deviation_notes(self, config: Config) -> Sequence[str]:
         """Deviations that a reader of the papers should know."""
         from tune_experiments.teams.trials import scaling_notes
 
@@ -139,10 +139,6 @@ class PettingzooTeams(Experiment[Config]):
             return make_world(config, num_worlds, method=method, render_mode="rgb_array")
         except CustomEnvError:  # it may draw nothing, and know no render_mode
             return make_world(config, num_worlds, method=method)
-
-    def world_of(self, config: Config, method: str, num_worlds: int) -> World:
-        """The same as the row reads them."""
-        return self.test_world(config, num_worlds, method)
 
     def search_space(self) -> SearchSpace:
         """Constants of PPO, ranked by the return of validation."""

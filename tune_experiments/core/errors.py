@@ -1,7 +1,4 @@
-"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback.
-
-This file must not know about any experiment.
-"""
+"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback."""
 
 from __future__ import annotations
 
@@ -91,7 +88,7 @@ def _sentence_for(error: OSError) -> str:
 
 
 def drop_what_nobody_reads() -> list[TextIO]:
-    """Streams, of stdout and stderr, whose reader or terminal has gone.
+    """Close stdout and stderr if their reader has gone; the closed streams.
 
     What is left to print goes nowhere then, also at the interpreter's end.
     """

@@ -4,8 +4,7 @@
         [--any.field value ...]
 
 `--help` is a page of our own with the flags that most people use, `--help-all` is tyro's with all of them. What tyro
-refuses it says itself, and exits with code 2. This file must not know any experiment: presets come in as a mapping from
-name to configuration.
+refuses it says itself, and exits with code 2.
 """
 
 from __future__ import annotations
@@ -89,15 +88,12 @@ class RunOptions:
 
     @property
     def searches(self) -> bool:
-        """Whether settings are tried, in place of one run."""
+        """Whether this is a search."""
         return self.search is not None or self.search_by == "grid"
 
 
 def parse(
-    experiment_presets: Mapping[str, Config],
-    arguments: Sequence[str],
-    description: str,
-    seeds: tuple[int, ...] = (0,),
+    experiment_presets: Mapping[str, Config], arguments: Sequence[str], description: str, seeds: tuple[int, ...] = (0,)
 ) -> tuple[Config, RunOptions]:
     """Read a command line; `--help` prints the flags that most people use, `--help-all` all, and both end the process.
 
@@ -123,7 +119,7 @@ def parse(
 
 
 def check_options(options: RunOptions) -> None:
-    """Refuse options that no run can have.
+    """Refuse options that are out of range or contradict each other.
 
     Raises:
         UserError: which flag, and what it must be.
@@ -140,7 +136,7 @@ def check_options(options: RunOptions) -> None:
         )
     if options.searches and (options.local or options.slice_seconds is not None):
         flag = "--local" if options.local else "--slice-seconds"
-        raise UserError(f"{flag} is for runs without --search: Ray Tune decides what a search trains next")
+        raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
         if not options.searches and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
             raise UserError(f"{flag_of(name)} belongs to a search; say with --search how many settings to try")
@@ -148,7 +144,7 @@ def check_options(options: RunOptions) -> None:
 
 @dataclass(frozen=True)
 class _Arguments:
-    """Both halves; their flags carry no prefix."""
+    """Options and configuration; their flags have no prefix."""
 
     options: Annotated[RunOptions, tyro.conf.arg(name="")]
     config: Any
@@ -164,14 +160,14 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str) -> _A
 
 
 def _as_spelled(arguments: Sequence[str], preset: str) -> list[str]:
-    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one."""
+    """The command line with declared names of preset and methods, in which `-` and `_` are the same."""
     words: list[str] = []
     flag = ""
     for word in arguments:
         if word.startswith("--"):
             flag = word
         elif flag == "--preset":
-            word = preset
+            word, flag = preset, ""
         elif flag == "--methods":
             (word,) = spelled_rows([word])
         words.append(word)
@@ -210,7 +206,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str) -
 
 
 def _names_of(half: Any, path: str) -> str:
-    """Names that a field of a configuration has to choose from, if its type says them."""
+    """Choices of a field, from its type."""
     hint = typing.get_type_hints(type(half)).get(path)
     choices = [
         one for inner in typing.get_args(hint) if typing.get_origin(inner) is Literal for one in typing.get_args(inner)

@@ -18,13 +18,13 @@ __all__ = ["check_run"]
 
 
 def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> None:
-    """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
+    """Build the environments of a run, and check the CPUs of this machine if it runs here.
 
     Raises:
         UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
     """
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
-        raise UserError(f"--seeds {taken[0]}: validation or tests play the games of this seed; train with another one")
+        raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     try:
         experiment.check(config)
         for method in experiment.methods(config):
@@ -49,12 +49,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Refuse what would come to light days later.
-
-    Raises:
-        UserError: a search.
-        ValueError: a weight transfer that is impossible.
-    """
+    """Check a curriculum whose later stages would fail days later."""
     if options.searches:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "

@@ -7,7 +7,6 @@
 The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
 and when they were named. All other lines are those of results.jsonl. In a document such a table stands between
 `<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift; the saved file lies beside the document.
-This file must not know an experiment.
 """
 
 from __future__ import annotations
@@ -42,16 +41,7 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file.
-
-    Attributes:
-        experiment: name of a script of this package.
-        commits: of the sessions of the run; one that ends with `+` had local changes.
-        commands: of the sessions.
-        seeds: of all sessions.
-        comparisons: and when they were named.
-        results: the rows of results.jsonl.
-    """
+    """Contents of a saved file; a commit that ends with `+` had local changes."""
 
     experiment: str
     commits: tuple[str, ...]
@@ -88,13 +78,6 @@ def save(
     path: Path,
 ) -> None:
     """Write the saved file of a run.
-
-    Args:
-        experiment: whose run.
-        config: of the run.
-        results: the rows of its results.jsonl.
-        sessions: of its manifest.json.
-        path: the new file, or a saved file that it replaces.
 
     Raises:
         UserError: an experiment from outside, a wrong name, another file of that name, or too many bytes.

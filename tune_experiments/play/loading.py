@@ -90,7 +90,7 @@ class LoadedPolicy:
     def make_world(self, num_worlds: int) -> World:
         """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
         if self.curriculum.is_in_last_stage:
-            return self.experiment.world_of(self.config, self.method, num_worlds)
+            return self.experiment.test_world(self.config, num_worlds, self.method)
         return cast(World, self.curriculum.plan.make_world(num_worlds=num_worlds, first_world=0))
 
     def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:

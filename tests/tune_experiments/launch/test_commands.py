@@ -14,80 +14,10 @@ from tune_experiments.play.loading import find_checkpoint
 from tune_experiments.play.team_paths import PRETRAINED
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("furnmove_snyc", "unknown command 'furnmove_snyc'; did you mean furnmove_sync?"),
-        ("evalute", "unknown command 'evalute'; did you mean evaluate?"),
-        ("qqqq", "unknown command 'qqqq'; write python -m tune_experiments EXPERIMENT"),
-    ],
-)
-def test_an_unknown_word_is_told_with_the_nearest_command_or_experiment(word, said, capsys):
-    assert main([word]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {said}")
-
-
-@pytest.mark.parametrize("command", ["evaluate", "play", "show", "render", "export", "pack", "doctor"])
-def test_a_command_without_a_path_asks_for_one(command, capsys):
-    assert main([command]) == 2
-    assert "PATH" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("play x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
-        ("show x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
-        ("render x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
-        ("render minirts-v0", "a match in minirts-v0 needs its sides: render minirts-v0 --policies NAME NAME"),
-        ("doctor pretrained/rtfm_letters", "has no metrics.jsonl, as teams of the package have none"),
-    ],
-)
-def test_a_command_that_cannot_be_read_says_which_word_is_wrong(words, said, capsys):
-    assert main(words.split()) == 2
-    error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ("evaluate x --episodes 0", "--episodes"),
-        ("pack run foo", "--given"),
-        ("evaluate x --device tpu", "--device"),
-        ("show x --episodes many", "--episodes"),
-        ("play x --seed abc", "--seed"),
-    ],
-)
-def test_a_flag_that_cannot_be_read_is_named(words, named, capsys):
-    assert main(words.split()) == 2
-    assert named in capsys.readouterr().err
-
-
-def test_no_word_at_all_is_told_what_to_write(capsys):
-    assert main([]) == 2
-    assert capsys.readouterr().err.startswith("error: write python -m tune_experiments EXPERIMENT [flags], or ")
-
-
 def test_help_lists_the_experiments(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
     assert ", ".join(known_experiments()) in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["play", "pretrained/rtfm_letters", "--record", "kept"], "--record is of a game with a person"),
-        (["play", "pretrained/rtfm_letters", "--port", "99"], "--port is of a game with a person"),
-        (["play", "pretrained/rtfm_letters", "--human", "agent_0", "--decentralised"], "--decentralised plays without"),
-        (["table", "RUN", "--document", "page.md"], "table takes a PATH or --document FILE, not both"),
-        (["table", "RUN", "--check"], "--check compares documents"),
-    ],
-)
-def test_flags_of_which_one_would_do_nothing_are_refused(words, said, capsys):
-    assert main(words) == 2
-    assert capsys.readouterr().err.startswith(f"error: {said}")
 
 
 @pytest.mark.slow

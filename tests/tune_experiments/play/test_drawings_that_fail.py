@@ -14,7 +14,7 @@ from tests.tune_experiments.teams.games import Meeting
 from tune_experiments.core.drawing import Missing, attempt, lines_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.launch.launch import show_results
+from tune_experiments.launch.report import show_results
 from tune_experiments.play import loading, show, team_commands, trial_figures
 from tune_experiments.play.show import PAGE, write_page
 from tune_experiments.play.team_commands import Render, Show

@@ -142,7 +142,7 @@ def test_characters_come_back_as_they_were():
 
 @pytest.mark.parametrize("method", ["ippo", "lora"])
 def test_a_game_that_draws_nothing_is_shown_as_the_row_reads_it(method):
-    world = find_experiment("pettingzoo_teams").world_of(ERRANDS, method, 2)
+    world = find_experiment("pettingzoo_teams").test_world(ERRANDS, 2, method)
     world.reset(0)
     assert (world.text_spec["note"].vocabulary == Characters.vocabulary) == (method == "lora")
     with pytest.raises(NotImplementedError):

@@ -241,7 +241,7 @@ def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
     assert other.restore_snapshot(one.snapshot()) == restarted
     assert _notice_of({"env_steps": 8.0}) == {}
     said = _notice_of({"env_steps": 8.0, RESTARTED: 2.0})["notice"]
-    assert said.startswith("2 games cannot be restored, because their environment has chance that its seed does not")
+    assert said.startswith("2 environments cannot be restored")
 
 
 BAD = {
