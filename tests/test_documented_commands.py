@@ -174,7 +174,7 @@ def test_commands_are_found_in_blocks_spans_and_over_several_lines_and_end_where
         "python tune_experiments/matrix_game.py --games many",
         "python tune_experiments/matrix_game.py --preset huge",
         "python tune_experiments/no_such_script.py",
-        "python tune_experiments/pettingzoo_teams.py --env examples.errands:no_env",
+        "python tune_experiments/train.py --env examples.errands:no_env",
         "python -m tune_experiments examples.corridor_experiment:NOTHING",
         "python -m tune_experiments show RUN --episods 3",
         "python -m cluster.submit matrix_game --storage az://a/b",

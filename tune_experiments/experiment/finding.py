@@ -25,6 +25,8 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
+_EARLIER_NAMES = {"pettingzoo_teams": "train"}
+"""Name of an experiment in older run folders -> its name now."""
 _AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
 """Name, configuration as JSON and module of the experiment of `trusting`."""
 
@@ -44,6 +46,7 @@ def find_experiment(name: str) -> BaseExperiment:
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _from_outside(*found.groups())
     known = known_experiments()
+    name = _EARLIER_NAMES.get(name, name)
     if name not in known:
         raise UserError(
             f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"

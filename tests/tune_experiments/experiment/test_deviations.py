@@ -39,8 +39,8 @@ CASES = [
     ("messenger_emma", {}, {"methods": ("emma",)}, "contrastive"),
     ("rtfm_rock_paper_scissors", {"methods": ("txt2pi_supervised_attention",)}, {"methods": ("cnn",)}, "supervision"),
     ("matrix_game", {"budget_env_steps": 1024}, {"budget_env_steps": 1_024_000}, "too few"),
-    ("pettingzoo_teams", {"budget_env_steps": 1024}, {"budget_env_steps": 1_024_000}, "too few"),
-    ("pettingzoo_teams", {}, {"env_arguments": '{"max_cycles": 7}'}, '{"N": 3'),
+    ("train", {"budget_env_steps": 1024}, {"budget_env_steps": 1_024_000}, "too few"),
+    ("train", {}, {"env_arguments": '{"max_cycles": 7}'}, '{"N": 3'),
 ]
 
 
@@ -50,7 +50,7 @@ def test_a_changed_flag_takes_back_what_was_said_of_it(name, before, changes, sa
     first = with_overrides(experiment.presets["laptop"], before)
     second = with_overrides(first, changes)
     told = ["\n".join(experiment.deviations(config)) for config in (first, second)]
-    if name == "pettingzoo_teams" and "env_arguments" in changes:
+    if name == "train" and "env_arguments" in changes:
         said = first.env_arguments
     assert said in told[0]
     assert said not in told[1]

@@ -1,10 +1,10 @@
 """Teams of this package in a foreign game: any PettingZoo parallel environment with discrete actions.
 
-    python tune_experiments/pettingzoo_teams.py --env mpe2.simple_spread_v3                      # laptop: minutes
-    python tune_experiments/pettingzoo_teams.py --methods ippo mappo sync_4 commnet tbone qmix --seeds 0 1 2
-    python tune_experiments/pettingzoo_teams.py --env pettingzoo.sisl.pursuit_v5 \
+    python tune_experiments/train.py --env mpe2.simple_spread_v3                      # laptop: minutes
+    python tune_experiments/train.py --methods ippo mappo sync_4 commnet tbone qmix --seeds 0 1 2
+    python tune_experiments/train.py --env pettingzoo.sisl.pursuit_v5 \
         --env-arguments '{"max_cycles": 100, "n_pursuers": 4}' --methods ippo mappo sync_4
-    python tune_experiments/pettingzoo_teams.py --preset smoke                                   # learns nothing
+    python tune_experiments/train.py --preset smoke                                   # learns nothing
 
 `pip install -e '.[envs]'` brings mpe2. Rows: `ippo` and `mappo` (agents with a value of their own observation,
 or of all observations), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
@@ -56,10 +56,10 @@ SMOKE = dataclasses.replace(
 TOO_MANY = "too many joint actions"
 
 
-class PettingzooTeams(Experiment[Config]):
+class Train(Experiment[Config]):
     """Rows from independent agents to agents that draw their actions together, in a foreign game."""
 
-    name = "pettingzoo_teams"
+    name = "train"
     caption = "Teams in a game of others"
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
     columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
@@ -157,7 +157,7 @@ class PettingzooTeams(Experiment[Config]):
         return SearchSpace(domains, objective="valid/return")
 
 
-EXPERIMENT = PettingzooTeams()
+EXPERIMENT = Train()
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))
