@@ -127,7 +127,7 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
             "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
         )
     if options.out is None:
-        out = below(uri_of(str(storage)) or str(storage), f"{experiment.name}_{options.preset}")
+        out = below(uri_of(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
     else:
         out = uri_of(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():

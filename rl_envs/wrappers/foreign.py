@@ -6,11 +6,8 @@ import difflib
 import functools
 import importlib
 import pkgutil
-import time
 from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.core.errors import EnvRaisedError, ForeignEnvError, installing
@@ -105,25 +102,6 @@ class SoloEnv:
     def close(self) -> None:
         """Close the environment."""
         self.env.close()
-
-
-def play_at_random(world: ForeignWorld, seconds: float = 20.0) -> int:
-    """Play random legal actions until an episode ends, with all checks, or until the time is over.
-
-    Returns:
-        number of env steps played.
-
-    Raises:
-        ForeignEnvError: what the environment gives does not fit.
-    """
-    draws, ends_at = np.random.default_rng(0), time.monotonic() + seconds
-    obs, env_steps, is_over = world.reset(0), 0, False
-    actions = int(world.action_spec)  # type: ignore[arg-type]  # one number of actions
-    while not is_over and time.monotonic() < ends_at:
-        chances = draws.random((world.num_worlds, world.num_agents, actions))
-        obs, *_, info = world.step(np.where(obs.get("legal", True), chances, -1.0).argmax(-1))
-        env_steps, is_over = env_steps + 1, bool(info["done_worlds"].size)
-    return env_steps
 
 
 def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:

@@ -141,6 +141,16 @@ class ForeignWorld(World):
         if kept["snapshot"] is not None:
             self.restore(kept["snapshot"])
 
+    @property
+    def declaration(self) -> Declaration:
+        """What the environment declares: agents, spaces, actions, time limit."""
+        return self._declared
+
+    @property
+    def has_given_limit(self) -> bool:
+        """Whether whoever built this world has chosen its time limit."""
+        return self._arguments["max_episode_steps"] is not None
+
     def snapshot(self) -> Arrays:
         """Snapshot with a fingerprint of the observations, by which `restore` recognises the state."""
         if self._seen is not None:

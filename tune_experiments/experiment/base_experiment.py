@@ -12,7 +12,7 @@ import fnmatch
 import importlib.util
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
@@ -233,6 +233,22 @@ class BaseExperiment(ABC, Generic[Config]):
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
         """Seeds of validation and tests, where a game has no splits: no trial trains with one of them."""
         return ()
+
+    def run_name(self, config: Config) -> str:
+        """Name of a run folder, before the name of its preset; by default the experiment's."""
+        return self.name
+
+    def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
+        """Look at what the run needs, such as its environment, before anything else; the configuration that follows.
+
+        Args:
+            config: what the user chose.
+            say: prints a line.
+
+        Raises:
+            ValueError: what cannot be used.
+        """
+        return config
 
     def check(self, config: Config) -> None:
         """Refuse, before a run starts, what it needs and has not got, such as an endpoint's key.

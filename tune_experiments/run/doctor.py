@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.errors import ForeignEnvError
-from rl_envs.wrappers.foreign import play_at_random
 from rl_envs.wrappers.foreign_world import ForeignWorld
 from rl_models.rllib.workers import Workers
 from rl_models.team_world import MakeWorld
@@ -29,6 +28,7 @@ from tune_experiments.experiment.finding import find_stored
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import SPEED
 from tune_experiments.run.curriculum_state import curriculum_behind
+from tune_experiments.run.environment_probe import probe
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
 BUSY = "speed/learner_busy_share"
@@ -221,19 +221,20 @@ def environment_of(checkpoint: Path, allow: Sequence[str]) -> list[str]:
 
 
 def environment_report(make_world: MakeWorld) -> list[str]:
-    """Line on a custom environment that is played at random, with all checks: what it breaks, or nothing.
+    """Lines on a custom environment that is played at random, with all checks; none on a world of this package.
 
     Args:
         make_world: builds worlds of training.
     """
     try:
-        with contextlib.closing(make_world(num_worlds=2, first_world=0)) as world:
+        with contextlib.closing(make_world(num_worlds=1, first_world=0)) as world:
             if not isinstance(world, ForeignWorld):
                 return []
-            env_steps = play_at_random(world)
+        seen = probe(make_world)
     except ForeignEnvError as error:
         return [f"environment: {error}"]
-    return [f"environment: what it gave in {env_steps:,} env steps of random play is what its spaces say"]
+    said = f"environment: what it gave in {seen.env_steps:,} env steps of random play is what its spaces say"
+    return [said, *seen.lines()]
 
 
 _MEANINGS = {

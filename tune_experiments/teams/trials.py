@@ -1,4 +1,4 @@
-"""One training run on a foreign environment, built from settings: worlds, team, loss, evaluation.
+"""One training run on any environment, built from settings: worlds, team, loss, evaluation.
 
 Rows, from agents on their own to agents that draw together. `ippo` and `mappo` have one policy network that all agents
 share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all
@@ -36,6 +36,7 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.teams.config import BLIND, LANGUAGE_ROWS, Q_ROWS, Config
+from tune_experiments.teams.inspection import probed
 from tune_experiments.teams.language import check_lengths, language_policy, text_game
 from tune_experiments.teams.worlds import make_world, training_world
 
@@ -91,6 +92,11 @@ def check_row(config: Config, method: str) -> None:
             text_game(config, world, method == BLIND)
         check_lengths(config, method)
         return
+    if (method in Q_ROWS or method.startswith("sync")) and probed(config).is_zero_sum:
+        raise UserError(
+            f"{method} learns from the reward of the whole team, which is always 0 in {config.env}: leave it out of "
+            "--methods, for example for ippo or mappo"
+        )
     if "decides" in _example(config).observation_spec and (method in Q_ROWS or method.endswith(CORDIAL)):
         raise UserError(
             f"{method} needs agents that all choose an action at every step, and those of {config.env} do not: leave "
@@ -98,6 +104,19 @@ def check_row(config: Config, method: str) -> None:
         )
     _cordial(config, method)
     build_policy(config, method, 0)
+
+
+def check_actions(config: Config) -> None:
+    """Refuse an environment whose actions no method can choose.
+
+    Raises:
+        UserError: they have several parts.
+    """
+    if isinstance(actions := _example(config).action_spec, dict):
+        raise UserError(
+            f"--env {config.env}: its actions have several parts ({', '.join([*actions][:3])}, ...), and the methods "
+            "choose one of a list of actions: name another environment"
+        )
 
 
 def random_team(config: Config) -> TeamPolicy:
@@ -182,15 +201,28 @@ def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
     if not method.endswith(CORDIAL):
         return ()
     world = _example(config)
-    sets = world.tables.get("coordination")
+    sets = _coordination_sets(world)
     if sets is None:
         raise UserError(
             f"{method} needs coordination sets, and {config.env} declares none: give the environment an attribute "
             "coordination_sets, or train sync without _cordial"
         )
-    sets = sets.reshape(-1, *[cast(int, world.action_spec)] * world.num_agents)
     beta = Schedule.linear(config.cordial_coef, config.cordial_coef / 10, config.budget_env_steps)
     return (CoordinationLoss(CoordinationSet.from_matrices(torch.from_numpy(sets).long()), beta),)
+
+
+def _coordination_sets(world: World) -> NDArray[np.bool_] | None:
+    """Sets of coordinated joint actions, [K, A, ..., A] bool, of a world that has any under `coordination`."""
+    shape = (cast(int, world.action_spec),) * world.num_agents
+    if "coordination" in world.tables:
+        return world.tables["coordination"].reshape(-1, *shape)
+    if "coordination" not in world.observation_spec or "coordinated_actions" not in world.tables:
+        return None
+    listed = world.tables["coordinated_actions"]
+    sets = np.zeros((len(listed), *shape), bool)
+    for number, joint_actions in enumerate(listed):
+        sets[(number, *joint_actions.T)] = True
+    return sets
 
 
 def _qmix(config: Config) -> Objective:
