@@ -212,7 +212,7 @@ def train(
     if named.why_unnamed:
         if not options.get("local", True):
             raise UserError(f"local=False: workers import the environment, and {named.why_unnamed}")
-        print(f"{named.why_unnamed}, so all trials run one after another in this process: {how_to_name(named.name)}")
+        print(f"{named.why_unnamed}, so all trials run one after another in this process: {how_to_name()}")
         options["local"] = True
     chosen = {} if methods is None else {"methods": (methods,) if isinstance(methods, str) else tuple(methods)}
     return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **chosen, **options)
@@ -222,7 +222,7 @@ def _about_unnamed(env: str) -> str:
     return (
         f"The environment of this run, {env}, was a function without a name that another process could import. "
         f"Its trials are opened in the process that trained them alone. To train one that can be opened anywhere, "
-        f"{how_to_name(env)}\n"
+        f"{how_to_name()}\n"
     )
 
 

@@ -101,16 +101,15 @@ def unnamed_callable(name: str) -> Callable[..., Any]:
         UserError: this process does not know it.
     """
     if name not in _CALLABLES:
-        raise UserError(f"the environment {name!r} was known to the process that trained it alone: {how_to_name(name)}")
+        raise UserError(f"the environment {name!r} was known to the process that trained it alone: {how_to_name()}")
     return _CALLABLES[name]
 
 
-def how_to_name(name: str) -> str:
+def how_to_name() -> str:
     """Advice for whoever wants to open a run of an environment without a name, or to train it on several processes."""
-    function = name.removeprefix(UNNAMED)
     return (
-        f"put the function that builds it into a module, such as my_env.py, and train with env='my_env:{function}' or "
-        f"--env my_env:{function}"
+        "put the function that builds it into a module, as parallel_env in my_env.py, and name it: "
+        "env='my_env:parallel_env' in Python, --env my_env:parallel_env on the command line"
     )
 
 

@@ -158,7 +158,7 @@ def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outsid
             load_policy(path)
         with pytest.raises(UserError, match=said):
             load_policy(path, allow=["another", f"{name}.inner"])
-    for command in ("evaluate", "play", "render", "export", "table"):
+    for command in ("evaluate", "play", "render", "export-adapters", "table"):
         assert main([command, str(stranger)]) == 2
         error = capsys.readouterr().err
         assert said in error and f"--allow {name}" in error

@@ -60,7 +60,7 @@ def run_folder(tmp_path):
     trial = tmp_path / "trials/ippo-seed0"
     trial.mkdir(parents=True)
     (trial / "metrics.jsonl").write_text('{"env_steps": 10, "episode/return": 1.0}\n')
-    line = Result("train", "Teams in a game of others", "ippo", "game", "test", 0, "return", 1.0)
+    line = Result("train", "Teams in any environment", "ippo", "game", "test", 0, "return", 1.0)
     rows.write(tmp_path / "results.jsonl", [line])
     return tmp_path
 

@@ -284,8 +284,9 @@ def test_the_doctor_plays_an_environment_of_others_and_says_what_it_breaks():
     def report(env):
         return environment_report(plan(dataclasses.replace(SMOKE, env=f"{ODD}:{env}"), "ippo", 0).make_world)
 
-    (good,), (bad,) = report("Signal"), report("short")
+    (good, *table), (bad,) = report("Signal"), report("short")
     assert "6 env steps" in good
+    assert any(line.split()[0] == "agents" for line in table)
     assert all(word in bad for word in BREAKING[f"{ODD}:short"])
     assert environment_report(functools.partial(make, "matrix_game-v0")) == []
 
