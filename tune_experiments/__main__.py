@@ -1,8 +1,8 @@
 """`concord`: train, run an experiment of a paper, and whatever comes after training.
 
-    concord train --env overcooked-v0 --methods mappo sync_4      any methods in any environment
-    concord run EXPERIMENT [flags]          furnmove_sync, or package.module:NAME from outside; as its script
-    concord envs | methods                  what there is for train
+    concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
+    concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME from outside; as its script
+    concord envs | methods                  # what there is for train
     concord evaluate|show|play|render|table|compare|doctor|export-adapters|pack PATH
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
@@ -144,7 +144,7 @@ COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
 """Name of a command -> its flags, and who reads them."""
 TRAIN, RUN, ENVS, METHODS = "train", "run", "envs", "methods"
 _HELP = ("-h", "--help")
-_WORDS = (TRAIN, RUN, ENVS, METHODS, *COMMANDS)
+WORDS = (TRAIN, RUN, ENVS, METHODS, *COMMANDS)
 PAGE = """usage: concord COMMAND [--flag value ...]
 
   train                train any methods in any environment, and compare them:
@@ -228,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = known_experiments()
         if ":" in words[0] or spelled(words[0], known) in known:
             return _run(words, "concord run")
-        hint = _hint(words[0], [*_WORDS, *known], "concord --help lists the commands")
+        hint = _hint(words[0], [*WORDS, *known], "concord --help lists the commands")
         raise UserError(f"unknown command {words[0]!r}; {hint}")
     command = read_command(words)
     check_folders(command)
