@@ -44,11 +44,12 @@ class Part:
 
     Attributes:
         key: observation key.
-        shape: shape of one agent's array; of an image (H, W, C).
+        shape: shape of one agent's array; of an image (H, W, C), or (C, H, W) with `planes_first`.
         scale: divisor of its numbers, their largest value: one, or one for each entry ([*shape]; of an image for each
             channel, [C]). 0 where there is none to divide by: such numbers are softened (`Scaling`).
         is_image: whether it goes through convolutions.
         vocabulary: V, number of tokens of a text, whose shape is () or (sentences,); 0 for an array of numbers.
+        planes_first: whether the channels of an image stand before its rows.
     """
 
     key: str
@@ -56,6 +57,7 @@ class Part:
     scale: float | NDArray[np.floating] = field(default=1.0, compare=False)
     is_image: bool = False
     vocabulary: int = 0
+    planes_first: bool = False
 
 
 class PartsEncoder(nn.Module):
@@ -131,15 +133,17 @@ class _ImageEncoder(nn.Module):
 
     def __init__(self, config: PartsConfig, part: Part) -> None:
         super().__init__()
-        self.scaling = Scaling(part.scale)
-        self.convolutions = nn.Sequential(*_convolutions(part.shape, config.channels))
+        self.scaling, self._planes_first = Scaling(part.scale), part.planes_first
+        height, width, channels = (*part.shape[1:], part.shape[0]) if part.planes_first else part.shape
+        self.convolutions = nn.Sequential(*_convolutions((height, width, channels), config.channels))
         with torch.no_grad():
-            flat = self.convolutions(torch.zeros(1, part.shape[2], *part.shape[:2])).numel()
+            flat = self.convolutions(torch.zeros(1, channels, height, width)).numel()
         self.output = nn.Linear(flat, config.image_features)
         glorot_(self)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Images [B, T, N, H, W, C] -> [B, T, N, image features] float32."""
+        """Images [B, T, N, H, W, C], or [B, T, N, C, H, W], -> [B, T, N, image features] float32."""
+        images = images.movedim(3, -1) if self._planes_first else images
         return apply_in_chunks(self._encode, images.flatten(0, 2)).unflatten(0, images.shape[:3])
 
     def _encode(self, images: Tensor) -> Tensor:

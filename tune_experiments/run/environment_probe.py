@@ -24,7 +24,7 @@ from rl_envs.wrappers.foreign_values import space_in_words
 from rl_envs.wrappers.foreign_world import ForeignWorld
 from rl_models.team_world import MakeWorld
 
-__all__ = ["Probe", "probe", "random_actions"]
+__all__ = ["Probe", "probe"]
 
 _COPIES, _BATCHED_COPIES = 2, 32
 """Worlds that are played: environments of other packages one after the other, our own in one batch."""
@@ -180,7 +180,7 @@ def probe(make_world: MakeWorld, seconds: float = _SECONDS) -> Probe:
         return seen.probe(None if before is None or after is None else max(0.0, after - before) / copies)
 
 
-def random_actions(world: World, obs: Arrays, draws: np.random.Generator) -> Any:
+def _random_actions(world: World, obs: Arrays, draws: np.random.Generator) -> Any:
     """A random legal action of each agent, [B, N] int, or such an array for each factor of a factored action."""
     shape = (world.num_worlds, world.num_agents)
     if isinstance(world.action_spec, dict):
@@ -209,7 +209,7 @@ class _Seen:
         obs, stepping, length = self.world.reset(0), 0.0, np.zeros(self.world.num_worlds, int)
         self._look(obs)
         while not self.ended and time.monotonic() - began < seconds:
-            actions, at = random_actions(self.world, obs, draws), time.perf_counter()
+            actions, at = _random_actions(self.world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = self.world.step(actions)
             stepping += time.perf_counter() - at
             self.rewards.append(reward)

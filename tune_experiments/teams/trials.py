@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from rl_envs import World
+from rl_envs.wrappers.foreign_world import ForeignWorld
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -128,14 +129,18 @@ def random_team(config: Config) -> TeamPolicy:
 
 
 def parts_of(world: World) -> list[Part]:
-    """Parts of a world's observations that a network reads; arrays [H, W, C] of 3 x 3 cells and more are images."""
-    bounds = getattr(world, "bounds", {})
+    """Parts of a world's observations that a network reads; arrays of 3 x 3 cells and more are images.
+
+    These are [C, H, W] in the worlds of this package, and [H, W, C] in environments of others.
+    """
+    bounds, planes_first = getattr(world, "bounds", {}), not isinstance(world, ForeignWorld)
     arrays = []
     for key, one in world.observation_spec.items():
         if key not in _NOT_SEEN:
-            is_image = len(one.shape) == 3 and min(one.shape[:2]) >= 3
+            is_image = len(one.shape) == 3 and min(one.shape[1:] if planes_first else one.shape[:2]) >= 3
             low, high = bounds.get(key, (one.low, one.high))
-            arrays.append(Part(key, one.shape, _scale(low, high, is_image), is_image))
+            scale = _scale(low, high, is_image)
+            arrays.append(Part(key, one.shape, scale, is_image, planes_first=is_image and planes_first))
     texts = [Part(key, one.rows, vocabulary=one.vocabulary) for key, one in world.text_spec.items()]
     return arrays + texts
 
