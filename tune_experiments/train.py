@@ -214,8 +214,9 @@ def train(
             raise UserError(f"local=False: workers import the environment, and {named.why_unnamed}")
         print(f"{named.why_unnamed}, so all trials run one after another in this process: {how_to_name()}")
         options["local"] = True
-    chosen = {} if methods is None else {"methods": (methods,) if isinstance(methods, str) else tuple(methods)}
-    return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **chosen, **options)
+    if methods is not None:
+        options["methods"] = (methods,) if isinstance(methods, str) else tuple(methods)
+    return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **options)
 
 
 def _about_unnamed(env: str) -> str:

@@ -23,7 +23,7 @@ ALONE = "agent_0"
 
 
 def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> ForeignWorld:
-    """B PettingZoo parallel environments as one world.
+    """B PettingZoo environments, parallel or turn-based, as one world.
 
     Args:
         make_env: builds one environment with discrete actions; with `render_mode="rgb_array"` the world renders.
@@ -120,11 +120,12 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
     """A function that builds the PettingZoo environment of a module, such as `mpe2.simple_spread_v3`.
 
     Args:
-        name: the module, which has a function `parallel_env`; or `package.module:function` of one's own.
+        name: the module, which has a function `parallel_env`, or `env` if its agents act in turn; or
+            `package.module:function` of one's own.
         arguments: keyword arguments of that function.
 
     Raises:
-        ForeignEnvError: the package is not installed, or the module has no parallel environment.
+        ForeignEnvError: the package is not installed, or the module has no environment.
     """
     named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:{PARALLEL}")
     if named is None:
@@ -156,13 +157,10 @@ def _found(module: str, function: str) -> Any:
     except (Exception, SystemExit) as error:  # a script that reads its own flags exits
         raise ForeignEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
     if not callable(found):
-        if function == PARALLEL and callable(getattr(imported, "env", None)):
-            raise ForeignEnvError(
-                f"the agents of {module!r} act in turn, and teams are trained where all act at once: name a module "
-                f"that has {PARALLEL}"
-            )
+        if function == PARALLEL and callable(turn_based := getattr(imported, "env", None)):
+            return turn_based
         raise ForeignEnvError(
-            f"{module!r} has no function {function!r}: name the module of a PettingZoo parallel environment, such as "
+            f"{module!r} has no function {function!r}: name the module of a PettingZoo environment, such as "
             "mpe2.simple_spread_v3, or package.module:function of your own"
         )
     return found

@@ -1,4 +1,4 @@
-"""Foreign environments side by side in one process: each row is one PettingZoo parallel environment.
+"""Foreign environments side by side in one process: each row is one PettingZoo environment, parallel or turn-based.
 
 `Games` resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the
 game has zeros, all of its own actions legal, and no reward. This file knows nothing of worlds; `foreign_world.py` makes
@@ -17,6 +17,7 @@ from rl_envs.core.spec import Array
 from rl_envs.wrappers.foreign_border import CheckedEnv, close_quietly
 from rl_envs.wrappers.foreign_declaration import Declaration, MakeEnv, described, env_name, layers
 from rl_envs.wrappers.foreign_frame import Answer, Frame, Turn
+from rl_envs.wrappers.turn_based import TurnBased, is_turn_based
 
 
 class Games:
@@ -127,17 +128,18 @@ def opened(make_env: MakeEnv) -> CheckedEnv:
 
 
 def built(make_env: MakeEnv, which: str = "") -> Any:
-    """An environment.
+    """An environment with the parallel API.
 
     Args:
-        make_env: builds it.
+        make_env: builds it, or a turn-based one.
         which: which copy it is, for the error.
 
     Raises:
         ForeignEnvError: it cannot be built.
     """
     try:
-        return make_env()
+        env = make_env()
+        return TurnBased(env) if is_turn_based(env) else env
     except ForeignEnvError as error:
         raise type(error)(f"{error}{which}") from error
     except (Exception, SystemExit) as error:

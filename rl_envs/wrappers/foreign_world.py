@@ -7,6 +7,7 @@
 | observations | as `foreign_spaces.py` lays them out, padded to the widest; a text is its words' numbers (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
 | observation `alive` | [] bool, in the game; not with `agents_leave=False` |
+| observation `decides` | [] bool, chooses an action now; only in turn-based games, whose env step is the move of one agent |
 | observation `legal` | [A] bool, legal actions; only where the environment gives masks or calls its actions something, or the agents' actions differ in number |
 | observation `coordination` | [] int32, row of `tables["coordination"]`; only where the environment declares coordination sets |
 | tables | `coordination` [K, A^N] bool: the environment's `coordination_sets` [K, A, ..., A]; the present K is `coordination` in the infos |
@@ -43,6 +44,7 @@ from rl_envs.wrappers.foreign_frame import Frame
 from rl_envs.wrappers.foreign_games import Games, opened
 from rl_envs.wrappers.foreign_spaces import MASK, Bounds, Shown
 from rl_envs.wrappers.game_processes import GameProcesses
+from rl_envs.wrappers.turn_based import ACTS_NOW
 from rl_envs.wrappers.word_ids import TextNumbers, WordIds
 
 logger = logging.getLogger(__name__)
@@ -106,6 +108,7 @@ class ForeignWorld(World):
         """All that is known before an episode."""
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
+        self._takes_turns = ACTS_NOW in checked.declared.layout.spec
         self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
         self.words: TextNumbers = word_ids or WordIds(vocabulary)
         self.agents, self.action_spec = self._declared.agents, max(self._declared.actions)
@@ -173,6 +176,10 @@ class ForeignWorld(World):
         length = self.state["episode_length"]
         is_own = actions < np.array(self._declared.actions)
         self.state["played"][rows, length] = np.where(self._present().alive & is_own, actions, 0)
+        if self._takes_turns:
+            decided = self._present().arrays[ACTS_NOW][..., 0].astype(bool)
+            waited = self.state["since_decision"] + 1
+            self.state["since_decision"] = np.where(decided, 1, waited).astype(np.int32)
         turn = self._games.step(rows, self.state["played"][rows, length])
         self._see(rows, turn.frame, turn.terminated | turn.truncated)
         late = (length + 1 >= self.max_episode_steps) & ~turn.terminated & ~turn.truncated
@@ -183,6 +190,8 @@ class ForeignWorld(World):
     def _observe(self, rows: Array) -> Arrays:
         seen = self._present()
         observations = {key: value[rows] for key, value in seen.arrays.items()}
+        if self._takes_turns:
+            observations["decides"] = observations.pop(ACTS_NOW)[..., 0].astype(bool)
         own = np.eye(self.num_agents, dtype=np.uint8)
         observations["agent"] = np.repeat(own[None], len(rows), axis=0)
         beside = {
@@ -200,7 +209,12 @@ class ForeignWorld(World):
             "played": np.zeros((num_worlds, self.max_episode_steps, self.num_agents), numbers),
             "fingerprint": np.zeros(num_worlds, np.uint64),
         }
+        if self._takes_turns:
+            own["since_decision"] = np.zeros((num_worlds, self.num_agents), np.int32)
         return super()._blank_state(num_worlds) | own
+
+    def _duration(self) -> Array:
+        return self.state["since_decision"].copy() if self._takes_turns else super()._duration()
 
     def _needed_state(self) -> set[str]:
         return {"seed", "played", "episode_length"}
@@ -262,7 +276,11 @@ class ForeignWorld(World):
             own["legal"] = ArraySpec((max(says.actions),), "bool", 0, 1, "legal actions")
         if sets is not None:
             own["coordination"] = ArraySpec((), "int32", 0, len(sets) - 1, "row of the table of good joint actions")
-        self.observation_spec = says.layout.spec | own
+        spec = dict(says.layout.spec)
+        if self._takes_turns:
+            del spec[ACTS_NOW]
+            own["decides"] = ArraySpec((), "bool", 0, 1, "chooses an action now")
+        self.observation_spec = spec | own
         longest, vocabulary = self._arguments["max_words"], self.words.vocabulary
         sentences = self._arguments["max_sentences"]
         counts = {key: count or (sentences if sentences > 1 else 0) for key, count in says.layout.counts.items()}

@@ -106,6 +106,8 @@ def with_agent_index(cls: type[World]) -> type[World]:
     """The same worlds, whose observations say by `agent`, one-hot, which agent sees them, in a team of several."""
 
     class Indexed(cls):  # type: ignore[misc, valid-type]
+        observation_spec: dict[str, ArraySpec]
+
         def __init__(self, *args: Any, **arguments: Any) -> None:
             super().__init__(*args, **arguments)
             self._adds_index = self.num_agents > 1 and "agent" not in self.observation_spec

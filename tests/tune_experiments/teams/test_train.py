@@ -261,7 +261,6 @@ ODD = "tests.rl_envs.wrappers.odd_games"
 BREAKING = {
     f"{ODD}:short": ["left", "env step 3", "(2,)", "(3,)"],
     f"{ODD}:same": ["same object", "2 copies"],
-    "pettingzoo.classic.connect_four_v3": ["turn"],
 }
 
 
