@@ -196,7 +196,8 @@ def train(
         methods: rows of the table; by default those of the preset.
         seeds: one trial of each method with each; by default 0.
         preset: `smoke` or `laptop`, by default `laptop`.
-        options: other arguments of `Experiment.run`, and fields of the configuration; `env_arguments` may be a dict.
+        options: other arguments of `Experiment.run`, and fields of the configuration; `env_arguments` may be a dict,
+            and `network` a name.
 
     Returns:
         results, tables, paths and trained teams.
@@ -214,6 +215,8 @@ def train(
             raise UserError(f"local=False: workers import the environment, and {named.why_unnamed}")
         print(f"{named.why_unnamed}, so all trials run one after another in this process: {how_to_name()}")
         options["local"] = True
+    if isinstance(options.get("network"), str):
+        options["network.name"] = options.pop("network")
     if methods is not None:
         options["methods"] = (methods,) if isinstance(methods, str) else tuple(methods)
     return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **options)

@@ -39,6 +39,7 @@ _FIRST_PAGE = {
     "env": "environment: a name of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function",
     "env_arguments": "keyword arguments of the environment, as JSON",
     "methods": "rows of the table, each a method that is trained",
+    "network.name": "network, which `--network NAME` sets, too",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",
     "out": "folder, or URI of an object store, for all that the run writes; the same command continues the run in it",
@@ -163,20 +164,26 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
     flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
-    words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default.options.preset)
+    words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default)
     read = tyro.cli(schema, prog=prog or None, args=words, default=start, description=description)
     return typing.cast(_Arguments, read)
 
 
-def _as_spelled(arguments: Sequence[str], preset: str) -> list[str]:
-    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one."""
+def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
+    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one.
+
+    `--network emma` stands for `--network.name emma`, as for every group of fields that has a name.
+    """
     words: list[str] = []
     flag = ""
     for word in arguments:
         if word.startswith("--"):
-            flag = word
+            flag, equals, value = word.partition("=")
+            group = getattr(default.config, flag[2:].replace("-", "_"), None)
+            if dataclasses.is_dataclass(group) and hasattr(group, "name"):
+                word = f"{flag}.name{equals}{value}"
         elif flag == "--preset":
-            word = preset
+            word = default.options.preset
         elif flag == "--methods":
             (word,) = spelled_rows([word])
         words.append(word)

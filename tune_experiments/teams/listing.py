@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from rl_envs import WORLDS, World, make
+from rl_models.networks.network_needs import NETWORKS
 from tune_experiments.teams.methods import METHODS
 
 __all__ = ["environment_lines", "method_lines"]
@@ -38,7 +39,11 @@ def _about(world: World) -> str:
 
 
 def method_lines() -> Iterator[str]:
-    """Lines on the methods."""
+    """Lines on the methods and the networks."""
     width = max(map(len, METHODS)) + 2
     for name, method in METHODS.items():
         yield f"{name:{width}}{method.summary}{f'; needs {method.needs}' if method.needs else ''}"
+    yield from ("", "networks, --network NAME:")
+    for network_name, network in NETWORKS.items():
+        more = " of two sentences or more" if network.sentences > 1 else ""
+        yield f"{network_name:{width}}{network.summary}{f'; needs {network.needs}{more}' if network.needs else ''}"

@@ -29,6 +29,7 @@ from rl_models.algorithms.qmix import qmix_objective
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.losses.extra_loss import ExtraLoss
+from rl_models.networks.network_needs import fitted, is_recurrent
 from rl_models.networks.parts import Part
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Schedule
@@ -73,13 +74,22 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     if method in LANGUAGE_ROWS:
         return language_policy(config, method, seed, trial_folder)
     world = _example(config)
-    parts, agents, actions = parts_of(world), world.num_agents, cast(int, world.action_spec)
+    agents, actions = world.num_agents, cast(int, world.action_spec)
+    if config.network.text_encoder and not isinstance(world, ForeignWorld):
+        raise UserError(
+            f"--network.text-encoder reads texts of other packages' environments, and {config.env} gives its texts as "
+            "numbers of words: leave it out"
+        )
+    try:
+        network, parts = fitted(config.network, parts_of(world))
+    except ValueError as error:
+        raise UserError(f"--network {config.network.name} in {config.env}: {error}") from error
     if method in Q_ROWS:
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
-        return qmix_parts_team(config.network, parts, agents, actions, width, seed)
+        return qmix_parts_team(network, parts, agents, actions, width, seed)
     kind, components = _kind(method)
-    has_legal = "legal" in world.observation_spec
-    return parts_team(config.network, parts, agents, actions, kind, components, has_legal, seed)
+    legal, remembers = "legal" in world.observation_spec, is_recurrent(network)
+    return parts_team(network, parts, agents, actions, kind, components, legal, seed, remembers)
 
 
 def check_row(config: Config, method: str) -> None:
@@ -136,7 +146,13 @@ def parts_of(world: World) -> list[Part]:
     bounds, planes_first = getattr(world, "bounds", {}), not isinstance(world, ForeignWorld)
     arrays = []
     for key, one in world.observation_spec.items():
-        if key not in _NOT_SEEN:
+        if key in world.text_tables:
+            table = world.tables[world.text_tables[key]]
+            is_grid = len(one.shape) == 3 and min(one.shape[:2]) >= 3
+            arrays.append(Part(key, one.shape, is_image=is_grid, vocabulary=int(table.max()) + 1, table=table))
+        elif one.ids:
+            arrays.append(Part(key, one.shape, ids=int(one.high) + 1))
+        elif key not in _NOT_SEEN:
             is_image = len(one.shape) == 3 and min(one.shape[1:] if planes_first else one.shape[:2]) >= 3
             low, high = bounds.get(key, (one.low, one.high))
             scale = _scale(low, high, is_image)
