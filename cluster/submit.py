@@ -3,7 +3,7 @@
     python -m cluster.submit EXPERIMENT [--any.flag of the experiment] --address http://HOST:8265
     python -m cluster.submit furnmove_sync --preset smoke --storage /shared/runs
     python -m cluster.submit package.module:NAME --storage /shared/runs        # an experiment from outside goes along
-    python -m cluster.submit pettingzoo_teams --env rescue:parallel_env --storage /shared/runs     # a module, too
+    python -m cluster.submit train --env rescue:parallel_env --storage /shared/runs     # a module, too
     python -m cluster.submit list | logs JOB | stop JOB
 
 The experiment's flags are checked here first, so a wrong flag costs no upload. Results go to --out, or to
@@ -108,7 +108,7 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
             "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
         )
     if options.out is None:
-        out = below(uri_of(str(storage)) or str(storage), f"{experiment.name}_{options.preset}")
+        out = below(uri_of(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
     else:
         out = uri_of(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():

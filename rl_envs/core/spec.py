@@ -88,6 +88,7 @@ class ArraySpec:
         dtype: NumPy type name, the smallest that holds the values.
         low, high: inclusive bounds of every entry.
         meaning: one line for documentation.
+        ids: whether the entries are numbers of kinds of things, from 0 to `high`, and no quantities.
     """
 
     shape: tuple[int, ...]
@@ -95,6 +96,7 @@ class ArraySpec:
     low: float
     high: float
     meaning: str
+    ids: bool = False
 
     def contains(self, array: Array) -> bool:
         """Whether `array` (`[..., *shape]`) has this type, shape and bounds exactly."""

@@ -29,10 +29,14 @@ class Observer:
         self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
         entities, avatars = (frames, num_entities), (frames, num_agents)
         self.spec = {
-            "symbols": ArraySpec(entities, "uint8", 0, LAST_ENTITY, "entities by step, oldest first; 0: gone"),
-            "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone"),
-            "agent_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by step, its own first; 0: dead"),
-            "agent_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead"),
+            "symbols": ArraySpec(
+                entities, "uint8", 0, LAST_ENTITY, "entities by step, oldest first; 0: gone", ids=True
+            ),
+            "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone", ids=True),
+            "agent_symbols": ArraySpec(
+                avatars, "uint8", 0, WITH_MESSAGE, "avatars by step, its own first; 0: dead", ids=True
+            ),
+            "agent_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead", ids=True),
         }
 
     def moment(self, state: Arrays, has_message: Array, rows: Array | slice = slice(None)) -> Array:

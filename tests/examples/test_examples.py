@@ -140,7 +140,7 @@ def test_the_experiment_trains_by_sync_in_rays_workers_and_is_opened_by_who_name
     assert after_training(["evaluate", str(out), "--allow", MODULE]) == 0
     evaluated = capsys.readouterr().out
     assert "corridor: sync, seed 0" in evaluated
-    for command in ("evaluate", "play", "render", "export", "table"):
+    for command in ("evaluate", "play", "render", "export-adapters", "table"):
         assert after_training([command, str(out)]) == 2
         assert f"--allow {MODULE}" in capsys.readouterr().err
     assert after_training(["doctor", str(out)]) == 0

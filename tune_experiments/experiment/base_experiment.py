@@ -10,7 +10,7 @@ import fnmatch
 import importlib.util
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
@@ -220,6 +220,22 @@ class BaseExperiment(ABC, Generic[Config]):
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
         """Seeds of validation and test environments; no trial may train with them."""
         return ()
+
+    def run_name(self, config: Config) -> str:
+        """Name of a run folder, before the name of its preset; by default the experiment's."""
+        return self.name
+
+    def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
+        """Look at what the run needs, such as its environment, before anything else; the configuration that follows.
+
+        Args:
+            config: what the user chose.
+            say: prints a line.
+
+        Raises:
+            ValueError: what cannot be used.
+        """
+        return config
 
     def check(self, config: Config) -> None:
         """Check before a run that all it needs is there, such as the key of an endpoint.

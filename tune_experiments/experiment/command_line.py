@@ -35,7 +35,10 @@ DEFAULT_PRESET = "laptop"
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """A seed as NumPy, torch and RLlib all take it."""
 _FIRST_PAGE = {
+    "env": "environment: a name of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function",
+    "env_arguments": "keyword arguments of the environment, as JSON",
     "methods": "rows of the table, each a method that is trained",
+    "network.name": "network, which `--network NAME` sets, too",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",
     "out": "folder, or URI of an object store, for all that the run writes; the same command continues the run in it",
@@ -93,7 +96,11 @@ class RunOptions:
 
 
 def parse(
-    experiment_presets: Mapping[str, Config], arguments: Sequence[str], description: str, seeds: tuple[int, ...] = (0,)
+    experiment_presets: Mapping[str, Config],
+    arguments: Sequence[str],
+    description: str,
+    seeds: tuple[int, ...] = (0,),
+    prog: str = "",
 ) -> tuple[Config, RunOptions]:
     """Read a command line; `--help` prints the flags that most people use, `--help-all` all, and both end the process.
 
@@ -103,6 +110,7 @@ def parse(
         arguments: The command line without the program's name.
         description: What `--help` says first.
         seeds: The default of `--seeds`.
+        prog: name of the program in its help; by default that of the script.
 
     Raises:
         UserError: a value that no run can have.
@@ -111,9 +119,9 @@ def parse(
     preset = _preset(experiment_presets, arguments)
     default = _Arguments(RunOptions(preset, None, seeds), experiment_presets[preset])
     if {"-h", "--help"} & {*arguments}:
-        print(_first_page(default, list(experiment_presets), description))
+        print(_first_page(default, list(experiment_presets), description, prog or Path(sys.argv[0]).name))
         raise SystemExit(0)
-    parsed = _read(default, arguments, f"{description}\n\nPresets: {', '.join(experiment_presets)}.")
+    parsed = _read(default, arguments, f"{description}\n\nPresets: {', '.join(experiment_presets)}.", prog)
     check_options(parsed.options)
     return parsed.config, parsed.options
 
@@ -150,24 +158,31 @@ class _Arguments:
     config: Any
 
 
-def _read(default: _Arguments, arguments: Sequence[str], description: str) -> _Arguments:
+def _read(default: _Arguments, arguments: Sequence[str], description: str, prog: str) -> _Arguments:
     # tyro wants the configuration's own type, which is known only now.
     flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
-    words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default.options.preset)
-    return typing.cast(_Arguments, tyro.cli(schema, args=words, default=start, description=description))
+    words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default)
+    read = tyro.cli(schema, prog=prog or None, args=words, default=start, description=description)
+    return typing.cast(_Arguments, read)
 
 
-def _as_spelled(arguments: Sequence[str], preset: str) -> list[str]:
-    """The command line with declared names of preset and methods, in which `-` and `_` are the same."""
+def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
+    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one.
+
+    `--network emma` stands for `--network.name emma`, as for every group of fields that has a name.
+    """
     words: list[str] = []
     flag = ""
     for word in arguments:
         if word.startswith("--"):
-            flag = word
+            flag, equals, value = word.partition("=")
+            group = getattr(default.config, flag[2:].replace("-", "_"), None)
+            if dataclasses.is_dataclass(group) and hasattr(group, "name"):
+                word = f"{flag}.name{equals}{value}"
         elif flag == "--preset":
-            word, flag = preset, ""
+            word, flag = default.options.preset, ""
         elif flag == "--methods":
             (word,) = spelled_rows([word])
         words.append(word)
@@ -187,9 +202,9 @@ def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
     return preset
 
 
-def _first_page(default: _Arguments, presets: Sequence[str], description: str) -> str:
+def _first_page(default: _Arguments, presets: Sequence[str], description: str, prog: str) -> str:
     """The page of `--help`: presets, and the flags that most people use, with their values in the chosen preset."""
-    lines = [f"usage: {Path(sys.argv[0]).name} [--preset NAME] [--FLAG VALUE ...]", "", description, ""]
+    lines = [f"usage: {prog} [--preset NAME] [--FLAG VALUE ...]", "", description, ""]
     lines += [f"  --preset {default.options.preset}", f"      values to start from: {', '.join(presets)}"]
     for path, meaning in _FIRST_PAGE.items():
         for half in (default.options, default.config):

@@ -19,11 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
+from rl_envs.registry import entry_point_of
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
+_EARLIER_NAMES = {"train": "train"}
+"""Name of an experiment in older run folders -> its name now."""
 _AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
 """Name, configuration as JSON and module of the experiment of `trusting`."""
 
@@ -43,6 +46,7 @@ def find_experiment(name: str) -> BaseExperiment:
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _from_outside(*found.groups())
     known = known_experiments()
+    name = _EARLIER_NAMES.get(name, name)
     if name not in known:
         raise UserError(
             f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"
@@ -81,8 +85,8 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
     cls = experiment.config_class
     own = {text for preset in experiment.presets.values() for text, _ in module_texts(config_to_json(preset), [cls])}
     for text, is_built in module_texts(data, [cls]):
-        if text not in own:
-            _check_trust(text.partition(":")[0], allow, where, is_built)
+        if text not in own and (module := _module_of(text)) is not None:
+            _check_trust(module, allow, where, is_built)
     config = read_configuration(experiment, data)
     return experiment, config if _is_at_hand(name, data) else experiment.as_loaded(config)
 
@@ -106,7 +110,7 @@ def trusted_modules(name: Any, data: Any) -> set[str]:
     if at_hand is None or not _is_at_hand(name, data):
         return set()
     named = module_texts(data, [find_experiment(name).config_class])
-    return {at_hand[2], *(text.partition(":")[0] for text, _ in named)}
+    return {at_hand[2], *filter(None, (_module_of(text) for text, _ in named))}
 
 
 def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[str]:
@@ -115,7 +119,22 @@ def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[st
     A value of the type `ModuleName` may be another name, too, such as the id of an environment.
     """
     named = module_texts(config_to_json(config), [experiment.config_class])
-    return list(dict.fromkeys([experiment.module, *(text.partition(":")[0] for text, _ in named)]))
+    return list(dict.fromkeys([experiment.module, *filter(None, (_module_of(text) for text, _ in named))]))
+
+
+def _module_of(text: str) -> str | None:
+    """Module that a name imports, of an environment or another object; None for what this package brings.
+
+    `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. The worlds of `rl_envs` build
+    themselves from any arguments. What has no name outside the process that trained it (`unnamed:`) is never imported.
+    """
+    if (entry_point := entry_point_of(text)) is not None:
+        module = entry_point.partition(":")[0]
+        return None if module.split(".")[0] in _OURS else module
+    first, _, rest = text.partition(":")
+    if first == "unnamed":
+        return None
+    return rest.rpartition(":")[0] or first if first == "gymnasium" else first
 
 
 def _is_at_hand(name: Any, data: Any) -> bool:

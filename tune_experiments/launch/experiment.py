@@ -163,15 +163,20 @@ def _as_tuple(seeds: Any) -> tuple[Any, ...]:
 
 
 @exits_with_one_sentence
-def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None) -> int:
+def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, prog: str = "") -> int:
     """Train every method with every seed, evaluate it, and leave table, plots and videos in the run folder.
 
     With `--search` instead: try settings of every method and leave their ranking.
+
+    Args:
+        experiment: the experiment.
+        arguments: command line without the program's name; by default that of this process.
+        prog: name of the program in its help; by default that of the script.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     current_folder_last()
     words = sys.argv[1:] if arguments is None else arguments
-    config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds)
+    config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds, prog)
     from tune_experiments.launch.launch import launch
 
     return 1 if launch(experiment, config, options).failures else 0

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.errors import CustomEnvError
-from rl_envs.wrappers.custom.build import play_at_random
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.rllib.workers import Workers
 from rl_models.team_world import MakeWorld
@@ -26,6 +25,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.results.trial_log import SPEED
 from tune_experiments.run.curriculum_state import curriculum_behind
+from tune_experiments.run.environment_probe import probe
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
 BUSY = "speed/learner_busy_share"
@@ -207,15 +207,20 @@ def _stored_processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Work
 
 
 def environment_report(make_world: MakeWorld) -> list[str]:
-    """Line on a custom environment that is played at random: what it breaks; none for our own environments."""
+    """Lines on a custom environment that is played at random, with all checks; none on a world of this package.
+
+    Args:
+        make_world: builds worlds of training.
+    """
     try:
-        with contextlib.closing(make_world(num_worlds=2, first_world=0)) as world:
+        with contextlib.closing(make_world(num_worlds=1, first_world=0)) as world:
             if not isinstance(world, PettingZooWorld):
                 return []
-            env_steps = play_at_random(world)
+        seen = probe(make_world)
     except CustomEnvError as error:
         return [f"environment: {error}"]
-    return [f"environment: what it gave in {env_steps:,} env steps of random play is what its spaces say"]
+    said = f"environment: what it gave in {seen.env_steps:,} env steps of random play is what its spaces say"
+    return [said, *seen.lines()]
 
 
 _MEANINGS = {

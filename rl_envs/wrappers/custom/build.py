@@ -6,11 +6,8 @@ import difflib
 import functools
 import importlib
 import pkgutil
-import time
 from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError, installing
@@ -26,7 +23,7 @@ ALONE = "agent_0"
 
 
 def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0, **options: Any) -> PettingZooWorld:
-    """B PettingZoo parallel environments as one world.
+    """B PettingZoo environments, parallel or turn-based, as one world.
 
     Args:
         make_env: Builds one environment with Discrete actions; with `render_mode="rgb_array"` the world renders.
@@ -106,22 +103,6 @@ class SoloEnv:
         self.env.close()
 
 
-def play_at_random(world: PettingZooWorld, seconds: float = 20.0) -> int:
-    """Play random legal actions until an episode ends or the time is over; returns the number of env steps.
-
-    Raises:
-        CustomEnvError: The environment breaks PettingZoo's API.
-    """
-    draws, ends_at = np.random.default_rng(0), time.monotonic() + seconds
-    obs, env_steps, is_over = world.reset(0), 0, False
-    actions = int(world.action_spec)  # type: ignore[arg-type]  # one number of actions
-    while not is_over and time.monotonic() < ends_at:
-        chances = draws.random((world.num_worlds, world.num_agents, actions))
-        obs, *_, info = world.step(np.where(obs.get("legal", True), chances, -1.0).argmax(-1))
-        env_steps, is_over = env_steps + 1, bool(info["done_worlds"].size)
-    return env_steps
-
-
 def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
     """Return value of a Gymnasium environment, with its number of entries checked."""
     if isinstance(answer, (tuple, list)) and len(answer) == count:
@@ -134,11 +115,12 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
     """A function that builds the PettingZoo environment of a module, such as `mpe2.simple_spread_v3`.
 
     Args:
-        name: Module with a function `parallel_env`, or `package.module:function`.
-        arguments: Keyword arguments of that function.
+        name: the module, which has a function `parallel_env`, or `env` if its agents act in turn; or
+            `package.module:function` of one's own.
+        arguments: keyword arguments of that function.
 
     Raises:
-        CustomEnvError: The package is not installed, or the module has no parallel environment.
+        CustomEnvError: the package is not installed, or the module has no environment.
     """
     named = ENTRY_POINT.fullmatch(name if ":" in name else f"{name}:{PARALLEL}")
     if named is None:
@@ -170,13 +152,10 @@ def _found(module: str, function: str) -> Any:
     except (Exception, SystemExit) as error:  # a script that reads its own flags exits
         raise CustomEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
     if not callable(found):
-        if function == PARALLEL and callable(getattr(imported, "env", None)):
-            raise CustomEnvError(
-                f"the agents of {module!r} act in turn, and teams are trained where all act at once: name a module "
-                f"that has {PARALLEL}"
-            )
+        if function == PARALLEL and callable(turn_based := getattr(imported, "env", None)):
+            return turn_based
         raise CustomEnvError(
-            f"{module!r} has no function {function!r}: name the module of a PettingZoo parallel environment, such as "
+            f"{module!r} has no function {function!r}: name the module of a PettingZoo environment, such as "
             "mpe2.simple_spread_v3, or package.module:function of your own"
         )
     return found

@@ -1,4 +1,4 @@
-"""`EnvCopies`: K copies of a custom environment in one process; `processes.py` runs them in other processes.
+"""Foreign environments side by side in one process: each row is one PettingZoo environment, parallel or turn-based.
 
 It resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the game has
 zeros as observations, all of its own actions legal, and no reward.
@@ -16,6 +16,7 @@ from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly
 from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name, layers
 from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
+from rl_envs.wrappers.turn_based import TurnBased, is_turn_based
 
 
 class EnvCopies:
@@ -113,9 +114,18 @@ def open_env(make_env: MakeEnv) -> CheckedEnv:
 
 
 def build_env(make_env: MakeEnv, which: str = "") -> Any:
-    """Build an environment; `which` names the copy in the error."""
+    """An environment with the parallel API.
+
+    Args:
+        make_env: builds it, or a turn-based one.
+        which: which copy it is, for the error.
+
+    Raises:
+        CustomEnvError: it cannot be built.
+    """
     try:
-        return make_env()
+        env = make_env()
+        return TurnBased(env) if is_turn_based(env) else env
     except CustomEnvError as error:
         raise type(error)(f"{error}{which}") from error
     except (Exception, SystemExit) as error:

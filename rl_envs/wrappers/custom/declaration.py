@@ -150,12 +150,11 @@ class Declaration:
 
 
 def agent_ids(env: Any) -> tuple[Any, ...]:
-    """`possible_agents` of an environment: strings, or whole numbers, as PettingZoo allows both."""
-    if callable(peek(env, "agent_iter")):
-        raise CustomEnvError(
-            f"{env_name(env)} is an environment whose agents act in turn, and teams are trained where all act at once: "
-            "name its parallel_env if it has one, or another environment"
-        )
+    """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both.
+
+    Raises:
+        CustomEnvError: it has none, they are something else, or one occurs twice.
+    """
     try:
         given = getattr(env, "possible_agents", None)
     except Exception as error:
@@ -166,8 +165,8 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
         names = []
     if not names:
         raise CustomEnvError(
-            f"{env_name(env)} names no possible_agents: a world needs a PettingZoo parallel environment (use "
-            "parallel_env, not env) that lists all of its agents; a Gymnasium environment goes to from_gymnasium"
+            f"{env_name(env)} names no possible_agents: a world needs a PettingZoo environment that lists "
+            "all of its agents; a Gymnasium environment goes to from_gymnasium"
         )
     for name in names:
         if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):

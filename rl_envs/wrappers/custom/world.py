@@ -6,9 +6,10 @@
 | actions | the largest number of actions of an agent; `legal` masks those that another agent lacks, where they are played as its first action |
 | observations | the environment's, padded to the widest agent (`layout.py`); a text is its words' ids (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
-| observation `alive` | [] bool, whether the agent is in the game; not with `agents_leave=False` |
-| observation `legal` | [A] bool, legal actions; only if the environment has action masks or texts of actions, or the agents' numbers of actions differ |
-| observation `coordination` | [] int32, row of `tables["coordination"]`; only if the environment declares coordination sets |
+| observation `alive` | [] bool, in the game; not with `agents_leave=False` |
+| observation `decides` | [] bool, chooses an action now; only in turn-based games, whose env step is the move of one agent |
+| observation `legal` | [A] bool, legal actions; only where the environment gives masks or calls its actions something, or the agents' actions differ in number |
+| observation `coordination` | [] int32, row of `tables["coordination"]`; only where the environment declares coordination sets |
 | tables | `coordination` [K, A^N] bool: the environment's `coordination_sets` [K, A, ..., A]; the present K is `coordination` in the infos |
 | rewards | the environment's, 0 for agents that are not in the game |
 | episode end | truncated if an agent that is still in the game was truncated at the last step, or at `max_episode_steps`; else terminated. An agent that ends before the others has left, however it ends: what it would still have earned is not estimated |
@@ -42,6 +43,7 @@ from rl_envs.wrappers.custom.frame import Frame
 from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
 from rl_envs.wrappers.custom.processes import EnvProcesses
 from rl_envs.wrappers.custom.word_ids import TextNumbers, WordIds
+from rl_envs.wrappers.turn_based import ACTS_NOW
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +106,7 @@ class PettingZooWorld(World):
         """Set everything that is known before the first episode."""
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
+        self._takes_turns = ACTS_NOW in checked.declared.layout.spec
         self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
         self.words: TextNumbers = word_ids or WordIds(vocabulary)
         self.agents, self.action_spec = self._declared.agents, max(self._declared.actions)
@@ -139,6 +142,16 @@ class PettingZooWorld(World):
         if kept["snapshot"] is not None:
             self.restore(kept["snapshot"])
 
+    @property
+    def declaration(self) -> Declaration:
+        """What the environment declares: agents, spaces, actions, time limit."""
+        return self._declared
+
+    @property
+    def has_given_limit(self) -> bool:
+        """Whether whoever built this world has chosen its time limit."""
+        return self._arguments["max_episode_steps"] is not None
+
     def snapshot(self) -> Arrays:
         """Snapshot with a fingerprint of the observations, by which `restore` recognises the state."""
         if self._seen is not None:
@@ -159,6 +172,10 @@ class PettingZooWorld(World):
         length = self.state["episode_length"]
         is_own = actions < np.array(self._declared.actions)
         self.state["played"][rows, length] = np.where(self._present().alive & is_own, actions, 0)
+        if self._takes_turns:
+            decided = self._present().arrays[ACTS_NOW][..., 0].astype(bool)
+            waited = self.state["since_decision"] + 1
+            self.state["since_decision"] = np.where(decided, 1, waited).astype(np.int32)
         turn = self._games.step(rows, self.state["played"][rows, length])
         self._see(rows, turn.frame, turn.terminated | turn.truncated)
         late = (length + 1 >= self.max_episode_steps) & ~turn.terminated & ~turn.truncated
@@ -169,6 +186,8 @@ class PettingZooWorld(World):
     def _observe(self, rows: Array) -> Arrays:
         seen = self._present()
         observations = {key: value[rows] for key, value in seen.arrays.items()}
+        if self._takes_turns:
+            observations["decides"] = observations.pop(ACTS_NOW)[..., 0].astype(bool)
         own = np.eye(self.num_agents, dtype=np.uint8)
         observations["agent"] = np.repeat(own[None], len(rows), axis=0)
         beside = {
@@ -186,7 +205,12 @@ class PettingZooWorld(World):
             "played": np.zeros((num_worlds, self.max_episode_steps, self.num_agents), numbers),
             "fingerprint": np.zeros(num_worlds, np.uint64),
         }
+        if self._takes_turns:
+            own["since_decision"] = np.zeros((num_worlds, self.num_agents), np.int32)
         return super()._blank_state(num_worlds) | own
+
+    def _duration(self) -> Array:
+        return self.state["since_decision"].copy() if self._takes_turns else super()._duration()
 
     def _needed_state(self) -> set[str]:
         return {"seed", "played", "episode_length"}
@@ -242,7 +266,11 @@ class PettingZooWorld(World):
             own["legal"] = ArraySpec((max(says.actions),), "bool", 0, 1, "legal actions")
         if sets is not None:
             own["coordination"] = ArraySpec((), "int32", 0, len(sets) - 1, "row of the table of good joint actions")
-        self.observation_spec = says.layout.spec | own
+        spec = dict(says.layout.spec)
+        if self._takes_turns:
+            del spec[ACTS_NOW]
+            own["decides"] = ArraySpec((), "bool", 0, 1, "chooses an action now")
+        self.observation_spec = spec | own
         longest, vocabulary = self._arguments["max_words"], self.words.vocabulary
         sentences = self._arguments["max_sentences"]
         counts = {key: count or (sentences if sentences > 1 else 0) for key, count in says.layout.counts.items()}

@@ -12,7 +12,6 @@ from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_gymnasium, from_pettingzoo
-from rl_envs.wrappers.custom.build import named_env
 from rl_envs.wrappers.custom.declaration import same_space
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal, played, refusal
 
@@ -345,9 +344,3 @@ def test_a_gymnasium_environment_passes_the_same_border(give, words):
     world.reset(0)
     with pytest.raises(CustomEnvError, match=words):
         world.step(np.zeros((1, 1), int))
-
-
-def test_games_in_turn_are_refused_with_what_is_there():
-    for name in ("pettingzoo.classic.connect_four_v3", "tests.rl_envs.wrappers.foreign_faults:in_turn"):
-        with pytest.raises(CustomEnvError, match="turn"):
-            from_pettingzoo(named_env(name))

@@ -102,7 +102,7 @@ def test_the_script_refuses_it_before_training(name, tmp_path):
     out = tmp_path / "run"
     leaves = ["--agents-leave"] if name == "joins" else []  # without, an agent that is not there yet has left
     flags = ["--env", f"odd:{name}", "--preset", "smoke", "--out", str(out), *leaves]
-    command = [sys.executable, "-m", "tune_experiments.pettingzoo_teams", *flags]
+    command = [sys.executable, "-m", "tune_experiments.train", *flags]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 2, ended.stderr
     assert [word for word in REFUSED[name] if word not in ended.stderr] == []

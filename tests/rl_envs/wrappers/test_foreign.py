@@ -276,7 +276,6 @@ WRONG = {
     "broken": r"foreign_faults:broken' cannot be built with the arguments {} \(FileNotFoundError: .*"
     r" \(foreign_faults.py, line \d+\)\): correct them, or the environment",
     "nothing": "NoneType names no possible_agents",
-    "in_turn": r"agents act in turn.* parallel_env",
     "A_NUMBER": "has no function 'A_NUMBER'",
 }
 

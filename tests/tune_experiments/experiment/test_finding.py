@@ -13,7 +13,7 @@ from rl_envs import make
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers.custom.build import named_env
 from tests.tune_experiments.run import stages
-from tune_experiments import furnmove_communication, load_policy, matrix_game, pettingzoo_teams
+from tune_experiments import furnmove_communication, load_policy, matrix_game, train
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import ModuleName, config_to_json
 from tune_experiments.core.errors import UserError
@@ -143,7 +143,7 @@ def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outsid
             load_policy(path)
         with pytest.raises(UserError, match=said):
             load_policy(path, allow=["another", f"{name}.inner"])
-    for command in ("evaluate", "play", "render", "export", "table"):
+    for command in ("evaluate", "play", "render", "export-adapters", "table"):
         assert main([command, str(stranger)]) == 2
         error = capsys.readouterr().err
         assert said in error and f"--allow {name}" in error
@@ -158,10 +158,8 @@ def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outsid
 
 def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(ray_session, tmp_path):
     """The user has named the environment; whoever opens the folder later has not."""
-    config = dataclasses.replace(
-        pettingzoo_teams.SMOKE, env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",)
-    )
-    experiment = pettingzoo_teams.EXPERIMENT
+    config = dataclasses.replace(train.SMOKE, env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",))
+    experiment = train.EXPERIMENT
     (tmp_path / "ippo-seed0").mkdir()
     Trial(experiment, config, "ippo", 0, tmp_path / "ippo-seed0").run(lambda row: None)
     trials = {"ippo": {0: tmp_path / "ippo-seed0"}}
@@ -178,17 +176,17 @@ def test_a_team_of_another_configuration_is_not_opened_because_a_run_ends(tmp_pa
     """A stranger's folder: its configuration is harmless, and one of its checkpoints names a function to call."""
     called = f'{{"path": "{tmp_path}/inner", "allow": ["os"]}}'
     harmful = dataclasses.replace(
-        pettingzoo_teams.SMOKE, env="tune_experiments.furnmove_communication:load_policy", env_arguments=called
+        train.SMOKE, env="tune_experiments.furnmove_communication:load_policy", env_arguments=called
     )
     for experiment, config in (
         (furnmove_communication.EXPERIMENT, furnmove_communication.EXPERIMENT.presets["smoke"]),
-        (pettingzoo_teams.EXPERIMENT, pettingzoo_teams.SMOKE),
+        (train.EXPERIMENT, train.SMOKE),
     ):
         with trusting(experiment, config):
-            assert trusted_modules("pettingzoo_teams", config_to_json(harmful)) == set()
+            assert trusted_modules("train", config_to_json(harmful)) == set()
             assert trusted_modules(experiment.entry_point, config_to_json(harmful)) == set()
-    with trusting(pettingzoo_teams.EXPERIMENT, harmful):
-        assert "tune_experiments.furnmove_communication" in trusted_modules("pettingzoo_teams", config_to_json(harmful))
+    with trusting(train.EXPERIMENT, harmful):
+        assert "tune_experiments.furnmove_communication" in trusted_modules("train", config_to_json(harmful))
 
 
 def test_a_module_that_only_the_configuration_names_is_refused_too(outside, tmp_path):
@@ -206,13 +204,13 @@ def test_a_module_that_only_the_configuration_names_is_refused_too(outside, tmp_
 def test_a_module_of_an_environment_is_imported_only_by_who_names_it(outside, tmp_path, spelling):
     name, mark = outside
     env = spelling.format(name)
-    data = config_to_json(dataclasses.replace(pettingzoo_teams.SMOKE, env=env))
+    data = config_to_json(dataclasses.replace(train.SMOKE, env=env))
     with pytest.raises(UserError, match=f"--allow {name}"):
-        find_stored("pettingzoo_teams", data, (), tmp_path / "config.json")
-    assert find_stored("pettingzoo_teams", data, [name], tmp_path / "config.json")[1].env == env
+        find_stored("train", data, (), tmp_path / "config.json")
+    assert find_stored("train", data, [name], tmp_path / "config.json")[1].env == env
     assert not mark.exists()
-    kept = config_to_json(pettingzoo_teams.SMOKE)  # the environment of a preset needs no word
-    assert find_stored("pettingzoo_teams", kept, (), tmp_path / "config.json")[1] == pettingzoo_teams.SMOKE
+    kept = config_to_json(train.SMOKE)  # the environment of a preset needs no word
+    assert find_stored("train", kept, (), tmp_path / "config.json")[1] == train.SMOKE
 
 
 @pytest.mark.parametrize(
@@ -220,9 +218,9 @@ def test_a_module_of_an_environment_is_imported_only_by_who_names_it(outside, tm
 )
 def test_a_function_that_a_file_would_call_is_allowed_by_name_even_if_it_is_ours(env, tmp_path):
     called = json.dumps({"module": "os", "function": "system", "arguments": {"command": f"touch {tmp_path}/done"}})
-    data = config_to_json(dataclasses.replace(pettingzoo_teams.SMOKE, env=env, env_arguments=called))
+    data = config_to_json(dataclasses.replace(train.SMOKE, env=env, env_arguments=called))
     with pytest.raises(UserError, match=f"--allow {env.partition(':')[0]}"):
-        find_stored("pettingzoo_teams", data, (), tmp_path / "config.json")
+        find_stored("train", data, (), tmp_path / "config.json")
     assert not (tmp_path / "done").exists()
 
 

@@ -3,21 +3,95 @@
 import shutil
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
 
-from tune_experiments.__main__ import main
+from rl_envs import WORLDS
+from tune_experiments.__main__ import COMMANDS, main
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import known_experiments
 from tune_experiments.play.loading import find_checkpoint
 from tune_experiments.play.team_paths import PRETRAINED
+from tune_experiments.teams.config import MethodName
 
 
-def test_help_lists_the_experiments(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert ", ".join(known_experiments()) in " ".join(capsys.readouterr().out.split())
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("furnmove_snyc", "unknown command 'furnmove_snyc'; did you mean furnmove_sync?"),
+        ("evalute", "unknown command 'evalute'; did you mean evaluate?"),
+        ("qqqq", "unknown command 'qqqq'; concord --help"),
+        ("export", "unknown command 'export'; did you mean export-adapters?"),
+        ("run furnmove_snyc", "no experiment is called 'furnmove_snyc'; did you mean furnmove_sync?"),
+        ("envs mine", "concord envs takes no more words, and got 'mine'"),
+    ],
+)
+def test_an_unknown_word_is_told_with_the_nearest_command_or_experiment(word, said, capsys):
+    assert main(word.split()) == 2
+    assert capsys.readouterr().err.startswith(f"error: {said}")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "play", "show", "render", "export-adapters", "pack", "doctor"])
+def test_a_command_without_a_path_asks_for_one(command, capsys):
+    assert main([command]) == 2
+    assert "PATH" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("play x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
+        ("show x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
+        ("render x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
+        ("render minirts-v0", "a match in minirts-v0 needs its sides: render minirts-v0 --policies NAME NAME"),
+        ("doctor pretrained/rtfm_letters", "has no metrics.jsonl, as teams of the package have none"),
+    ],
+)
+def test_a_command_that_cannot_be_read_says_which_word_is_wrong(words, said, capsys):
+    assert main(words.split()) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("evaluate x --episodes 0", "--episodes"),
+        ("pack run foo", "--given"),
+        ("evaluate x --device tpu", "--device"),
+        ("show x --episodes many", "--episodes"),
+        ("play x --seed abc", "--seed"),
+    ],
+)
+def test_a_flag_that_cannot_be_read_is_named(words, named, capsys):
+    assert main(words.split()) == 2
+    assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_without_a_command_the_page_lists_them_all(words, capsys):
+    assert main(words) == 0
+    page = capsys.readouterr().out
+    assert len(page.splitlines()) <= 30
+    assert [name for name in ("train", "run", "envs", "methods", *COMMANDS) if f"\n  {name}" not in page] == []
+
+
+def test_run_lists_the_experiments_and_runs_one(capsys):
+    assert main(["run"]) == 0
+    assert set(known_experiments()) <= set(capsys.readouterr().out.split())
+    for words in (["run", "furnmove_sync", "--help"], ["train", "--help"]):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert f"usage: concord {' '.join(words[:-1])} " in capsys.readouterr().out
+
+
+def test_every_environment_and_every_method_has_a_line(capsys):
+    for command, names in (("envs", WORLDS), ("methods", typing.get_args(MethodName))):
+        assert main([command]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [name for name in names if not any(line.startswith(f"{name} ") for line in lines)] == []
 
 
 @pytest.mark.slow

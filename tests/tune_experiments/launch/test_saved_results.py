@@ -2,7 +2,6 @@
 
 import gzip
 import math
-import re
 from pathlib import Path
 
 import pytest

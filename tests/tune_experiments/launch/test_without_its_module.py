@@ -13,7 +13,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.run_folder import RunFolder
 
-TEAMS = find_experiment("pettingzoo_teams")
+TEAMS = find_experiment("train")
 ROW = {
     "env_steps": 800,
     "speed/env_steps_per_second": 100.0,

@@ -20,7 +20,7 @@ class Hangs(Signal):
 """
 PROGRAM = """
 import dataclasses
-from tune_experiments.pettingzoo_teams import EXPERIMENT, SMOKE
+from tune_experiments.train import EXPERIMENT, SMOKE
 EXPERIMENT.check(dataclasses.replace(SMOKE, env="hanging_game:Hangs", env_arguments="{}", methods=("ippo",)))
 """
 

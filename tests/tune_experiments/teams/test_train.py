@@ -35,7 +35,7 @@ from tune_experiments.run.stage_training import _notice_of
 from tune_experiments.teams.config import Q_ROWS, Config, QmixSettings
 from tune_experiments.teams.trials import build_policy, make_world, parts_of, plan, play
 
-EXPERIMENT = find_experiment("pettingzoo_teams")
+EXPERIMENT = find_experiment("train")
 SMOKE = EXPERIMENT.presets["smoke"]
 MEETING = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Meeting")
 ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4", "sync_4_cordial", "qmix", "vdn")
@@ -195,14 +195,14 @@ def test_a_joint_policy_that_is_too_large_has_no_distance_and_the_table_says_so(
     measured = play(config, 2, 0, build_policy(config, "sync_4", 0))
     assert "tvd" not in measured
     assert "tvd" in play(SMOKE, 2, 0, build_policy(SMOKE, "sync_4", 0))
-    line = Result("pettingzoo_teams", EXPERIMENT.caption, "sync_4", "mpe2", "test", 0, "return", 1.0)
+    line = Result("train", EXPERIMENT.caption, "sync_4", "mpe2", "test", 0, "return", 1.0)
     table = EXPERIMENT.tables([line])[0].markdown()
     assert "| sync_4 | 1.000 |  | too many joint actions |" in table
 
 
 def test_random_play_is_one_row_that_names_neither_a_method_nor_the_game():
     def line(method, world, seed):
-        return Result("pettingzoo_teams", EXPERIMENT.caption, method, world, "test", seed, "return", -1.0, env_steps=9)
+        return Result("train", EXPERIMENT.caption, method, world, "test", seed, "return", -1.0, env_steps=9)
 
     lines = [line(RANDOM, "mpe2", None), *(line("ippo", "mpe2", seed) for seed in (0, 1))]
     (table,) = EXPERIMENT.tables([*lines, line("mappo", "mpe2", 0)])
@@ -261,7 +261,6 @@ ODD = "tests.rl_envs.wrappers.odd_games"
 BREAKING = {
     f"{ODD}:short": ["left", "env step 3", "(2,)", "(3,)"],
     f"{ODD}:same": ["same object", "2 copies"],
-    "pettingzoo.classic.connect_four_v3": ["turn"],
 }
 
 
@@ -284,8 +283,9 @@ def test_the_doctor_plays_an_environment_of_others_and_says_what_it_breaks():
     def report(env):
         return environment_report(plan(dataclasses.replace(SMOKE, env=f"{ODD}:{env}"), "ippo", 0).make_world)
 
-    (good,), (bad,) = report("Signal"), report("short")
+    (good, *table), (bad,) = report("Signal"), report("short")
     assert "6 env steps" in good
+    assert any(line.split()[0] == "agents" for line in table)
     assert all(word in bad for word in BREAKING[f"{ODD}:short"])
     assert environment_report(functools.partial(make, "matrix_game-v0")) == []
 

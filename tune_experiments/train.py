@@ -1,26 +1,26 @@
-"""Teams of this package in a foreign game: any PettingZoo parallel environment with discrete actions.
+"""Any team of this package in any environment.
 
-    python tune_experiments/pettingzoo_teams.py --env mpe2.simple_spread_v3                      # laptop: minutes
-    python tune_experiments/pettingzoo_teams.py --methods ippo mappo sync_4 commnet tbone qmix --seeds 0 1 2
-    python tune_experiments/pettingzoo_teams.py --env pettingzoo.sisl.pursuit_v5 \
-        --env-arguments '{"max_cycles": 100, "n_pursuers": 4}' --methods ippo mappo sync_4
-    python tune_experiments/pettingzoo_teams.py --preset smoke                                   # learns nothing
+    concord train --env overcooked-v0 --methods ippo mappo sync_4 qmix --seeds 0 1 2
+    concord train --env mpe2.simple_spread_v3                    # a module of PettingZoo, parallel or turn-based
+    concord train --env gymnasium:CartPole-v1 --methods ippo
+    concord train --env my_env:parallel_env --env-arguments '{"max_cycles": 50}'          # a function of your own
 
-`pip install -e '.[envs]'` brings mpe2. Rows: `ippo` and `mappo` (agents with a value of their own observation,
-or of all observations), `commnet` and `tbone` (agents that talk), `sync_M` (agents that talk and draw one of M product
-policies together), `sync_M_cordial` where the game declares coordination sets, `qmix` and `vdn` (values of actions that
-are mixed or added up). Games of texts that say what their actions are called have `lora`, too (a language model with an
-adapter chooses among those phrases), and `lora_blind` (the same without the texts). Observations may be vectors,
-images, texts, dicts of those, and masks of legal actions; what agents see and do is padded to the widest. Numbers are
-of test episodes that training has not seen, with sampled actions; `random` is random play, tested beside the first row.
-`return` is the sum over the agents.
+    from tune_experiments.train import train
+    run = train(env=rescue.parallel_env, methods=["sync_4", "mappo"], seeds=[0, 1, 2])
+
+`concord envs` lists the worlds of this package, `concord methods` the methods and what each needs. Before anything is
+trained an episode of random play shows what the environment gives, and what follows from it. Observations may be
+vectors, images, texts, dicts of those, and masks of legal actions; what agents see and do is padded to the widest.
+Numbers are of test episodes that training has not seen, with sampled actions; `random` is random play, tested beside
+the first method. `return` is the sum over the agents.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from rl_envs.core.errors import CustomEnvError
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.network_config import PartsConfig, TboneConfig
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment, main
@@ -36,9 +37,11 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.teams.config import LANGUAGE_ROWS, Config
+from tune_experiments.teams.environment_names import UNNAMED, how_to_name, name_of, run_label
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+    from tune_experiments.launch.finished_run import Run
 
 LAPTOP = Config()
 SMOKE = dataclasses.replace(
@@ -54,13 +57,15 @@ SMOKE = dataclasses.replace(
     test_episodes=8,
 )
 TOO_MANY = "too many joint actions"
+UNNAMED_FILE = "environment.txt"
+"""File of a run folder that says how its environment, which has no name, gets one."""
 
 
-class PettingzooTeams(Experiment[Config]):
-    """Rows from independent agents to agents that draw their actions together, in a foreign game."""
+class Train(Experiment[Config]):
+    """Methods from independent agents to agents that draw their actions together, in any environment."""
 
-    name = "pettingzoo_teams"
-    caption = "Teams in a game of others"
+    name = "train"
+    caption = "Teams in any environment"
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
     columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
 
@@ -92,6 +97,10 @@ class PettingzooTeams(Experiment[Config]):
         games = dict.fromkeys(one.world for one in results)
         return [dataclasses.replace(table, title=f"{self.caption}: {', '.join(games)}")]
 
+    def run_name(self, config: Config) -> str:
+        """Run folders are named after the environment."""
+        return run_label(config.env)
+
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
         """SYNC against agents that draw apart."""
         syncs = [method for method in config.methods if method.startswith("sync")]
@@ -102,7 +111,7 @@ class PettingzooTeams(Experiment[Config]):
         from tune_experiments.teams.trials import scaling_notes
 
         notes = [
-            "no paper has these numbers: the game is not one of the papers'",
+            "no paper has these numbers: the methods have the same networks and constants in every environment",
             f"the environment is built with {config.env_arguments}",
         ]
         if config.budget_env_steps < LAPTOP.budget_env_steps:
@@ -111,24 +120,36 @@ class PettingzooTeams(Experiment[Config]):
             notes += scaling_notes(config)
         return notes
 
-    def check(self, config: Config) -> None:
-        """Refuse a game that a row cannot read, or whose environment breaks its own declarations in random play.
+    def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
+        """Play an episode at random, say what it shows, and set what follows from it.
 
         An environment that hangs there ends this process with a sentence that says where.
         """
         from rl_envs.wrappers import hangs
+        from tune_experiments.teams.inspection import inspect_environment
+        from tune_experiments.teams.trials import check_actions
+
+        hangs.watch(lambda said: None)
+        check_actions(config)
+        return inspect_environment(config, say)
+
+    def check(self, config: Config) -> None:
+        """Refuse a game that a method cannot read, or whose environment breaks its own declarations in random play."""
+        from rl_envs.wrappers import hangs
+        from tune_experiments.teams.inspection import probed
         from tune_experiments.teams.trials import check_row
-        from tune_experiments.teams.worlds import try_out
 
         hangs.watch(lambda said: None)
         for method in config.methods:
             check_row(config, method)
-        try_out(config)  # random play, which is tested beside the first row, reads the game as words
+        probed(config)
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
-        """Keep the small language model beside what is trained on it."""
+        """Keep the small language model beside what is trained on it, and say how an environment gets a name."""
         from tune_experiments.teams.language import keep_model
 
+        if config.env.startswith(UNNAMED):
+            (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
         keep_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
@@ -153,7 +174,57 @@ class PettingzooTeams(Experiment[Config]):
         return SearchSpace(domains, objective="valid/return")
 
 
-EXPERIMENT = PettingzooTeams()
+EXPERIMENT = Train()
+
+
+def train(
+    env: str | Callable[..., Any] | Any,
+    methods: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    preset: str | None = None,
+    **options: Any,
+) -> Run[Config]:
+    """Train methods in an environment, test them, and leave tables, figures and videos.
+
+    Args:
+        env: what `--env` takes; or a module, a class or a function that builds an environment. One that no other
+            process could import by its name trains in this process.
+        methods: rows of the table; by default those of the preset.
+        seeds: one trial of each method with each; by default 0.
+        preset: `smoke` or `laptop`, by default `laptop`.
+        options: other arguments of `Experiment.run`, and fields of the configuration; `env_arguments` may be a dict,
+            and `network` a name.
+
+    Returns:
+        results, tables, paths and trained teams.
+
+    Raises:
+        UserError: what is wrong, where, and how to mend it.
+    """
+    named = name_of(env)
+    arguments = options.pop("env_arguments", {})
+    if named.arguments or not isinstance(arguments, str):
+        given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+        arguments = json.dumps({**named.arguments, **given})
+    if named.why_unnamed:
+        if not options.get("local", True):
+            raise UserError(f"local=False: workers import the environment, and {named.why_unnamed}")
+        print(f"{named.why_unnamed}, so all trials run one after another in this process: {how_to_name()}")
+        options["local"] = True
+    if isinstance(options.get("network"), str):
+        options["network.name"] = options.pop("network")
+    if methods is not None:
+        options["methods"] = (methods,) if isinstance(methods, str) else tuple(methods)
+    return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **options)
+
+
+def _about_unnamed(env: str) -> str:
+    return (
+        f"The environment of this run, {env}, was a function without a name that another process could import. "
+        f"Its trials are opened in the process that trained them alone. To train one that can be opened anywhere, "
+        f"{how_to_name()}\n"
+    )
+
 
 if __name__ == "__main__":
     sys.exit(main(EXPERIMENT))
