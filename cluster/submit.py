@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m cluster.submit", description=__doc__, formatter_class=shape, allow_abbrev=False
     )
-    add, names = parser.add_argument, {"nargs": "*", "default": [], "metavar": "NAME"}
+    add = parser.add_argument
     message = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop asks about jobs."
     add("what", metavar="EXPERIMENT|list|logs|stop", help=message)
     add("--address", help="Address of the head's dashboard, http://HOST:PORT; by default RAY_API_SERVER_ADDRESS.")
@@ -72,8 +72,14 @@ def _parser() -> argparse.ArgumentParser:
     message = "Folder that all nodes see, or s3://..., gs://...; results go below it; by default CONCORD_STORAGE."
     add("--storage", default=os.environ.get("CONCORD_STORAGE"), help=message)
     add("--no-wait", action="store_true", help="Return after the submission, without following the output.")
-    add("--env", **names, help="Names of variables of this shell to pass to the job.")
-    add("--pass-env", **names, help="The same, for an experiment that has a flag --env of its own.")
+    add("--env", nargs="*", default=[], metavar="NAME", help="Names of variables of this shell to pass to the job.")
+    add(
+        "--pass-env",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help="The same, for an experiment that has a flag --env of its own.",
+    )
     add("--install", action="store_true", help="Install the pinned versions on each node before training.")
     message = "Train even if the cluster's versions differ from the pinned ones."
     add("--any-versions", action="store_true", help=message)

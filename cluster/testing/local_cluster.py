@@ -157,8 +157,8 @@ class LocalCluster:
     def _start(self, node: str, command: list[str]) -> subprocess.Popen[bytes]:
         environment = self._node_environment | {MARK: self.mark(node)}
         with (self.home / f"{node}.log").open("wb") as log:
-            places = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL}
-            return subprocess.Popen(command, cwd=ROOT, env=environment, **places)
+            null = subprocess.DEVNULL
+            return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, stdin=null)
 
     def _wait(self, process: subprocess.Popen[bytes], node: str, is_ready: Callable[[], bool]) -> None:
         def look() -> bool:
