@@ -16,7 +16,7 @@ from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly
 from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name, layers
 from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
-from rl_envs.wrappers.turn_based import TurnBased, is_turn_based
+from rl_envs.wrappers.custom.turn_based import TurnBased, is_turn_based
 
 
 class EnvCopies:

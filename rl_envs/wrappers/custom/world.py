@@ -42,8 +42,8 @@ from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv
 from rl_envs.wrappers.custom.frame import Frame
 from rl_envs.wrappers.custom.layout import MASK, Bounds, Shown
 from rl_envs.wrappers.custom.processes import EnvProcesses
+from rl_envs.wrappers.custom.turn_based import ACTS_NOW
 from rl_envs.wrappers.custom.word_ids import TextNumbers, WordIds
-from rl_envs.wrappers.turn_based import ACTS_NOW
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from rl_envs.wrappers import from_pettingzoo
 from rl_envs.wrappers.custom.build import named_env
+from rl_envs.wrappers.custom.turn_based import TurnBased
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
-from rl_envs.wrappers.turn_based import TurnBased
 
 
 class Relay(AECEnv):
