@@ -24,7 +24,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.run.ray_cluster import ray_cluster
 from tune_experiments.run.run_folder import RunFolder
 
-TEAMS, MATRIX = find_experiment("pettingzoo_teams"), find_experiment("matrix_game")
+TEAMS, MATRIX = find_experiment("train"), find_experiment("matrix_game")
 
 
 @pytest.fixture
