@@ -4,8 +4,7 @@
     folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
 
 A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is either whole
-or not there. A whole one is never overwritten. One process writes into a folder at a time. This file must not know what
-is saved: no network, no world, no Ray.
+or not there. A whole one is never overwritten. One process writes into a folder at a time.
 """
 
 from __future__ import annotations
@@ -50,13 +49,7 @@ _HIDDEN_PREFIX = ".unfinished_checkpoint_"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Contents of a checkpoint, as `load_checkpoint` returns them.
-
-    Attributes:
-        step: The counter that the checkpoint was saved under.
-        tensors: group -> name -> array [...] of the saved kind (NumPy or torch, on the CPU), dtype and shape.
-        state: The JSON that was saved.
-    """
+    """Contents of a checkpoint: step, group -> name -> array [...] (NumPy or torch, on the CPU), and JSON state."""
 
     step: int
     tensors: dict[str, dict[str, np.ndarray | torch.Tensor]]
@@ -64,18 +57,15 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    folder: Path,
-    step: int,
-    tensors: Mapping[str, Mapping[str, np.ndarray | torch.Tensor]],
-    state: Mapping[str, Any],
+    folder: Path, step: int, tensors: Mapping[str, Mapping[str, np.ndarray | torch.Tensor]], state: Mapping[str, Any]
 ) -> Path:
     """Write `folder/checkpoint_<step>`; a damaged checkpoint of the same step gets a hidden name.
 
     Args:
         folder: Directory of this run's checkpoints; created when missing.
         step: Counter that orders the checkpoints, at least 0.
-        tensors: group -> name -> array [...] of any shape, type and layout, on any device.
-        state: JSON values with text keys. Whole numbers of any size and non-finite floats survive.
+        tensors: Group -> name -> array [...] of any shape, type and layout, on any device.
+        state: JSON values with text keys, also whole numbers of any size and non-finite floats.
 
     Raises:
         CheckpointError: something that cannot be saved, a disk that refuses, or the step has a whole checkpoint;
@@ -165,7 +155,7 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
 
 
 def check_whole(path: Path, step: int) -> None:
-    """Compare all files of a checkpoint with what its state says of them.
+    """Compare all files of a checkpoint with their sizes and digests in its state.
 
     Raises:
         CheckpointError: it is damaged, foreign, or of another step.
@@ -179,18 +169,14 @@ def check_whole(path: Path, step: int) -> None:
 
 @functools.cache
 def _warn_once(sentence: str) -> None:
-    """Several figures, a video and a page of one trial look for its checkpoint."""
     logger.warning(sentence)
 
 
 def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
-    """Delete all but the `keep` newest checkpoints, and what crashed saves left behind. Never while a save is running.
+    """Delete all but the `keep` newest checkpoints, the newest whole one and those in `always`; never during a save.
 
-    The newest whole checkpoint is always kept, even when damaged ones with higher steps lie beside it; so are those of
-    the steps in `always`.
+    What crashed saves have left behind goes, too.
     """
-    if keep < 1:
-        raise ValueError(f"prune keeps at least one checkpoint, not {keep}")
     folder = Path(folder)
     whole = newest_whole_checkpoint(folder)
     for step, path in sorted(numbered_checkpoints(folder), reverse=True)[keep:]:

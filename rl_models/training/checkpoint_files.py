@@ -1,7 +1,6 @@
 """The file format under `checkpoint`: durable writing, and reading that trusts nothing.
 
 A group of arrays is one safetensors file; `state.json` lists every file with its size and SHA-256, and carries its own.
-This file must not know where checkpoints lie, how they are named or which is the newest.
 """
 
 from __future__ import annotations
@@ -40,15 +39,9 @@ class CheckpointError(ValueError):
 def write_group(
     folder: Path, group: str, arrays: Mapping[str, np.ndarray | torch.Tensor]
 ) -> tuple[str, dict[str, Any]]:
-    """Write `folder/<group>.safetensors`.
+    """Write `folder/<group>.safetensors`: its name, and its entry of state.json.
 
-    Args:
-        folder: Directory of the checkpoint.
-        group: Name of the group.
-        arrays: name -> array [...] of any shape, type and layout, on any device.
-
-    Returns:
-        Name of the file, and its entry for state.json: digest, size in bytes and names of the NumPy arrays.
+    An entry has the digest, the size in bytes and the names of the NumPy arrays.
 
     Raises:
         CheckpointError: a group that is no file name, or an array of objects or text.
@@ -142,11 +135,10 @@ def read_state(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise CheckpointError(f"{path} is not a checkpoint directory; give the path of a checkpoint_<step> directory")
     _check_size(state_file, None, MAX_STATE_BYTES)
+    content = _read(state_file)
     try:
-        document = json.loads(_read(state_file))
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, CheckpointError):
-            raise
         raise CheckpointError(f"{state_file} is not whole JSON ({error}); use an earlier checkpoint") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise CheckpointError(f"{state_file} does not say {FORMAT!r}; give a checkpoint that Concord wrote")
@@ -161,16 +153,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def read_group(path: Path, name: str, entry: dict[str, Any]) -> tuple[str, dict[str, np.ndarray | torch.Tensor]]:
-    """Read one group from bytes whose digest is the recorded one.
-
-    Args:
-        path: Directory of the checkpoint.
-        name: Name of the group's file.
-        entry: Its entry of state.json, as `write_group` returned it.
-
-    Returns:
-        Name of the group, and name -> array [...] on the CPU, of the kind (NumPy or torch), dtype and shape that were
-        saved.
+    """Read and check a group's file: its name, and name -> array [...] on the CPU, of the saved kind, dtype and shape.
 
     Raises:
         CheckpointError: missing, truncated, altered, or no safetensors.

@@ -15,7 +15,7 @@ from tune_experiments.core.config_path import with_overrides
 from tune_experiments.furnmove_sync import EXPERIMENT
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.comparison import compare, read_runs
-from tune_experiments.results.rows import Result, append, read
+from tune_experiments.results.rows import Result, read, write
 from tune_experiments.results.tables import make_table
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
@@ -172,7 +172,7 @@ def files(tmp_path_factory):
     save(at / "gone", config=config_to_json(SMOKE) | {"test_starts": "/gone/starts.json"})
     run_of(at / "run")
     run_of(at / "measured", matrix_game.SMOKE, "matrix_game")
-    append(at / "measured/results.jsonl", [Result(**LINE)])
+    write(at / "measured/results.jsonl", [Result(**LINE)])
     written(at / "mine.jsonl.gz", "mine")
     for name in ("notes.txt", "mine.gif"):
         written(at / name, "mine")
@@ -257,7 +257,7 @@ def test_a_missing_file_of_a_run(tmp_path, name):
 
 
 def test_what_cannot_be_compared_or_tabulated(tmp_path):
-    append(tmp_path / "results.jsonl", [Result(**LINE)])
+    write(tmp_path / "results.jsonl", [Result(**LINE)])
     assert_contract(refusal(lambda: read_runs([tmp_path, tmp_path])), tmp_path)
     assert_contract(refusal(lambda: compare(read_runs([tmp_path]))))
     assert_contract(refusal(lambda: make_table([Result(**LINE)], "table 9")), "table 9", "A table")

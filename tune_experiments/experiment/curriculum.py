@@ -73,18 +73,13 @@ class Curriculum:
 
 
 def _check(stage: Stage, workers: Workers) -> None:
-    plan, rule = stage.plan, stage.promotion
+    plan = stage.plan
     if not _NAME.fullmatch(stage.name):
         raise ValueError(f"a stage's name is small letters, digits and single '_', not {stage.name!r}")
     if _processes(plan.workers) != _processes(workers):
         raise ValueError(f"stage {stage.name} has other runners, learners or GPUs than the first; give all the same")
     if plan.budget_env_steps < 1:
         raise ValueError(f"stage {stage.name} needs a budget of 1 env step or more, not {plan.budget_env_steps}")
-    if rule is not None and rule.at_least_env_steps > plan.budget_env_steps:
-        raise ValueError(
-            f"stage {stage.name} is to take at least {rule.at_least_env_steps:,} env steps "
-            f"and has a budget of {plan.budget_env_steps:,}"
-        )
 
 
 def _processes(workers: Workers) -> tuple[float, ...]:

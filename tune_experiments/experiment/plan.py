@@ -7,7 +7,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
@@ -158,16 +158,11 @@ class Promotion:
         metric: Key of the log, `valid/NAME` or `episode/NAME`.
         threshold: Value that the mean of its latest values must reach.
         over: Number of values in that mean.
-        at_least_env_steps: Minimum length of the stage in env steps.
-        otherwise: What follows if the budget ends first: `go_on` to the next stage, or `stop` training; the policy is
-            then tested by its stage's `evaluate`, else by the experiment's.
     """
 
     metric: str
     threshold: float
     over: int = 1
-    at_least_env_steps: int = 0
-    otherwise: Literal["go_on", "stop"] = "go_on"
 
     def __post_init__(self) -> None:
         """Refuse a metric that is never logged."""
@@ -176,11 +171,9 @@ class Promotion:
         if self.over < 1:
             raise ValueError(f"a promotion looks at the mean over 1 or more values, not {self.over}")
 
-    def is_met(self, values: Sequence[float], env_steps: int) -> bool:
-        """Whether the stage has been learned, from the metric's values in it (latest last) and its env steps."""
-        if len(values) < self.over or env_steps < self.at_least_env_steps:
-            return False
-        return sum(values[-self.over :]) / self.over >= self.threshold
+    def is_met(self, values: Sequence[float]) -> bool:
+        """Whether the stage has been learned, from the metric's values in it, the latest last."""
+        return len(values) >= self.over and sum(values[-self.over :]) / self.over >= self.threshold
 
 
 @dataclass(frozen=True, kw_only=True)

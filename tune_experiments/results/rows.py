@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import NONE, Interval
 
-__all__ = ["RESULTS_FILE", "Result", "append", "read", "replace_rows", "write"]
+__all__ = ["RESULTS_FILE", "Result", "read", "remove_rows", "replace_rows", "write"]
 
 RESULTS_FILE = "results.jsonl"
 
@@ -85,16 +85,6 @@ class Result:
     def trial(self) -> tuple[str, str, str, str, str, str, int | None]:
         """Key of the evaluated trial: all that identifies the line, except its metric."""
         return self.experiment, self.table, self.method, self.world, self.condition, self.split, self.seed
-
-
-def append(path: Path, results: Iterable[Result]) -> None:
-    """Add lines at the end; all or none of them. `replace_rows` is safe to repeat, this is not.
-
-    Raises:
-        UserError: the file is damaged.
-        ValueError: a value that is not finite.
-    """
-    write(path, [*_read_if_there(path), *results])
 
 
 def read(path: Path) -> list[Result]:

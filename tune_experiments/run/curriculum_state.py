@@ -98,7 +98,7 @@ class CurriculumState:
     def passed(self) -> bool | None:
         """Whether the stage's promotion rule is met; None without a rule."""
         rule = self.stage.promotion
-        return None if rule is None else rule.is_met(self.values, self.progress.env_steps)
+        return None if rule is None else rule.is_met(self.values)
 
     @property
     def stage_is_over(self) -> bool:
@@ -106,16 +106,9 @@ class CurriculumState:
         return bool(self.passed) or self.progress.env_steps >= self.stage.plan.budget_env_steps
 
     @property
-    def is_stopped(self) -> bool:
-        """Whether training stops with this stage although others would follow."""
-        rule = self.stage.promotion
-        stops = rule is not None and rule.otherwise == "stop" and not self.passed
-        return self.stage_is_over and stops and not self.is_in_last_stage
-
-    @property
     def is_over(self) -> bool:
         """Whether training has ended."""
-        return self.stage_is_over and (self.is_stopped or self.is_in_last_stage)
+        return self.stage_is_over and self.is_in_last_stage
 
     def total(self, progress: Progress | None = None) -> Progress:
         """Progress of all stages together, with `progress` in the present one."""
@@ -239,7 +232,7 @@ class CurriculumState:
         found = f"{rule.metric} {mean}, wanted {rule.threshold:g}"
         if self.passed:
             return f"{name} was passed after {steps} ({found})"
-        return f"{name} was not passed in {steps} ({found}){': training stops' if self.is_stopped else ''}"
+        return f"{name} was not passed in {steps} ({found})"
 
 
 def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:

@@ -30,7 +30,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.orig_argv", ["/bin/python3.12", "tune_experiments/matrix_game.py", "--out", "/a/b"])
     with RunFolder.open(tmp_path / "run", config_to_json(SMOKE), "matrix_game", seeds=(0, 1, 2)) as folder:
         found = [line("sync", seed, -0.01 * seed) for seed in range(3)]
-        rows.append(folder.results, [*found, *(line("marginal", seed, -0.65 - 0.01 * seed) for seed in range(3))])
+        rows.write(folder.results, [*found, *(line("marginal", seed, -0.65 - 0.01 * seed) for seed in range(3))])
     return tmp_path / "run"
 
 

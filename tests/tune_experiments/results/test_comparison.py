@@ -10,7 +10,7 @@ from tune_experiments.results.comparison import compare, interquartile_mean, rea
 from tune_experiments.results.intervals import NORMAL, welch_interval
 from tune_experiments.results.plots import comparison_report
 from tune_experiments.results.plots.comparison_report import write_comparison
-from tune_experiments.results.rows import Result, append
+from tune_experiments.results.rows import Result, replace_rows, write
 
 
 def result(method, seed, value, metric="success", split="test"):
@@ -33,7 +33,7 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     results = [result("sync", seed, value) for seed, value in enumerate([0.7, 0.72, 0.69])]
     results += [result("marginal", seed, value) for seed, value in enumerate([0.4, 0.41, 0.71])]
     results += [result("sync", 0, 3.0, metric="tvd"), result("sync", None, 0.7)]
-    append(tmp_path / "results.jsonl", results)
+    write(tmp_path / "results.jsonl", results)
     (comparison,) = compare(read_runs([tmp_path]))
     assert (comparison.title, comparison.metric) == ("furnmove_sync · furnmove-v0 · test", "success")
     sync, marginal = comparison.rows
@@ -90,7 +90,7 @@ def test_the_figure_says_what_the_intervals_that_it_shows_are_over(panels):
 
 
 def test_the_report_explains_its_columns_and_cells(tmp_path):
-    append(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
+    write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
     report = write_comparison(tmp_path, compare(read_runs([tmp_path])))[0].read_text()
     for word in (
         "IQM: ",
@@ -104,7 +104,7 @@ def test_the_report_explains_its_columns_and_cells(tmp_path):
 
 
 def test_a_comparison_replaces_only_a_comparison(tmp_path):
-    append(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
+    write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
     comparisons = compare(read_runs([tmp_path]))
     report = tmp_path / "comparison.md"
     report.write_text("### What I think of these runs\n")
@@ -118,8 +118,8 @@ def test_a_comparison_replaces_only_a_comparison(tmp_path):
 def test_a_method_of_two_runs_bears_their_names(tmp_path):
     for name, value in (("first", 0.1), ("second", 0.2)):
         (tmp_path / name).mkdir()
-        append(tmp_path / name / "results.jsonl", [result("sync", 0, value)])
-    append(tmp_path / "second" / "results.jsonl", [result("marginal", 0, 0.3)])
+        write(tmp_path / name / "results.jsonl", [result("sync", 0, value)])
+    replace_rows(tmp_path / "second" / "results.jsonl", [result("marginal", 0, 0.3)])
     (comparison,) = compare(read_runs([tmp_path / "first", tmp_path / "second"]))
     assert [row.method for row in comparison.rows] == ["sync (first)", "sync (second)", "marginal"]
 
@@ -128,14 +128,14 @@ def test_folders_of_one_name_stay_apart(tmp_path):
     runs = [tmp_path / machine / "run" for machine in ("first", "second")]
     for value, run in enumerate(runs):
         run.mkdir(parents=True)
-        append(run / "results.jsonl", [result("sync", 0, float(value))])
+        write(run / "results.jsonl", [result("sync", 0, float(value))])
     (comparison,) = compare(read_runs(runs))
     assert [row.values for row in comparison.rows] == [(0.0,), (1.0,)]
     assert [row.method for row in comparison.rows] == [f"sync ({run})" for run in runs]
 
 
 def test_a_folder_counts_once(tmp_path, monkeypatch):
-    append(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
+    write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=str(tmp_path)):
         read_runs([tmp_path, tmp_path.relative_to(tmp_path)])
@@ -144,7 +144,7 @@ def test_a_folder_counts_once(tmp_path, monkeypatch):
 def test_random_play_is_a_row_of_its_own_after_the_methods_and_never_the_one_that_others_are_compared_with(tmp_path):
     lines = [result("random", None, 0.05), *(result("sync", seed, 0.7 + seed / 10) for seed in range(3))]
     lines += [Result(**vars(result("sync", seed, 0.1)) | {"condition": "in silence"}) for seed in range(3)]
-    append(tmp_path / "results.jsonl", lines)
+    write(tmp_path / "results.jsonl", lines)
     (comparison,) = compare(read_runs([tmp_path]))
     assert [(row.method, row.seeds, row.values) for row in comparison.rows] == [
         ("sync", 3, pytest.approx((0.7, 0.8, 0.9))),
@@ -156,7 +156,7 @@ def test_random_play_is_a_row_of_its_own_after_the_methods_and_never_the_one_tha
 def test_conditions_of_one_world_are_compared_apart(tmp_path):
     lines = [result(method, 0, value) for method, value in (("sync", 0.9), ("marginal", 0.4))]
     lines += [Result(**vars(line) | {"condition": "in silence", "value": 0.1}) for line in lines]
-    append(tmp_path / "results.jsonl", lines)
+    write(tmp_path / "results.jsonl", lines)
     plain, silent = compare(read_runs([tmp_path]))
     assert [row.values for row in plain.rows] == [(0.9,), (0.4,)]
     assert [row.values for row in silent.rows] == [(0.1,), (0.1,)] and "in silence" in silent.title

@@ -18,7 +18,7 @@ from tune_experiments.results.intervals import (
     interval_over_seeds,
     welch_interval,
 )
-from tune_experiments.results.rows import Result, append, read, replace_rows
+from tune_experiments.results.rows import Result, read, replace_rows, write
 from tune_experiments.results.tables import make_table
 
 
@@ -26,10 +26,10 @@ def result(method="sync", seed=0, metric="success", value=0.5, **more) -> Result
     return Result("furnmove_sync", "unseen rooms", method, "furnmove-v0", "test", seed, metric, value, **more)
 
 
-def test_lines_come_back_as_they_were_appended(tmp_path):
+def test_lines_come_back_as_they_were_written(tmp_path):
     path = tmp_path / "results.jsonl"
-    append(path, [result(ci_low=0.4, ci_high=0.6, n_episodes=100, env_steps=5, interval=WILSON)])
-    append(path, [result(seed=None, value=np.float32(0.25))])
+    lines = [result(ci_low=0.4, ci_high=0.6, n_episodes=100, env_steps=5, interval=WILSON)]
+    write(path, [*lines, result(seed=None, value=np.float32(0.25))])
     assert read(path) == [
         result(ci_low=0.4, ci_high=0.6, n_episodes=100, env_steps=5, interval=WILSON),
         result(seed=None, value=0.25),
@@ -40,7 +40,7 @@ def test_lines_come_back_as_they_were_appended(tmp_path):
 
 def test_lines_from_before_intervals_had_names_still_load(tmp_path):
     path = tmp_path / "results.jsonl"
-    append(path, [result(), result(metric="tvd")])
+    write(path, [result(), result(metric="tvd")])
     old = [json.loads(line) for line in path.read_text().splitlines()]
     later = ("interval", "cpu_seconds", "condition", "bounds")
     path.write_text("".join(json.dumps({k: v for k, v in row.items() if k not in later}) + "\n" for row in old))
@@ -61,7 +61,7 @@ def test_missing_results_and_infinite_ones_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"results.jsonl"):
         read(tmp_path / "results.jsonl")
     with pytest.raises(ValueError, match="finite"):
-        append(tmp_path / "results.jsonl", [result(value=float("nan"))])
+        write(tmp_path / "results.jsonl", [result(value=float("nan"))])
 
 
 def test_interval_over_episodes_is_the_papers_formula():

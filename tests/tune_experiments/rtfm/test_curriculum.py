@@ -22,7 +22,7 @@ from tests.tune_experiments.rtfm.curriculum_runs import (
     run,
     weights,
 )
-from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, played_in, three_stages
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, three_stages
 from tune_experiments import __main__ as commands
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Promotion, Stage
@@ -268,21 +268,6 @@ def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path)
     assert [row["env_steps"] for row in rows] == [BATCH, 2 * BATCH]
     assert rows[-1]["curriculum/passed"] == 1
     assert "valid/sum" in rows[-1]
-
-
-@pytest.mark.parametrize(
-    ("test", "worlds"),
-    [(played_in("calm"), {"calm after calm"}), (None, {"windy after calm"})],
-    ids=["own_test", "experiments_test"],
-)
-def test_training_that_stops_says_so_and_is_no_result_of_the_whole_curriculum(tmp_path, test, worlds):
-    rule = Promotion("valid/sum", 1e9, otherwise="stop")
-    first = Stage(name="calm", plan=plan("calm"), promotion=rule, evaluate=test)
-    declared = Curriculum((first, Stage(name="windy", plan=plan("windy"))))
-    rows = run(tmp_path, declared, game="windy")
-    assert rows[-1]["notice"].endswith("wanted 1e+09): training stops")
-    assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 2 * BATCH, 3 * BATCH]
-    assert {result.place for result in read_test_results(tmp_path)} == worlds
 
 
 def test_a_promotion_by_an_unknown_metric_ends_the_trial_at_its_first_validation(tmp_path):

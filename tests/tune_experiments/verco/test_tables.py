@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.rows import Result, append
+from tune_experiments.results.rows import Result, write
 from tune_experiments.verco.combined_table import combined, read_kitchens
 from tune_experiments.verco.combined_table import main as combined_command
 from tune_experiments.verco.evaluation import evaluate
@@ -80,7 +80,7 @@ def test_one_table_over_all_kitchens_has_medians_and_the_band_of_half_the_seeds(
 def test_the_table_over_kitchens_is_made_of_the_runs_in_a_folder(tmp_path, monkeypatch, capsys):
     for number, task in enumerate(("tomato_b", "tomato_a")):
         (tmp_path / task).mkdir()
-        append(tmp_path / task / "results.jsonl", [line("verco", task, number)])
+        write(tmp_path / task / "results.jsonl", [line("verco", task, number)])
         os.utime(tmp_path / task / "results.jsonl", (number, number))
     monkeypatch.setattr("sys.argv", ["combined", str(tmp_path)])
     combined_command()
