@@ -64,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m cluster.submit", description=__doc__, formatter_class=shape, allow_abbrev=False
     )
-    add, names = parser.add_argument, {"nargs": "*", "default": [], "metavar": "NAME"}
+    names: dict[str, Any] = {"nargs": "*", "default": [], "metavar": "NAME"}
+    add = parser.add_argument
     message = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop asks about jobs."
     add("what", metavar="EXPERIMENT|list|logs|stop", help=message)
     add("--address", help="Address of the head's dashboard, http://HOST:PORT; by default RAY_API_SERVER_ADDRESS.")

@@ -4,8 +4,6 @@ The bare time is that of the network alone on the batches that the loop collecte
 learner's forward and backward passes with a sum in place of the losses. It includes no world, sampling, batching, loss
 or optimiser. `overhead` is the loop's CPU time divided by the bare time. The learner's passes are the objective's own,
 so for IMPALA both sides see all T + 1 observations of a fragment.
-
-This file must not know about any world, network or Ray.
 """
 
 from __future__ import annotations
@@ -19,7 +17,10 @@ from torch import Tensor
 
 from benchmarks.harness.clock import median, median_ratio, timed
 from benchmarks.harness.tensors import tensors_in
+from benchmarks.harness.world_steps import spread_episodes
+from rl_envs.core.world import World
 from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import Batch, forward, to_batch
 from rl_models.fragment import Array, Fragment
 from rl_models.policy import TeamOutput, TeamPolicy
@@ -98,10 +99,22 @@ def time_loop(
     return times
 
 
+def make_loop(
+    world: World, policy: TeamPolicy, objective: Objective, settings: OptimiserSettings, length: int, spreads: bool
+) -> tuple[Collector, Learner]:
+    """A collector of fragments of `length` env steps and a learner; episodes are spread over their length if asked."""
+    policy.precision = settings.precision
+    collector = Collector(world, policy, length, objective.needs_values)
+    collector.reset(0)
+    if spreads:
+        spread_episodes(world)
+    return collector, Learner(policy, objective, settings)
+
+
 def time_collect_and_update(
     collector: Collector, learner: Learner, turns: int, extras: tuple[str, ...] = ()
 ) -> LoopTimes:
-    """Time a loop without Ray: a collector that has been reset, and the learner of the same team."""
+    """Time a loop without Ray, with a collector that has been reset."""
 
     def update(fragment: Fragment) -> None:
         learner.update([fragment])

@@ -1,7 +1,4 @@
-"""CPU time of a world's env step, as a whole and by method.
-
-This file must not know about any particular world or about learning.
-"""
+"""CPU time of a world's env step, as a whole and by method."""
 
 from __future__ import annotations
 
@@ -15,6 +12,12 @@ from rl_envs.core.world import World
 
 Chooser = Callable[[Arrays], Actions]
 """Function from the observations of all worlds to their actions; it is not timed."""
+
+
+def uniform_actions(world: World, actions: int) -> Chooser:
+    """Uniformly random actions in 0 ... `actions` - 1 of all agents, whether legal or not."""
+    random = np.random.default_rng(0)
+    return lambda _: random.integers(actions, size=(world.num_worlds, world.num_agents))
 
 
 def spread_episodes(world: World) -> None:

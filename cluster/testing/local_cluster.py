@@ -157,7 +157,7 @@ class LocalCluster:
     def _start(self, node: str, command: list[str]) -> subprocess.Popen[bytes]:
         environment = self._node_environment | {MARK: self.mark(node)}
         with (self.home / f"{node}.log").open("wb") as log:
-            places = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL}
+            places: dict[str, Any] = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL}
             return subprocess.Popen(command, cwd=ROOT, env=environment, **places)
 
     def _wait(self, process: subprocess.Popen[bytes], node: str, is_ready: Callable[[], bool]) -> None:
