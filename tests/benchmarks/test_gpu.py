@@ -27,7 +27,8 @@ def test_on_the_cpu_acting_learning_and_the_loop_are_measured(capsys, monkeypatc
 
 @pytest.mark.long
 def test_flops_of_learning_are_four_for_each_parameter_and_token(monkeypatch):
-    monkeypatch.setattr(gpu, "TURNS", 1)
+    for name, value in {"TURNS": 1, "WARM_UP": 0, "PROMPT_TOKENS": 10}.items():
+        monkeypatch.setattr(gpu, name, value)
     monkeypatch.setattr(gpu, "SMALL", gpu.SMALL | {"hidden_size": 64, "num_attention_heads": 8})
     monkeypatch.setattr(gpu, "_peak", lambda: 1e9)
     found = {one.name: one.value for one in gpu._verco(on_gpu=False)}
