@@ -82,7 +82,7 @@ def measure() -> Iterator[Measurement]:
         for precision in precisions:
             settings = OptimiserSettings(precision=precision)
             yield from _loop(name if precision == "float32" else f"{name}_bfloat16", make_loop(settings))
-    yield from _verco(on_gpu)
+    yield from language_model(on_gpu)
     yield from _worlds()
 
 
@@ -145,7 +145,7 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
         yield Measurement(f"gpu.{name}.clip_fraction", float(statistics[CLIP_FRACTION]), RATIO)
 
 
-def _verco(on_gpu: bool) -> Iterator[Measurement]:
+def language_model(on_gpu: bool) -> Iterator[Measurement]:
     """Scores of actions behind prompts and their gradients, as in an update of a team on a language model."""
     language = _language(BILLION if on_gpu else SMALL)
     base, random = language.base, np.random.default_rng(0)

@@ -130,7 +130,7 @@ def bare_seconds(
     prepared = objective.prepare(batch)
     _, acting = timed(_act, policy, batch, prepared["reward"].shape[1])
     parts = list(objective.minibatches(prepared, 0))
-    _, learning = timed(_learn, policy, parts, extras)
+    _, learning = timed(learn_bare, policy, parts, extras)
     policy.zero_grad(set_to_none=True)
     return acting, learning
 
@@ -161,7 +161,8 @@ def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
         state = policy(obs, state, batch["is_first"][:, step : step + 1]).state
 
 
-def _learn(policy: TeamPolicy, parts: list[Batch], extras: tuple[str, ...]) -> None:
+def learn_bare(policy: TeamPolicy, parts: list[Batch], extras: tuple[str, ...]) -> None:
+    """Forward and backward passes over the parts, without losses."""
     for part in parts:
         policy.zero_grad(set_to_none=True)
         _any_scalar(forward(policy, part), extras).backward()

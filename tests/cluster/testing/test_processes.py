@@ -58,7 +58,7 @@ def test_a_ray_process_that_sets_its_title_keeps_the_mark():
     cluster = LocalCluster(workers=0)
     title = "ray::DashboardAgent"
     code = f"{SETTING_OF_TITLE.format(title=title)}; import time; time.sleep(100_000)"
-    process = cluster._start("head", [sys.executable, "-c", code])
+    process = cluster.start_process("head", [sys.executable, "-c", code])
     try:
         wait_until(lambda: command_of(process.pid) == title, PATIENCE_SECONDS, "its title")
         assert marked(cluster.mark("head")) == [process.pid]
