@@ -65,7 +65,7 @@ def training_loop(
 
 
 def random_encodings(world: Messenger) -> FrozenEncoder:
-    """Random encodings of all sentences of a world, in the form of a frozen BERT's table."""
+    """Random encodings of all sentences, as a frozen BERT's table."""
     lengths = (world.tables["sentence_words"] != 0).sum(-1) + MARKS
     generator = torch.Generator().manual_seed(0)
     return FrozenEncoder([torch.randn(int(length), TOKEN_FEATURES, generator=generator) for length in lengths])

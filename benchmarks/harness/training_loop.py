@@ -74,15 +74,15 @@ def time_loop(
     turns: int,
     extras: tuple[str, ...] = (),
 ) -> LoopTimes:
-    """Time collecting, learning and bare passes in turns; a first turn warms up and is not counted.
+    """Time collecting, learning and bare passes in turns, after a turn that warms up.
 
     Args:
         collect: function that plays one fragment.
         update: function that learns from a fragment.
-        policy: the team whose network makes the bare passes; its gradients are cleared.
-        objective: defines which passes the learner makes over a fragment.
+        policy: the team of the bare passes; its gradients are cleared.
+        objective: defines the learner's passes over a fragment.
         turns: number of turns.
-        extras: names of network outputs that the backward pass goes through, beside policy and values.
+        extras: network outputs in the backward pass, beside policy and values.
     """
     times = LoopTimes(0)
     for turn in range(turns + 1):
