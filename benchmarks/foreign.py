@@ -1,8 +1,8 @@
-"""Foreign environments: what the checks at their border cost, as a share of an env step of mpe2's simple_spread_v3.
+"""Custom environments: cost of the checks of what they return, as a share of an env step of mpe2's simple_spread_v3.
 
-`Games` checks all that 32 environments return and writes it into arrays. To time that alone, it plays environments that
-give recorded answers of simple_spread again. The time of a loop that writes the same arrays and checks nothing is taken
-off, and the rest is divided by the time of the environment's own `step`. At most 0.05 is wanted.
+`EnvCopies` checks all that 32 environments return and writes it into arrays. To time that alone, it plays environments
+that give recorded answers of simple_spread again. The time of a loop that writes the same arrays and checks nothing is
+taken off, and the rest is divided by the time of the environment's own `step`. At most 0.05 is wanted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks.harness.clock import timed
 from benchmarks.harness.measurements import RATIO, Measurement
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.foreign_border import FULL_EPISODES
-from rl_envs.wrappers.foreign_frame import Frame, Turn
-from rl_envs.wrappers.foreign_games import Games
+from rl_envs.wrappers.custom.checked_env import FULL_EPISODES
+from rl_envs.wrappers.custom.copies import EnvCopies
+from rl_envs.wrappers.custom.frame import Frame, Turn
 
 COPIES, REPEATS, CYCLES = 32, 15, 25
 """Number of environments, of episodes of each that are timed, and of env steps of an episode."""
@@ -56,7 +56,7 @@ def measure() -> Iterator[Measurement]:
 
     bare = [simple_spread_v3.parallel_env(max_cycles=CYCLES) for _ in range(COPIES)]
     checked, unchecked = (
-        Games(functools.partial(_recorded, simple_spread_v3.parallel_env, itertools.count()), COPIES) for _ in "ab"
+        EnvCopies(functools.partial(_recorded, simple_spread_v3.parallel_env, itertools.count()), COPIES) for _ in "ab"
     )
     rows, draws = np.arange(COPIES), np.random.default_rng(0)
     seconds: list[tuple[float, float, float]] = []
@@ -81,7 +81,7 @@ def _recorded(make_env: Any, seeds: Iterator[int]) -> Recorded:
     return Recorded(make_env(max_cycles=CYCLES), next(seeds))
 
 
-def _unchecked(games: Games, actions: Array) -> Turn:
+def _unchecked(games: EnvCopies, actions: Array) -> Turn:
     """The same arrays, from what the environments return as it is."""
     layout, names = games.declaration.layout, games.declaration.agents
     legal = np.repeat(games.declaration.own_actions[None], COPIES, axis=0)

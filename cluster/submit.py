@@ -3,7 +3,7 @@
     python -m cluster.submit EXPERIMENT [--any.flag of the experiment] --address http://HOST:8265
     python -m cluster.submit furnmove_sync --preset smoke --storage /shared/runs
     python -m cluster.submit package.module:NAME --storage /shared/runs        # an experiment from outside goes along
-    python -m cluster.submit pettingzoo_teams --env rescue:parallel_env --storage /shared/runs     # a module, too
+    python -m cluster.submit train --env rescue:parallel_env --storage /shared/runs     # a module, too
     python -m cluster.submit list | logs JOB | stop JOB
 
 The experiment's flags are checked here first, so a wrong flag costs no upload. Results go to --out, or to
@@ -64,7 +64,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m cluster.submit", description=__doc__, formatter_class=shape, allow_abbrev=False
     )
-    names: dict[str, Any] = {"nargs": "*", "default": [], "metavar": "NAME"}
     add = parser.add_argument
     message = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop asks about jobs."
     add("what", metavar="EXPERIMENT|list|logs|stop", help=message)
@@ -73,8 +72,14 @@ def _parser() -> argparse.ArgumentParser:
     message = "Folder that all nodes see, or s3://..., gs://...; results go below it; by default CONCORD_STORAGE."
     add("--storage", default=os.environ.get("CONCORD_STORAGE"), help=message)
     add("--no-wait", action="store_true", help="Return after the submission, without following the output.")
-    add("--env", **names, help="Names of variables of this shell to pass to the job.")
-    add("--pass-env", **names, help="The same, for an experiment that has a flag --env of its own.")
+    add("--env", nargs="*", default=[], metavar="NAME", help="Names of variables of this shell to pass to the job.")
+    add(
+        "--pass-env",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help="The same, for an experiment that has a flag --env of its own.",
+    )
     add("--install", action="store_true", help="Install the pinned versions on each node before training.")
     message = "Train even if the cluster's versions differ from the pinned ones."
     add("--any-versions", action="store_true", help=message)
@@ -109,7 +114,7 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
             "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
         )
     if options.out is None:
-        out = below(uri_of(str(storage)) or str(storage), f"{experiment.name}_{options.preset}")
+        out = below(uri_of(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
     else:
         out = uri_of(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():

@@ -53,11 +53,11 @@ def world_pages() -> dict[str, str]:
     """One page a world: the header of its `world.py`, which is its reference."""
     rows = [f"| [{path.parent.name}]({path.parent.name}.md) | {first_line(path)} |" for path in worlds()]
     index = [
-        "# Worlds",
+        "# Environments",
         "",
         "`rl_envs.make(id, num_worlds)` builds each of them.",
         "",
-        "| world | what it is |",
+        "| environment | what it is |",
         "|---|---|",
     ]
     pages = {"worlds/index.md": "\n".join([*index, *rows]) + "\n"}
@@ -85,7 +85,7 @@ def api_pages() -> dict[str, str]:
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fill the empty sections of the navigation."""
-    generated = {"Worlds": world_pages(), "Experiments": experiment_pages(), "API": api_pages()}
+    generated = {"Environments": world_pages(), "Experiments": experiment_pages(), "API": api_pages()}
     for section in config.nav or []:
         for title in generated.keys() & section.keys():
             pages = list(generated[title])

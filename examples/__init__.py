@@ -5,7 +5,8 @@
 * `corridor.py`: a world.
 * `talking_network.py`: a network.
 * `agreement_loss.py`: a loss.
-* `corridor_experiment.py`: an experiment that trains the three with SYNC.
+* `dual_clip.py`: an algorithm, PPO with another surrogate.
+* `corridor_experiment.py`: an experiment that trains the three with SYNC; `short_experiment.py`: one in 15 lines.
 
 Copy the folder, rename it, and nothing of Concord has to change.
 """

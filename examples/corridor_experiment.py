@@ -8,9 +8,9 @@
 Rows: `sync` draws the agents' actions from a mixture of three product policies by a shared random stream, `marginal`
 draws each agent's on its own, `marginal_agreement` is trained with the agreement loss beside PPO's.
 
-The configuration is a frozen dataclass: its fields are the flags, with the docstrings as help. Three methods say how
-a row is trained, how it is evaluated, and which tables come of the results. Everything else
-(curves, videos, checkpoints, continuing, search, commands) follows.
+The configuration is a frozen dataclass: its fields are the flags, with the docstrings as help. `plan` says how a
+row is trained, `tables` which metrics the table has. Everything else (validation, test, curves, videos, checkpoints,
+continuing, search, commands) follows.
 """
 
 from __future__ import annotations
@@ -31,12 +31,9 @@ from examples.talking_network import TalkingConfig, talking_team
 from rl_envs import World, make
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
-from rl_models.training.evaluation import Evaluation
 from tune_experiments import (
-    Episodes,
     Experiment,
     ExperimentConfig,
     MainComparison,
@@ -48,7 +45,6 @@ from tune_experiments import (
 )
 
 COMPONENTS = {"sync": 3, "marginal": 1, "marginal_agreement": 1}
-VALIDATION_SEED, TEST_SEED = 1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,12 +88,6 @@ def make_corridors(num_worlds: int = 1, first_world: int = 0) -> World:
     return make("examples.corridor:Corridor", num_worlds, first_world=first_world)
 
 
-def play(episodes: int, seed: int, policy: TeamPolicy) -> Episodes:
-    """One episode of each of some worlds with sampled actions: metric -> one value an episode."""
-    played = Evaluation(make_corridors(episodes), policy).run(seed)
-    return played | {"return": played["return"].sum(-1)}
-
-
 class CorridorExperiment(Experiment[Config]):
     """SYNC, marginal policies, and marginal policies with a loss of our own."""
 
@@ -120,13 +110,8 @@ class CorridorExperiment(Experiment[Config]):
             ),
             optimiser=OptimiserSettings(learning_rate=Schedule.linear(rate, rate / 10, config.budget_env_steps)),
             seed=seed,
-            validate=functools.partial(play, config.valid_episodes, VALIDATION_SEED),
             **config.plan_arguments(),
         )
-
-    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-        """World name -> metric -> one value an episode."""
-        return {"corridor": play(config.test_episodes, TEST_SEED, policy)}
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table, from the rows of results.jsonl alone."""

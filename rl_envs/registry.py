@@ -33,6 +33,12 @@ def register(world_id: str, entry_point: str) -> None:
     WORLDS[world_id] = entry_point
 
 
+def entry_point_of(world_id: str) -> str | None:
+    """`package.module:Class` of a registered id, in which `-` and `_` are one; None where there is none."""
+    known = {name.replace("-", "_"): entry_point for name, entry_point in WORLDS.items()}
+    return known.get(world_id.replace("-", "_"))
+
+
 def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     """Build `num_worlds` worlds of a kind.
 
@@ -48,16 +54,20 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     """
     if not isinstance(world_id, str):
         raise ValueError(f"a world is named by a text, such as 'rtfm-v0', not by {world_id!r}")
-    known = {name.replace("-", "_"): name for name in WORLDS}
-    world_id = known.get(world_id.replace("-", "_"), world_id)
-    if ":" not in world_id and world_id not in WORLDS:
+    entry_point = entry_point_of(world_id) or world_id
+    if ":" not in entry_point:
         near = difflib.get_close_matches(world_id, WORLDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known ids: {', '.join(sorted(WORLDS))}"
         raise ValueError(f"no world is called {world_id!r}; {hint}")
-    return _world_class(WORLDS.get(world_id, world_id))(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
+    return world_class(entry_point)(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
 
 
-def _world_class(entry_point: str) -> type[World]:
+def world_class(entry_point: str) -> type[World]:
+    """Class of an entry point `package.module:Class`, whose module is imported.
+
+    Raises:
+        ValueError: there is none, or it is not a world's.
+    """
     named = ENTRY_POINT.fullmatch(entry_point)
     if named is None:
         raise ValueError(f"{entry_point!r} names no class; write package.module:Class of an installed package")

@@ -1,7 +1,8 @@
 """The commands of the documents: of every code block and code span of the pages, and of every docstring.
 
-A command is a line that begins with `python` or `make`, after a prompt, variables and a path to an interpreter. What a
-reader must replace or leave out (`[flags]`, `a|b`, `...`) makes a synopsis of it, whose flags have no values to read.
+A command is a line that begins with `python`, `concord` or `make`, after a prompt, variables and a path to an
+interpreter. What a reader must replace or leave out (`[flags]`, `a|b`, `...`) makes a synopsis of it, whose flags have
+no values to read.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ PAGES = sorted(
 )
 MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 _START = re.compile(
-    r"(?:\$ |nohup |nice (?:-n \d+ )?|[A-Z_]+=\S* )*(?:\S*/)?(python3? (?:-m \w|\w+[./])[\w./:|-]*.*|make [a-z]+\b.*)"
+    r"(?:\$ |nohup |nice (?:-n \d+ )?|[A-Z_]+=\S* )*(?:\S*/)?"
+    r"(python3? (?:-m \w|\w+[./])[\w./:|-]*.*|make [a-z]+\b.*|concord [a-z].*)"
 )
 _FENCE = re.compile(r"^ *```[^`\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")

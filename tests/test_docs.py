@@ -20,7 +20,7 @@ FILE = re.compile(
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_that_a_page_names_exist(page):
     text = page.read_text(encoding="utf-8")
-    assert [name for name in FILE.findall(text) if not (ROOT / name).exists()] == []
+    assert [name for name in FILE.findall(text) if "NAME" not in name and not (ROOT / name).exists()] == []
 
 
 def test_nobody_is_told_to_install_what_somebody_else_may_have_registered():

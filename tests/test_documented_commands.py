@@ -50,7 +50,10 @@ def fault_of(words: tuple[str, ...]) -> str:
     """What is wrong with a command; nothing if it can be given."""
     try:
         with pytest.MonkeyPatch.context() as patch:
-            return of_make(words[1:], patch) if words[0] == "make" else of_python(list(words[1:]), patch)
+            if words[0] == "make":
+                return of_make(words[1:], patch)
+            module = ["-m", "tune_experiments"] if words[0] == "concord" else []
+            return of_python([*module, *words[1:]], patch)
     except HasReadError:
         return ""
     except UserError as error:
@@ -97,8 +100,11 @@ def has(module, name):
 
 def read(module, flags, patch):
     if module == "tune_experiments":
+        if not flags or flags in [[word] for word in after_training.WORDS]:
+            return ""
         if flags[0] in after_training.COMMANDS:
-            return "" if len(flags) == 1 else str(after_training.read_command(flags) and "")
+            return str(after_training.read_command(flags) and "")
+        flags = flags[1:] if flags[0] == after_training.RUN else flags
         return "" if flags[0].isupper() else of_experiment(find_experiment(flags[0]), flags[1:])
     if module == "cluster.submit":
         patch.setattr(submit, "Jobs", stop)  # which would look for its cluster
@@ -172,8 +178,11 @@ def test_commands_are_found_in_blocks_spans_and_over_several_lines_and_end_where
     [
         "python tune_experiments/matrix_game.py --gamez 3",
         "python tune_experiments/matrix_game.py --preset huge",
-        "python tune_experiments/pettingzoo_teams.py --env examples.errands:no_env",
+        "python tune_experiments/train.py --env examples.errands:no_env",
         "python -m tune_experiments show RUN --episods 3",
+        "concord train --envs overcooked-v0",
+        "concord run no_such_script --preset smoke",
+        "concord shoe RUN",
         "python -m cluster.submit matrix_game --storage az://a/b",
         "python -m cluster.testing.soak --minuts 3",
         'make furnmove ARGS="--preset huge"',

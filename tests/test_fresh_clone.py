@@ -84,8 +84,8 @@ def test_an_environment_of_the_users_folder_is_found_in_workers_and_no_file_ther
         (tmp_path / f"{name}.py").write_text("raise ImportError('a file of the current folder hides a module')")
     (tmp_path / "rescue.py").write_text("from rescue_parts import Signposts\nparallel_env = Signposts\n")
     (tmp_path / "rescue_parts.py").write_text((Path(clone) / "examples" / "signposts.py").read_text())
-    start = [clone / "tune_experiments/pettingzoo_teams.py"]
-    start = ["-m", "tune_experiments", "pettingzoo_teams"] if how == "module" else start
+    start = [clone / "tune_experiments/train.py"]
+    start = ["-m", "tune_experiments", "train"] if how == "module" else start
     workers = ["--workers.runners", "1", "--env-processes", "1"]
     flags = ["--env", "rescue:parallel_env", "--preset", "smoke", "--methods", "ippo", *workers, "--out", "run"]
     run(python, *start, *flags, cwd=tmp_path)

@@ -1,12 +1,14 @@
-"""Experiments by name, and what comes after training.
+"""`concord`: train, run an experiment of a paper, and whatever comes after training.
 
-    python -m tune_experiments EXPERIMENT [flags]      as its script; furnmove_sync, or package.module:NAME from outside
-    python -m tune_experiments evaluate|play|show|render|export|pack|doctor|table|compare PATH
-    python -m tune_experiments render WORLD --policies NAME NAME
+    concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
+    concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME from outside; as its script
+    concord envs | methods                  # what there is for train
+    concord evaluate|show|play|render|table|compare|doctor|export-adapters|pack PATH
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
-and documents (`launch/saved_results.py`). No Ray is started for these. A run of an experiment from outside is opened
-only with --allow MODULE, for opening it runs that module's code.
+and documents (`launch/saved_results.py`). No Ray is started for these. A run of an experiment or environment from
+outside is opened only with --allow MODULE, for opening it runs that module's code. `python -m tune_experiments` is the
+same command.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ def table(command: Table, console: Console) -> None:
         for document in command.document:
             console.print(saved_results.remake(document, command.check))
     elif command.path is None:
-        raise UserError("write python -m tune_experiments table RUN, or table --document FILE")
+        raise UserError("write concord table RUN, or table --document FILE")
     elif command.path.name.endswith(saved_results.SUFFIX):
         console.print(saved_results.read_saved(command.path).markdown())
     else:
@@ -100,7 +102,7 @@ def table(command: Table, console: Console) -> None:
 
 def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
-    from tune_experiments.launch.launch import show_results
+    from tune_experiments.launch.report import show_results
     from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
@@ -120,7 +122,7 @@ def compare(command: Compare, console: Console) -> None:
     from tune_experiments.results.plots.comparison_report import write_comparison
 
     if not command.paths:
-        raise UserError("write python -m tune_experiments compare RUN [RUN ...]")
+        raise UserError("write concord compare RUN [RUN ...]")
     comparisons = comparison.compare(comparison.read_runs(command.paths))
     for one in comparisons:
         console.print(one.markdown())
@@ -130,29 +132,77 @@ def compare(command: Compare, console: Console) -> None:
 
 COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
     "evaluate": (Evaluate, evaluate),
-    "play": (Play, play),
     "show": (Show, show),
+    "play": (Play, play),
     "render": (Render, render),
-    "export": (Export, export),
-    "pack": (Pack, pack_team),
-    "doctor": (Doctor, doctor),
     "table": (Table, table),
     "compare": (Compare, compare),
+    "doctor": (Doctor, doctor),
+    "export-adapters": (Export, export),
+    "pack": (Pack, pack_team),
 }
 """Name of a command -> its flags, and who reads them."""
-USAGE = f"write python -m tune_experiments EXPERIMENT [flags], or {'|'.join(COMMANDS)} PATH"
+TRAIN, RUN, ENVS, METHODS = "train", "run", "envs", "methods"
+_HELP = ("-h", "--help")
+WORDS = (TRAIN, RUN, ENVS, METHODS, *COMMANDS)
+PAGE = """usage: concord COMMAND [--flag value ...]
+
+  train                train any methods in any environment, and compare them:
+                       concord train --env overcooked-v0 --methods ippo mappo sync_4 qmix --seeds 0 1 2
+  run EXPERIMENT       run an experiment of a paper, such as furnmove_sync; `concord run` lists them
+  envs                 list the environments of this package, and how others are named
+  methods              list the methods of train, and what each needs
+
+  evaluate PATH        play the test episodes again and print the row of the table
+  show PATH            write a page with episodes, for a browser
+  play PATH            print an episode, or play with the team (--human AGENT)
+  render PATH          write a video of an episode
+  table PATH           make tables and figures of a run again
+  compare PATH PATH    compare methods of several runs
+  doctor PATH          say what limits a trial's speed, and what its environment gives
+  export-adapters PATH write the adapters of a language model for peft
+  pack PATH NAME       put a team into the package
+
+PATH is a run folder, a trial folder or a checkpoint, or pretrained/NAME, a team that the package brings.
+`concord COMMAND --help` lists the flags of a command."""
 
 
 def read_command(words: Sequence[str]) -> Any:
     """The command with its arguments; tyro ends the process with code 2 and says why where it cannot read them."""
-    if not words:
-        raise UserError(f"{USAGE} (--help lists the experiments)")
     return tyro.extras.subcommand_cli_from_dict(
-        {name: flags for name, (flags, _) in COMMANDS.items()},
-        args=words,
-        prog="python -m tune_experiments",
-        description=f"{__doc__}\nExperiments: {', '.join(known_experiments())}.",
+        {name: flags for name, (flags, _) in COMMANDS.items()}, args=words, prog="concord", description=PAGE
     )
+
+
+def _run(words: Sequence[str], prog: str) -> int:
+    """Run the experiment that the first word names; without one, list them."""
+    known = known_experiments()
+    if not words or words[0] in _HELP:
+        print(f"usage: concord run EXPERIMENT [--flag value ...]\n\nexperiments:\n  {f'{chr(10)}  '.join(known)}")
+        print("  package.module:NAME, an experiment of your own")
+        return 0
+    name = spelled(words[0], known)
+    if ":" not in name and name not in known:
+        raise UserError(f"no experiment is called {name!r}; {_hint(name, known, 'concord run lists them')}")
+    return run_experiment(find_experiment(name), words[1:], f"{prog} {name}".strip())
+
+
+def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
+    """Question after the nearest known name."""
+    longer = [name for name in known if name.startswith(word)]
+    near = longer[:1] if len(longer) == 1 else difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
+def _list(words: Sequence[str]) -> int:
+    """List environments or methods."""
+    from tune_experiments.teams.listing import environment_lines, method_lines
+
+    if words[1:]:
+        raise UserError(f"concord {words[0]} takes no more words, and got {words[1]!r}: leave it out")
+    for line in environment_lines() if words[0] == ENVS else method_lines():
+        print(line)
+    return 0
 
 
 def _check_seed(command: Any) -> None:
@@ -163,16 +213,23 @@ def _check_seed(command: Any) -> None:
 
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the command and do it, or run the experiment that the first word names."""
+    """Read the command and do it."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if words and words[0] not in (*COMMANDS, "-h", "--help"):
+    if not words or words[0] in _HELP:
+        print(PAGE)
+        return 0
+    if words[0] == TRAIN:
+        return _run(words, "concord")
+    if words[0] == RUN:
+        return _run(words[1:], "concord run")
+    if words[0] in (ENVS, METHODS):
+        return _list(words)
+    if words[0] not in COMMANDS:
         known = known_experiments()
-        words[0] = spelled(words[0], known)
-        if ":" not in words[0] and words[0] not in known:
-            near = difflib.get_close_matches(words[0], [*COMMANDS, *known], n=1)
-            advice = f"did you mean {near[0]}?" if near else f"{USAGE} (--help lists the experiments)"
-            raise UserError(f"unknown command {words[0]!r}; {advice}")
-        return run_experiment(find_experiment(words[0]), words[1:])
+        if ":" in words[0] or spelled(words[0], known) in known:
+            return _run(words, "concord run")
+        hint = _hint(words[0], [*WORDS, *known], "concord --help lists the commands")
+        raise UserError(f"unknown command {words[0]!r}; {hint}")
     command = read_command(words)
     check_folders(command)
     _check_seed(command)
@@ -184,6 +241,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):
         dict(COMMANDS.values())[type(command)](command, Terminal())
     return 0
+
+
+def console() -> int:
+    """The console script `concord`, which looks for a user's modules in the current folder, too."""
+    current_folder_last()
+    return main()
 
 
 if __name__ == "__main__":

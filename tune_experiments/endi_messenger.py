@@ -28,14 +28,13 @@ import numpy as np
 from rl_envs.messenger.world import Messenger
 from rl_models.networks.network_config import SilgConfig
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.endi.division import DIVISION_RANGES, division_deviations, division_table
+from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table
 from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import GROUNDED
-from tune_experiments.messenger.deviations import deviations as of_messenger
-from tune_experiments.messenger.deviations import optimiser_steps_beside
+from tune_experiments.messenger.deviations import deviation_notes, optimiser_steps_beside
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 from tune_experiments.play.recording import SEED
@@ -83,6 +82,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
     caption = "Two-agent MESSENGER: win rates of EnDi and its backbone"
     compared = ("endi_dis_grounding", "emma_grounding")
     presets = PRESETS
+    reference_preset = "reference"
     columns = {"win rate": "episode/win_rate", "validation": "valid/win_rate", "overlap": "division/overlap"}
 
     def plan(self, config: EndiMessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
@@ -104,9 +104,9 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         divided = division_table(results, self.caption, DIVISION_WORLDS)
         return [*messenger.tables(results, self.caption, PAPER_NUMBERS, CHOSEN), *divided]
 
-    def deviations(self, config: EndiMessengerConfig) -> Sequence[str]:
-        """Against the release's constants."""
-        notes = of_messenger(config, REFERENCE)
+    def deviation_notes(self, config: EndiMessengerConfig) -> Sequence[str]:
+        """What no flag says, and the appendix's two constants."""
+        notes = deviation_notes(config)
         if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
             notes.insert(1, "rows endi_..._grounding: the divider finds sentences with the policy's symbols")
         rate, clip = config.learner.learning_rate, config.learner.clip_range
@@ -114,7 +114,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
             f"learning rate {rate}, clipping range {clip}: the appendix has 5e-05 (as 5 x 10^5) and epsilon 0.01"
         )
         notes.append("rules are the paper's (a lone agent on a right object wins nothing); the release's differ")
-        return [*notes, *division_deviations(config.division, config.methods)]
+        return [*notes, *division_notes(config.division, config.methods)]
 
     def optimiser_steps(self, config: EndiMessengerConfig) -> str:
         """In the first stage, beside those of the release."""

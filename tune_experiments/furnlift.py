@@ -31,7 +31,6 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.recording import SEED
-from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -43,30 +42,6 @@ if TYPE_CHECKING:
     from tune_experiments.play.trial_figures import Trials
 
 METRICS = (*methods.METRICS, "failed_pickups", "missed_pickups")
-_COMPARED = (
-    "room_size",
-    "train_rooms",
-    "max_episode_steps",
-    "bootstrap_at_limit",
-    "frame_pixels",
-    "min_separation_cells",
-    "agents_visible",
-    "network.channels",
-    "network.hidden_size",
-    "network.team_features",
-    "marginal.last_convolution",
-    "marginal.learning_rate",
-    "sync.learning_rate",
-    "central.learning_rate",
-    "sync.entropy_coef",
-    "learner.gae_lambda",
-    "cordial_coef",
-    "imitation_after_warm_start",
-    "warm_start.budget_env_steps",
-    "warm_start.decline_episodes",
-    "warm_start.num_epochs",
-    "budget_env_steps",
-)
 
 
 class Furnlift(Experiment[LiftConfig]):
@@ -106,12 +81,11 @@ class Furnlift(Experiment[LiftConfig]):
 
         return (MainComparison("marginal", "no_communication", "success", lifting.world_name(config)),)
 
-    def deviations(self, config: LiftConfig) -> list[str]:
+    def deviation_notes(self, config: LiftConfig) -> list[str]:
         """Deviations of a configuration from the paper, smaller sizes among them."""
         return [
             "the authors' rooms and sight are AI2-THOR's: frames, and who sees the television, are our own renderer's",
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
-            *differences(config, PAPER, {path: path for path in _COMPARED}).values(),
             f"test: {config.test_episodes:,} starts that we draw in {config.test_rooms}, not the authors' 1,000",
             *(
                 ["all rows learn with an entropy bonus, as in the authors' code; the text has CORDIAL"]
@@ -140,7 +114,7 @@ class Furnlift(Experiment[LiftConfig]):
         """The map, and what each agent sees."""
         return _camera_episode(loaded, seed).frames
 
-    def test_world(self, config: LiftConfig, num_worlds: int) -> World:
+    def test_world(self, config: LiftConfig, num_worlds: int, method: str = "") -> World:
         """Worlds in the test's rooms."""
         from tune_experiments.cordial_sync import lifting
 

@@ -188,7 +188,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         table = make_table(played, self.caption, _PLAYED, says_world=True)
         return [table, *_model_tables(results, self.caption)]
 
-    def deviations(self, config: CommunicationConfig) -> list[str]:
+    def deviation_notes(self, config: CommunicationConfig) -> list[str]:
         """Deviations of the team from the paper, and the definition of seeing."""
         sees = "an agent sees the television if it is within 1.25 m and in the camera's view; furniture hides nothing"
         if config.team:
@@ -197,7 +197,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
                 sees,
                 f"the team is {given.method} of {config.team}, trained for {given.env_steps:,} env steps there",
             ]
-        return [sees, *VISUAL.deviations(config.training)]
+        return [sees, *VISUAL.deviation_notes(config.training)]
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, weights over an episode of each row's first seed, and videos with what agents see and say."""
@@ -227,7 +227,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         """Worlds at the starts of validation, whose rooms serve nothing else."""
         return VISUAL.valid_world(_settings(config)[0], num_worlds)
 
-    def test_world(self, config: CommunicationConfig, num_worlds: int) -> World:
+    def test_world(self, config: CommunicationConfig, num_worlds: int, method: str = "") -> World:
         """Worlds that draw a start in the test's rooms."""
         from tune_experiments.cordial_sync import evaluation
 

@@ -26,7 +26,7 @@ import numpy as np
 from rl_models.networks.network_config import VisualConfig
 from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.gridworld import COMPARED, GridworldExperiment, paper_preset
+from tune_experiments.cordial_sync.gridworld import GridworldExperiment, paper_preset
 from tune_experiments.launch.experiment import main
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
@@ -51,13 +51,6 @@ _THREE_AGENTS = {
     "marginal": {"success": 0.0, "md_spl": 0.0, "invalid_probability": 0.854},
     "central_cordial": {"success": 0.124, "md_spl": 0.012, "invalid_probability": 0.132},
 }
-_GRID_ALONE = ("network.channels", "network.hidden_size", "budget_env_steps")
-_COMPARED = {path: remark for path, remark in COMPARED.items() if path not in _GRID_ALONE} | {
-    "frame_pixels": "",
-    "visual_network.channels": "",
-    "visual_network.hidden_size": "",
-    "budget_env_steps": ", about 500,000 episodes of two agents",
-}
 
 
 class FurnmoveVisual(GridworldExperiment):
@@ -67,7 +60,6 @@ class FurnmoveVisual(GridworldExperiment):
     caption = "FurnMove from first-person frames"
     main = MainComparison("sync_13_cordial", "marginal", "success")
     rows = ("sync_13_cordial", "marginal")
-    compared = _COMPARED
 
     def __init__(self) -> None:
         super().__init__()

@@ -254,7 +254,7 @@ class MatrixGameExperiment(Experiment[Config]):
         paper = {method: {METRICS[0]: value} for method, value in OPTIMUM.items()}
         return [make_table(results, self.caption, METRICS, paper)]
 
-    def deviations(self, config: Config) -> list[str]:
+    def deviation_notes(self, config: Config) -> list[str]:
         """Deviations of this configuration from the paper."""
         notes = [
             "the paper derives the best policies with symbolic algebra; here teams learn them from sampled rewards"
@@ -270,7 +270,7 @@ class MatrixGameExperiment(Experiment[Config]):
         policies = attempt("joint policies", lambda: _draw_joint_policies(run_folder, trials))
         return [*draw_curves(run_folder, trials, CURVES, bins=60), *policies]
 
-    def test_world(self, config: Config, num_worlds: int) -> World:
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """World for `play`: the adversary cannot see a policy here, and draws its actions uniformly."""
         return make("matrix_game-v0", num_worlds, game=GAME)
 

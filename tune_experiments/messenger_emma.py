@@ -36,7 +36,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
-from tune_experiments.messenger.deviations import deviations, movement_deviations, optimiser_steps_beside
+from tune_experiments.messenger.deviations import deviation_notes, movement_notes, optimiser_steps_beside
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
 from tune_experiments.play.recording import SEED
@@ -89,6 +89,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     caption = "MESSENGER: win rates of EMMA and a baseline that does not read"
     compared = ("emma_grounding", "emma")
     presets = PRESETS
+    reference_preset = "reference"
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 
     def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
@@ -115,9 +116,9 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         caption = self.caption
         return [*tables(results, caption), *endings_table(results, caption), *reading_table(results, caption)]
 
-    def deviations(self, config: MessengerConfig) -> Sequence[str]:
-        """Against the release's constants."""
-        return [*movement_deviations(config), *deviations(config, REFERENCE)]
+    def deviation_notes(self, config: MessengerConfig) -> Sequence[str]:
+        """What no flag says."""
+        return [*movement_notes(config), *deviation_notes(config)]
 
     def optimiser_steps(self, config: MessengerConfig) -> str:
         """In the first stage, beside those of the release."""

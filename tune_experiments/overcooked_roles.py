@@ -33,7 +33,6 @@ from tune_experiments.overcooked.config import ColeSettings
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
 from tune_experiments.overcooked.trials import COLE
-from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
@@ -91,19 +90,6 @@ PAPER = dataclasses.replace(
 )
 """The releases' constants; the budget is ours, as SAMA gives none, and the replay takes 2 GB and more."""
 
-_COMPARED = {
-    "workers.fragment_length": "env steps of a fragment in a minibatch",
-    "roles.buffer_size": "fragments in the replay",
-    "roles.train_every_env_steps": "env steps for each minibatch",
-    "roles.update_target_every_updates": "updates between updates of the targets",
-    "roles.batch_size": "fragments in a minibatch",
-    "roles.td_lambda": "share of the next step's target in a target",
-    "roles.optimiser": "optimiser",
-    "roles.learning_rate": "learning rate",
-    "roles.final_learning_rate_share": "share of the learning rate at the end",
-    "roles.exploration_env_steps": "env steps of exploration",
-    "max_episode_steps": "env steps of an episode",
-}
 CURVES = {
     "valid/reward": "reward per episode, without shaping",
     "episode/shaped_return": "shaped points per episode",
@@ -147,11 +133,10 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
         """Self-play at equal env steps beside the first row of Q-learning: SAMA's figures show such rows as poor."""
         return (MainComparison("selfplay", "qmix", "reward", config.task, table=f"{self.caption}: {config.task}"),)
 
-    def deviations(self, config: OvercookedRolesConfig) -> Sequence[str]:
-        """Against the releases."""
+    def deviation_notes(self, config: OvercookedRolesConfig) -> Sequence[str]:
+        """What no flag says."""
         notes, rows = cole_notes(config), config.methods
-        learns_values = any(row in Q_ROWS for row in rows)
-        if learns_values:
+        if any(row in Q_ROWS for row in rows):
             notes += [
                 "Q-learning: a team's reward is the mean of its chefs', so an event's shaped points count half, and "
                 "keep their weight, which falls to 0 in self-play",
@@ -162,8 +147,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
             notes.append("other rows: learner, network and shaping of overcooked_selfplay's laptop, in every preset")
         if any(row.startswith("roma") for row in rows):
             notes.append("layer normalisation stands in the place of ROMA's batch normalisation")
-        found = differences(config, PAPER, _COMPARED, "published is")
-        return notes + [note for path, note in found.items() if learns_values or not path.startswith("roles.")]
+        return notes
 
 
 EXPERIMENT = OvercookedRoles()

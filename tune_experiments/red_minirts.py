@@ -32,7 +32,6 @@ from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimis
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
-from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -73,7 +72,6 @@ PAPER = dataclasses.replace(
 )
 """SAMA's schedule: 300 updates of warm-up to 5e-5, then down to 0 at 1500; 15 rounds of 100 updates (RED)."""
 METRICS = ("win_rate", "episode_length")
-_COMPARED = {"learner.peak_learning_rate": "learning rate after the warm-up", "test_episodes": "test games"}
 
 
 class RedMinirts(Experiment):
@@ -88,10 +86,6 @@ class RedMinirts(Experiment):
         "win, silent": "valid/win_rate_without_commands",
         "cloning": "cloning/loss",
     }
-
-    def methods(self, config: RedConfig) -> Sequence[str]:
-        """Rows that the configuration names."""
-        return config.methods
 
     def plan(self, config: RedConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """Cloning, then PPO and distillation in turns."""
@@ -130,17 +124,14 @@ class RedMinirts(Experiment):
         rows = [dataclasses.replace(one, method=f"{one.method}, {one.condition}", condition="") for one in results]
         return [make_table(rows, self.caption, METRICS)]
 
-    def deviations(self, config: RedConfig) -> Sequence[str]:
-        """Against the paper."""
-        found = [
+    def deviation_notes(self, config: RedConfig) -> Sequence[str]:
+        """What no flag says."""
+        return [
             "no human data: what is cloned are medium scripts, with their aims in template commands",
             "commands are the 17 phrases of a closed set, not 500 human ones",
             "PPO's settings that the papers leave open are ours",
             "against archers the oracle's kind of foot soldier goes by agent, in RED by game",
         ]
-        if config.cloning.frequency_power < 1:
-            found.append("rare kinds of command are cloned more often than they occur")
-        return [*found, *_shrunk(config)]
 
     def optimiser_steps(self, config: RedConfig) -> str:
         """Of PPO, beside those of the preset `paper`: the paper names its updates and minibatches, and no epochs."""
@@ -148,27 +139,11 @@ class RedMinirts(Experiment):
         how = f" in the {PAPER.learner.num_epochs} epochs an update of the released class"
         return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, how=how)
 
-    def test_world(self, config: RedConfig, num_worlds: int) -> CommandedRts:
+    def test_world(self, config: RedConfig, num_worlds: int, method: str = "") -> CommandedRts:
         """Games under the oracle."""
         from tune_experiments.red.trials import ORACLE
 
         return make_world(config, num_worlds, commander=ORACLE)
-
-
-def _shrunk(config: RedConfig) -> Sequence[str]:
-    found = []
-    if config.network != PAPER.network:
-        found.append(f"the network has {config.network.channels} channels in place of {PAPER.network.channels}")
-    if config.learner.num_epochs != PAPER.learner.num_epochs:
-        found.append(
-            f"PPO makes {config.learner.num_epochs} epochs an update, the released class {PAPER.learner.num_epochs}"
-        )
-    if config.iterations * config.updates < PAPER.iterations * PAPER.updates:
-        found.append(f"{config.iterations * config.updates} PPO updates in place of {PAPER.iterations * PAPER.updates}")
-    ours, theirs = (each.workers.env_steps_of_update for each in (config, PAPER))
-    if ours != theirs:
-        found.append(f"{ours:,} decisions an update in place of {theirs:,}")
-    return [*found, *differences(config, PAPER, _COMPARED).values()]
 
 
 EXPERIMENT = RedMinirts()

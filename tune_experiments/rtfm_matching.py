@@ -90,16 +90,13 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
         pair = first_trained(self.compared, config.methods)
         return (MainComparison(*pair, "win_rate", names),) if pair else ()
 
-    def deviations(self, config: MatchingRtfmConfig) -> list[str]:
+    def deviation_notes(self, config: MatchingRtfmConfig) -> list[str]:
         """Nothing here is of the paper but the game."""
-        notes = [MATCHING_NOTE, "validation and test assignments are parts of the paper's evaluation half"]
-        if (horizon := config.task.max_episode_steps) != HORIZON:
-            notes.append(f"horizon: {horizon}, the paper has {HORIZON}")
-        return notes
+        return [MATCHING_NOTE, "validation and test assignments are parts of the paper's evaluation half"]
 
-    def test_world(self, config: MatchingRtfmConfig, num_worlds: int) -> World:
+    def test_world(self, config: MatchingRtfmConfig, num_worlds: int, method: str = "") -> World:
         """Test assignments of the last stage."""
-        return super().test_world(stages.at_stage(config), num_worlds)
+        return super().test_world(stages.at_stage(config), num_worlds, method)
 
 
 EXPERIMENT = RtfmMatching()

@@ -140,7 +140,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         rows = set(config.methods) - {transfer.RANDOM}
         return bool(rows) and rows <= set(CHANGES)
 
-    def deviations(self, config: LettersConfig) -> list[str]:
+    def deviation_notes(self, config: LettersConfig) -> list[str]:
         """Deviations of all experiments that read, and of the rows that are not the paper's."""
         from tune_experiments.rtfm import transfer
 
@@ -152,7 +152,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         notes: dict[str, str] = {transfer.SUPERVISED: supervision}
         notes.update(helped, **dict.fromkeys(CHANGES, MATCHING_NOTE))
         shown = (note for row, note in notes.items() if row in config.methods)
-        return [*super().deviations(self.as_learned(config)), *dict.fromkeys(shown)]
+        return [*super().deviation_notes(self.as_learned(config)), *dict.fromkeys(shown)]
 
     def as_learned(self, config: LettersConfig) -> LettersConfig:
         """The configuration with the reader's learner if all rows are the reader's, which has no paper's network."""

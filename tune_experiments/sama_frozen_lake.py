@@ -91,7 +91,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         rows = [dataclasses.replace(line, method=line.condition or line.method, condition="") for line in results]
         return [make_table(rows, self.caption, METRICS)]
 
-    def deviations(self, config: LakeConfig) -> Sequence[str]:
+    def deviation_notes(self, config: LakeConfig) -> Sequence[str]:
         """Against the paper."""
         from tune_experiments.sama.lake.trials import SAMA
 
@@ -102,17 +102,11 @@ class SamaFrozenLake(Experiment[LakeConfig]):
         ours = "the paper draws a map and gives no rule, size or horizon: those here are ours"
         return [ours, *(planned if SAMA in config.methods else [])]
 
-    def test_world(self, config: LakeConfig, num_worlds: int) -> FrozenLakeSpread:
-        """Worlds in which the first row learns."""
+    def test_world(self, config: LakeConfig, num_worlds: int, method: str = "") -> FrozenLakeSpread:
+        """Worlds in which the method, or the first one, learns."""
         from tune_experiments.sama.lake.trials import make_world
 
-        return make_world(config, config.methods[0], num_worlds)
-
-    def world_of(self, config: LakeConfig, method: str, num_worlds: int) -> FrozenLakeSpread:
-        """Worlds in which the method learns."""
-        from tune_experiments.sama.lake.trials import make_world
-
-        return make_world(config, method, num_worlds)
+        return make_world(config, method or config.methods[0], num_worlds)
 
 
 EXPERIMENT = SamaFrozenLake()

@@ -130,7 +130,7 @@ class SamaMinirts(Experiment[RtsConfig]):
         """One endpoint for all trials of a run."""
         return shared_endpoint(config)
 
-    def deviations(self, config: RtsConfig) -> Sequence[str]:
+    def deviation_notes(self, config: RtsConfig) -> Sequence[str]:
         """Against the paper."""
         from tune_experiments.sama.minirts.trials import FAIR, SIGHTS, is_learned
 
@@ -170,23 +170,17 @@ class SamaMinirts(Experiment[RtsConfig]):
 
         return record_games(loaded, seed, episodes, most_steps)
 
-    def test_world(self, config: RtsConfig, num_worlds: int) -> World:
-        """Games of the first team."""
-        from tune_experiments.sama.minirts.trials import make_world
-
-        return make_world(config, config.methods[0], num_worlds)
-
-    def world_of(self, config: RtsConfig, method: str, num_worlds: int) -> World:
-        """Games of a team, without its planner.
+    def test_world(self, config: RtsConfig, num_worlds: int, method: str = "") -> World:
+        """Games of a team, or of the first one, without its planner.
 
         Raises:
             UserError: rules carry commands out, and no policy acts.
         """
         from tune_experiments.sama.minirts.trials import is_learned, make_world
 
-        if not is_learned(method):
+        if method and not is_learned(method):
             raise UserError(f"{method} has no policy to play with: `show` and `render` show it under its planner")
-        return make_world(config, method, num_worlds)
+        return make_world(config, method or config.methods[0], num_worlds)
 
 
 EXPERIMENT = SamaMinirts()

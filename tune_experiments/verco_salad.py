@@ -184,11 +184,11 @@ class VercoSalad(Experiment[VercoConfig]):
         """Comparison of teams with and without messages; none where one row is trained."""
         return (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
 
-    def deviations(self, config: VercoConfig) -> Sequence[str]:
+    def deviation_notes(self, config: VercoConfig) -> Sequence[str]:
         """Against the published constants."""
-        from tune_experiments.verco.deviations import deviations
+        from tune_experiments.verco.deviations import deviation_notes
 
-        return deviations(config, PAPER)
+        return deviation_notes(config)
 
     def optimiser_steps(self, config: VercoConfig) -> str:
         """Of PPO, beside those of the base method's release; Verco prints none."""
@@ -240,7 +240,7 @@ class VercoSalad(Experiment[VercoConfig]):
 
         return KitchenSpectator(loaded)
 
-    def test_world(self, config: VercoConfig, num_worlds: int) -> Salad:
+    def test_world(self, config: VercoConfig, num_worlds: int, method: str = "") -> Salad:
         """The run's kitchen."""
         return make_world(config, num_worlds)
 

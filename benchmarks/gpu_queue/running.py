@@ -145,9 +145,9 @@ def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, dev
     """
     words = task.item.words(task.folder, seconds, device)
     with (task.folder.parent / OUTPUT).open("a+b") as file:
-        begin = file.tell()
-        places: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": file}
-        child = subprocess.Popen(words, cwd=ROOT, preexec_fn=_own_group_killed_with_parent, **places)
+        begin, null = file.tell(), subprocess.DEVNULL
+        own_group = _own_group_killed_with_parent
+        child = subprocess.Popen(words, cwd=ROOT, preexec_fn=own_group, stdin=null, stdout=file, stderr=file)
         try:
             is_cut = _watch(child, task, store, seconds)
         finally:

@@ -158,8 +158,8 @@ class LocalCluster:
         """Start a process that carries the mark of a node; its output is the node's log."""
         environment = self._node_environment | {MARK: self.mark(node)}
         with (self.home / f"{node}.log").open("wb") as log:
-            places: dict[str, Any] = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL}
-            return subprocess.Popen(command, cwd=ROOT, env=environment, **places)
+            null = subprocess.DEVNULL
+            return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, stdin=null)
 
     def _wait(self, process: subprocess.Popen[bytes], node: str, is_ready: Callable[[], bool]) -> None:
         def look() -> bool:

@@ -3,8 +3,6 @@
 A world's uniforms depend only on (world key, episode, step, draw number). So they do not depend on the number of worlds
 in the batch, the env runner, the process or its hash seed, and a snapshot of them is three integers per world. The
 mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
-
-This file knows nothing of worlds.
 """
 
 from __future__ import annotations
@@ -25,14 +23,7 @@ _TO_UNIT = 2.0**-53
 
 
 def mix(x: UInt64) -> UInt64:
-    """SplitMix64's finaliser: a bijection of 64-bit integers in which every input bit reaches every output bit.
-
-    Args:
-        x: any shape uint64. Not changed.
-
-    Returns:
-        same shape uint64.
-    """
+    """SplitMix64's finaliser: a bijection of uint64 in which each input bit reaches each output bit; any shape."""
     x = x ^ (x >> np.uint64(30))
     x *= np.uint64(0xBF58476D1CE4E5B9)
     x ^= x >> np.uint64(27)
@@ -49,6 +40,11 @@ def world_keys(seed: int, first_world: int, num_worlds: int) -> UInt64:
     """
     index = np.arange(first_world, first_world + num_worlds, dtype=np.uint64)
     return mix(mix(np.uint64(seed % 2**64) + index * _WORLD) + _WORLD)
+
+
+def pick(uniforms: Float64, count: int) -> NDArray[np.int64]:
+    """Uniform numbers in [0, 1) as integers 0 .. count - 1, same shape int64."""
+    return (uniforms * count).astype(np.int64)
 
 
 class Chance:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["EnvRaisedError", "ForeignEnvError", "installing"]
+__all__ = ["CustomEnvError", "EnvRaisedError", "installing"]
 
 
-class ForeignEnvError(ValueError):
-    """A foreign environment does what a world cannot; the message says what, where and how to mend it.
+class CustomEnvError(ValueError):
+    """A custom environment does what a world cannot; the message says what, where and how to mend it.
 
     Attributes:
         is_final: playing on would give the same error, or results that are wrong, so a run must end.
@@ -15,8 +15,8 @@ class ForeignEnvError(ValueError):
     is_final = True
 
 
-class EnvRaisedError(ForeignEnvError):
-    """A foreign environment raised an error of its own; another episode may not."""
+class EnvRaisedError(CustomEnvError):
+    """A custom environment raised an error of its own; another episode may not."""
 
     is_final = False
 

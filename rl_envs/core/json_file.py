@@ -1,7 +1,4 @@
-"""Untrusted JSON files: read with a size limit, and every fault is one sentence; written whole or not at all.
-
-This file must not know the content of the files.
-"""
+"""Untrusted JSON files: read with a size limit, and every fault is one sentence; written whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rendering that all worlds share: colours, a caption line, and a text panel beside a room.
-
-This file must not know any world.
-"""
+"""Rendering that all worlds share: colours, a caption line, and a text panel beside a room."""
 
 from __future__ import annotations
 

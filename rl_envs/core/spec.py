@@ -30,15 +30,12 @@ def deciding(observations: Arrays) -> Array | None:
 
 
 def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
-    """Convert numbers to another type without changing any of them.
+    """Convert numbers to another type without changing any of them, [...] of the same shape and of that type.
 
     Args:
         name: name of the array, for the error sentence.
         value: [...] of any shape, numbers or bools.
         dtype: the new type, which must hold each number exactly.
-
-    Returns:
-        [...] of the same shape and of that type.
 
     Raises:
         ValueError: a number would change, or is NaN.
@@ -68,6 +65,20 @@ def whole(name: str, value: Any, least: int | None = None) -> int:
     return number
 
 
+def checked_picture(picture: Any) -> Array:
+    """What a `render` returned, as [H, W, 3] uint8.
+
+    Raises:
+        ValueError: it is no image.
+    """
+    if not isinstance(picture, np.ndarray):
+        raise ValueError(f"render must return an array [H, W, 3] uint8, not {type(picture).__name__}")
+    is_image = picture.ndim == 3 and picture.shape[2] == 3 and picture.size and picture.dtype.kind in "iu"
+    if not (is_image and picture.min() >= 0 and picture.max() <= 255):
+        raise ValueError(f"render must return [H, W, 3] uint8, not {list(picture.shape)} {picture.dtype}")
+    return picture.astype(np.uint8, copy=False)
+
+
 @dataclass(frozen=True)
 class ArraySpec:
     """One observation key of one agent.
@@ -77,6 +88,7 @@ class ArraySpec:
         dtype: NumPy type name, the smallest that holds the values.
         low, high: inclusive bounds of every entry.
         meaning: one line for documentation.
+        ids: whether the entries are numbers of kinds of things, from 0 to `high`, and no quantities.
     """
 
     shape: tuple[int, ...]
@@ -84,6 +96,7 @@ class ArraySpec:
     low: float
     high: float
     meaning: str
+    ids: bool = False
 
     def contains(self, array: Array) -> bool:
         """Whether `array` (`[..., *shape]`) has this type, shape and bounds exactly."""

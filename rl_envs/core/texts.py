@@ -55,14 +55,7 @@ class TextStore:
         return np.array([self._row_of(text) for text in texts], np.int32)
 
     def look_up(self, rows: Array) -> Array:
-        """The texts with these row numbers, without building the whole table.
-
-        Args:
-            rows: any shape, row numbers.
-
-        Returns:
-            [*rows.shape, L] int32.
-        """
+        """The texts with these row numbers (any shape), without building the whole table, [*rows.shape, L] int32."""
         texts = [self._rows[row] for row in np.ravel(rows)]
         return np.array(texts, np.int32).reshape(*np.shape(rows), self.spec.length)
 

@@ -3,8 +3,6 @@
 There is one implementation of a world, and B = 1 is the scalar game. A subclass fills in five hooks (`_begin`,
 `_advance`, `_observe`, `_derive`, `_episode_metrics`) and keeps everything that its future depends on in `self.state`;
 resets, chance, snapshots, restoring, auto-reset and checks of the actions live here.
-
-This file must not know about torch, Ray, Gymnasium or any particular world.
 """
 
 from __future__ import annotations
@@ -43,6 +41,7 @@ class World(ABC):
         text_tables: observation key -> name of the table [D, L] of tokens that its ids index; 0 is padding.
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
+        colours: the agents' colours in images, red, green and blue from 0 to 255.
         auto_resets: whether an ended world begins its next episode within the same step. If it is False,
             the world stays in its final state (for example to be rendered) until `next_episode` is called.
         restarted: [B] bool, worlds in which the last `restore` had to begin a new episode, because they are games of
@@ -57,6 +56,7 @@ class World(ABC):
     recorded_draws: tuple[str, ...] = ()
     metric_names: tuple[str, ...] = ()
     metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
+    colours: Sequence[tuple[int, int, int]] = ()
     max_episode_steps: int
     auto_resets: bool = True
     restarted: Array | None = None
@@ -81,8 +81,6 @@ class World(ABC):
     def num_agents(self) -> int:
         """N."""
         return len(self.agents)
-
-    # ---------------------------------------------------------------- public
 
     def reset(self, seed: int) -> Arrays:
         """Begin the first episode of every world.
@@ -212,6 +210,10 @@ class World(ABC):
         clock = dict(zip(_CLOCK, (chance.key, chance.episode, chance.step), strict=True))
         given = _given(state, clock | blank)
         texts = {name: exactly(f"restore: {name}", np.asarray(state[name]), np.int32) for name in tables.keys() & state}
+        for name, (low, high) in self._state_bounds().items():
+            values = given.get(name)
+            if values is not None and values.size and (values.min() < low or values.max() > high):
+                raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
         self._check_state(given)
         for name, table in texts.items():  # all of them before the first one is replaced
             TextStore(tables[name].spec).add(table)
@@ -230,12 +232,10 @@ class World(ABC):
 
     def agent_colours(self) -> Sequence[tuple[int, int, int]]:
         """The agents' colours in the images of `render`: N times red, green and blue from 0 to 255, or none."""
-        return ()
+        return self.colours[: self.num_agents]
 
     def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
         """Let go of what this world holds beside memory, such as processes; it is not stepped again."""
-
-    # ----------------------------------------------------------------- hooks
 
     @abstractmethod
     def _begin(self, rows: Array) -> None:
@@ -261,6 +261,14 @@ class World(ABC):
         """Names of the state arrays that `restore` requires."""
         return set()
 
+    def _state_bounds(self) -> Mapping[str, tuple[int, int]]:
+        """State name -> lowest and highest value that `restore` accepts."""
+        return {}
+
+    def _draw_bounds(self) -> Mapping[str, tuple[tuple[int, ...], int, int]]:
+        """Name of an integer draw -> its shape, lowest and highest value, which are checked before a step."""
+        return {}
+
     def _check_state(self, state: Arrays) -> None:  # noqa: B027 (optional hook)
         """Raise ValueError for an impossible state; `state` holds the given arrays, with the right shapes and types."""
 
@@ -275,19 +283,10 @@ class World(ABC):
         """[B, N] int32, env steps since each agent's last decision; 1 where every agent decides at every step."""
         return np.ones((self.num_worlds, self.num_agents), np.int32)
 
-    # ------------------------------------------------------------- for hooks
-
     def _endings(self, is_over: Array, bootstrap_at_limit: bool) -> tuple[Array, Array]:
-        """Which worlds this step ends, in `_advance`: terminated [B] bool and truncated [B] bool.
-
-        Args:
-            is_over: [B] bool, the game is over.
-            bootstrap_at_limit: whether the time limit is a truncation; if not, it is a termination.
-        """
+        """Which worlds this step ends, in `_advance`: terminated [B] bool and truncated [B] bool."""
         stopped = (self.state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over
         return (is_over, stopped) if bootstrap_at_limit else (is_over | stopped, np.zeros_like(stopped))
-
-    # --------------------------------------------------------------- private
 
     def _start(self, rows: Array) -> None:
         if not self.state:
@@ -335,6 +334,11 @@ class World(ABC):
         if unknown:
             known = sorted(self.recorded_draws) or "none"
             raise ValueError(f"{type(self).__name__} makes no draw called {unknown}; its draws: {known}")
+        bounds = self._draw_bounds() if recorded else {}
+        for name in bounds.keys() & recorded.keys():
+            draws, (shape, low, high) = np.asarray(recorded[name]), bounds[name]
+            if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < low or draws.max() > high:
+                raise ValueError(f"the draw {name} must be integers {low} .. {high} of shape {shape}")
 
 
 def _given(state: Arrays, targets: Arrays) -> Arrays:

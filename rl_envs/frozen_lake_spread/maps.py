@@ -28,33 +28,17 @@ MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0)])
 
 @dataclass(frozen=True)
 class Lake:
-    """One map.
+    """One map."""
 
-    Attributes:
-        side: number of rows, and of columns.
-        holes: [side * side] bool.
-        starts: [2] int64, cells (row * side + column) of the agents at the start.
-        targets: [2] int64, cells.
-        following: [side * side, 4] int64, the cell that an action leads to; a wall leads nowhere.
-    """
-
-    side: int
-    holes: Array
-    starts: Array
-    targets: Array
-    following: Array
+    side: int  # number of rows, and of columns
+    holes: Array  # [side * side] bool
+    starts: Array  # [2] int64, cells (row * side + column) of the agents at the start
+    targets: Array  # [2] int64, cells
+    following: Array  # [side * side, 4] int64, the cell that an action leads to; a wall leads nowhere
 
 
 def lake_of(name: str, map_seed: int = 0) -> Lake:
-    """The map of a name.
-
-    Args:
-        name: one of `MAPS`.
-        map_seed: fixes the holes of a random map.
-
-    Raises:
-        ValueError: no map is called so.
-    """
+    """The lake with a name of `MAPS`; `map_seed` fixes the holes and targets of a random one."""
     if name not in MAPS:
         raise ValueError(f"map must be one of {', '.join(MAPS)}, not {name!r}")
     side = int(name[-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from PIL import Image, ImageDraw
 
@@ -14,11 +16,10 @@ _ICE: Colour = (226, 240, 248)
 _HOLE: Colour = (48, 72, 104)
 _EDGE: Colour = (188, 208, 222)
 _TARGET: Colour = (226, 168, 40)
-AGENT_COLOURS: tuple[Colour, Colour] = (200, 70, 60), (50, 130, 90)
 _RADIUS = 8
 
 
-def draw_lake(lake: Lake, cells: Array, target: Array, out: Array) -> Array:
+def draw_lake(lake: Lake, cells: Array, target: Array, out: Array, colours: Sequence[Colour]) -> Array:
     """Image [H, W, 3] uint8.
 
     Args:
@@ -26,6 +27,7 @@ def draw_lake(lake: Lake, cells: Array, target: Array, out: Array) -> Array:
         cells: [2] int, where the agents are.
         target: [2] int, not 0 for an agent that has taken a target; its disc gets a ring.
         out: [2] bool, agents that fell in; they are drawn small.
+        colours: Colours of the agents.
     """
     side = lake.side * _PIXELS
     image = Image.new("RGB", (side, side), _ICE)
@@ -41,5 +43,5 @@ def draw_lake(lake: Lake, cells: Array, target: Array, out: Array) -> Array:
         x, y = column * _PIXELS + 13 + 14 * agent, row * _PIXELS + _PIXELS // 2
         radius = _RADIUS // 2 if out[agent] else _RADIUS
         ring = _TARGET if target[agent] else _ICE
-        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=AGENT_COLOURS[agent], outline=ring, width=2)
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colours[agent], outline=ring, width=2)
     return np.asarray(image)

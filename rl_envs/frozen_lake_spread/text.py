@@ -32,11 +32,7 @@ def describe(lake: Lake, cells: Array, target: Array, step: int) -> str:
 
 
 def parse(lake: Lake, text: str) -> Arrays:
-    """The state of a line, for `restore` of one world: name -> [1, ...].
-
-    Raises:
-        ValueError: the line does not read as a state, or is none of this lake.
-    """
+    """The state of a line, for `restore` of one world: name -> [1, ...]."""
     found = _LINE.fullmatch(" ".join(text.split()))
     if found is None:
         raise ValueError("it does not read as 'Step S. Agent 1 is at row R, column C. Agent 2 is at row R, column C.'")

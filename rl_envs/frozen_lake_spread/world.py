@@ -46,6 +46,7 @@ class FrozenLakeSpread(World):
     agents = tuple(f"agent_{number}" for number in range(NUM_AGENTS))
     action_spec = len(ACTIONS)
     action_names = ACTIONS
+    colours = ((200, 70, 60), (50, 130, 90))
     recorded_draws = ("slips",)
     metric_names: tuple[str, ...] = ("success", "arrivals", "fell")
     metric_ranges = MappingProxyType({"success": SHARE, "arrivals": COUNT, "fell": SHARE})
@@ -64,23 +65,7 @@ class FrozenLakeSpread(World):
         observations: Sequence[str] = ("place",),
         max_episode_steps: int | None = None,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            map: `4x4`, `8x8`, `random-4x4` or `random-8x8`.
-            map_seed: fixes the holes and the targets of a random map.
-            slippery: whether a move may lead at a right angle to what was intended.
-            blocks: whether a cell holds one agent only.
-            own_rewards: whether an arrival pays only the agent that arrived.
-            hole: `end`: a fall ends the game; `out`: it takes one agent out of it.
-            observations: one or more of `place`, `one_hot` and `cells`.
-            max_episode_steps: time limit in env steps; None for 100 (side 4) or 200 (side 8).
-
-        Raises:
-            ValueError: an argument out of range.
-        """
+        """Build B worlds; the table above documents the arguments."""
         self.lake = lake_of(map, map_seed)
         _check(hole, observations, max_episode_steps)
         side = self.lake.side
@@ -101,15 +86,7 @@ class FrozenLakeSpread(World):
         from rl_envs.frozen_lake_spread.render import draw_lake
 
         state = {name: value[index] for name, value in self.state.items()}
-        return draw_lake(self.lake, state["cells"], state["target"], state["out"])
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.frozen_lake_spread.render import AGENT_COLOURS
-
-        return AGENT_COLOURS
-
-    # ----------------------------------------------------------------- rules
+        return draw_lake(self.lake, state["cells"], state["target"], state["out"], self.colours)
 
     def _begin(self, rows: Array) -> None:
         self.state["cells"][rows] = self.lake.starts
@@ -155,8 +132,6 @@ class FrozenLakeSpread(World):
         drawn = recorded["slips"] if "slips" in recorded else self.chance.uniforms(NUM_AGENTS) * 3
         return np.asarray(drawn).astype(np.int64)
 
-    # --------------------------------------------------------- what is shown
-
     def _observe(self, rows: Array) -> Arrays:
         own = self.state["cells"][rows]
         both = np.stack([own, own[:, ::-1]], -1)  # [K, 2, 2]
@@ -178,12 +153,7 @@ class FrozenLakeSpread(World):
         return {"cells"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse a state that cannot be.
-
-        Raises:
-            ValueError: a cell outside the lake, an agent in a hole that is not out, or a target that is not its cell's
-                or taken twice.
-        """
+        """Refuse a state that cannot be."""
         cells, target = state["cells"], state.get("target", np.zeros_like(state["cells"]))
         out = state.get("out", np.zeros(cells.shape, bool))
         if cells.max() >= len(self.lake.holes):
@@ -203,11 +173,7 @@ class FrozenLakeSpread(World):
 
 
 def _check(hole: str, observations: Sequence[str], max_episode_steps: int | None) -> None:
-    """Refuse arguments out of range.
-
-    Raises:
-        ValueError: which, and what it may be.
-    """
+    """Refuse arguments out of range."""
     if hole not in ("end", "out"):
         raise ValueError(f"hole must be end or out, not {hole!r}")
     if isinstance(observations, str) or not observations or set(observations) - set(OBSERVATIONS):

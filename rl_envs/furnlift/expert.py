@@ -4,7 +4,7 @@ A Cordial Sync (Jain et al., ECCV 2020), appendix A.3, and the authors' code. Th
 states in their order, each in both assignments, and takes the smallest sum of path lengths, the first of equals. The
 authors' graph lacks the turn between north and west, so that this turn takes three steps; `heading_ring` has it.
 
-States are numbered (row * W + column) * 4 + heading. This file must not know about rewards, chance or observations.
+States are numbered (row * W + column) * 4 + heading.
 """
 
 from __future__ import annotations
@@ -27,17 +27,11 @@ _WALKS = (MOVE_AHEAD, ROTATE_LEFT, ROTATE_RIGHT)
 
 @dataclass(frozen=True)
 class Advice:
-    """Expert's advice in the present state of one world.
+    """Expert's advice in the present state of one world."""
 
-    Attributes:
-        actions: [2] int, an action of each agent.
-        options: the first actions of all shortest paths of each agent, ascending.
-        targets: [2, 3] int, row, column and heading to which each agent goes; None if both pick up.
-    """
-
-    actions: tuple[int, int]
-    options: tuple[tuple[int, ...], tuple[int, ...]]
-    targets: Array | None
+    actions: tuple[int, int]  # [2] int, an action of each agent
+    options: tuple[tuple[int, ...], tuple[int, ...]]  # the first actions of all shortest paths of each agent, ascending
+    targets: Array | None  # [2, 3] int, row, column and heading to which each agent goes; None if both pick up
 
 
 def target_pairs(targets: Array, tv: Array, min_separation_cells: int) -> Array:

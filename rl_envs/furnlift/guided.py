@@ -25,15 +25,7 @@ class GuidedFurnLift(FurnLift):
     def __init__(
         self, num_worlds: int, first_world: int, expert_probability: float, decline_episodes: float, **arguments: Any
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            expert_probability: p, at the start.
-            decline_episodes: episodes of one world in which it falls to 0.
-            arguments: of FurnLift.
-        """
+        """Build B worlds: `expert_probability` is p, and falls to 0 in `decline_episodes` (E) of one world."""
         super().__init__(num_worlds, first_world, shows_expert=True, **arguments)
         self._probability, self._decline = expert_probability, decline_episodes
 

@@ -1,6 +1,6 @@
 """Top-down rendering of FurnLift, in the style of FurnMove's: room, television on the floor, agents.
 
-Figure 4 of A Cordial Sync (Jain et al., ECCV 2020) shows such views. This file must not know about rules or rewards.
+Figure 4 of A Cordial Sync (Jain et al., ECCV 2020) shows such views.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rl_envs.furnmove.room import Room
 
 
 def draw(room: Room, agent_cells: Array, agent_headings: Array, tv: Array, sees: Array, cell_pixels: int = 24) -> Array:
-    """Image of one state, north up, with a caption that says who sees the television.
+    """Image of one state, north up, with a caption that says who sees the television, [height, width, 3] uint8.
 
     Args:
         room: the room, H x W cells.
@@ -25,9 +25,6 @@ def draw(room: Room, agent_cells: Array, agent_headings: Array, tv: Array, sees:
         tv: [3] int, (row, column, rotation) of the television's centre.
         sees: [2] bool, whether each agent sees the television.
         cell_pixels: side of a cell in pixels.
-
-    Returns:
-        [height, width, 3] uint8.
     """
     canvas = Canvas(room, cell_pixels)
     canvas.draw_room()

@@ -3,8 +3,6 @@
 A Cordial Sync (Jain et al., ECCV 2020) and the authors' episode sampler: the television lies at a random free place,
 both agents stand anywhere that is reachable with any heading, and there is a pair of states from which the television
 can be picked up; otherwise the draw is repeated.
-
-This file must not know about steps, rewards or observations.
 """
 
 from __future__ import annotations
@@ -28,21 +26,13 @@ _KEPT = 512
 
 @dataclass(frozen=True)
 class Scene:
-    """A room of H x W cells with the television at one place.
+    """A room of H x W cells with the television at one place."""
 
-    Attributes:
-        tv: [3] int, row, column and rotation of the television.
-        is_floor: [H, W] bool, cells for agents without the television.
-        closed: [H, W] bool, cells that the television closes.
-        seeing: [H, W, 4] bool, states that see the television.
-        min_separation_cells: least Manhattan distance of the agents at a pickup, in cells.
-    """
-
-    tv: Array
-    is_floor: Mask
-    closed: Mask
-    seeing: Mask
-    min_separation_cells: int
+    tv: Array  # [3] int, row, column and rotation of the television
+    is_floor: Mask  # [H, W] bool, cells for agents without the television
+    closed: Mask  # [H, W] bool, cells that the television closes
+    seeing: Mask  # [H, W, 4] bool, states that see the television
+    min_separation_cells: int  # least Manhattan distance of the agents at a pickup, in cells
 
     @cached_property
     def reachable(self) -> Mask:
@@ -101,17 +91,11 @@ class Scenes:
 
 
 class Start(NamedTuple):
-    """Start of one episode.
+    """Start of one episode."""
 
-    Attributes:
-        agent_cells: [2, 2] int, row and column of each agent.
-        agent_headings: [2] int, quarter turns from north.
-        tv: [3] int, row, column, rotation.
-    """
-
-    agent_cells: Array
-    agent_headings: Array
-    tv: Array
+    agent_cells: Array  # [2, 2] int, row and column of each agent
+    agent_headings: Array  # [2] int, quarter turns from north
+    tv: Array  # [3] int, row, column, rotation
 
 
 def draws_needed() -> int:

@@ -2,10 +2,8 @@
 
 A Cordial Sync (Jain et al., ECCV 2020), section 2, asks AI2-THOR for both. Here an agent sees the television if the
 nearest point of its box is within 1.25 m, and one of 27 points of the box lies in the view of the agent's camera (90
-degrees wide and high, 30 degrees down, 1.576 m above the floor) with nothing higher than the line between them.
-These are our own rules: the authors' engine knows the true shapes. Recorded visibility replaces them (`world.py`).
-
-This file must not know about episodes, actions or rewards.
+degrees wide and high, 30 degrees down, 1.576 m above the floor) with nothing higher than the line between them. These
+are our own rules: the authors' engine knows the true shapes. Recorded visibility replaces them (`world.py`).
 """
 
 from __future__ import annotations
@@ -120,13 +118,7 @@ def _distance_to_box(offsets: Array, rotation: int) -> Array:
 
 @cache
 def _view_table(rotation: int, base_metres: float = 0.0) -> tuple[Array, Array, Array]:
-    """Table of sight that depends on geometry alone, for a television whose base is `base_metres` above the floor.
-
-    Returns:
-        [K, 2] int64, cells within the range of sight, relative to the television's;
-        [K, 4, 27] bool, for each heading whether a point of the box is in the camera's view;
-        [27, 3] float64, those points: metres to the south and east of the centre, and above the floor.
-    """
+    """Table of sight that depends on geometry alone, for a television whose base is `base_metres` above the floor."""
     reach = int((VISIBILITY_METRES + max(TELEVISION_METRES)) / CELL_METRES) + 1
     offsets = rectangle(range(-reach, reach + 1), range(-reach, reach + 1))
     offsets = offsets[_distance_to_box(offsets * CELL_METRES, rotation) <= VISIBILITY_METRES + 1e-9]
@@ -148,17 +140,7 @@ def _in_camera(ahead: Array, right: Array, above: Array) -> Array:
 
 
 def _lines_are_clear(heights: Array, cells: Array, targets: Array, target_heights: Array) -> Array:
-    """Whether nothing rises above the line from the eye in each cell to each point.
-
-    Args:
-        heights: [2 H + 4, 2 W + 4] float32, metres.
-        cells: [K, 2] int, cells of the eye.
-        targets: [P, 2] float64, metres from the centre of cell (0, 0).
-        target_heights: [P] float64, metres.
-
-    Returns:
-        [K, P] bool.
-    """
+    """Whether nothing rises above the line from the eye in each cell to each point, [K, P] bool."""
     share = np.arange(1, _SAMPLES) / _SAMPLES
     eye = cells * CELL_METRES
     ground = eye[:, None, None] + share[:, None] * (targets[None, :, None] - eye[:, None, None])

@@ -68,6 +68,7 @@ class FurnLift(World):
     agents = ("agent_0", "agent_1")
     action_spec = NUM_ACTIONS
     action_names = ACTION_NAMES
+    colours = AGENT_COLOURS
     recorded_draws = ("sees_television",)
     metric_names = ("success", "final_distance", "md_spl", "start_distance", "difficulty", *COUNTERS)
     metric_ranges = MappingProxyType(
@@ -147,8 +148,6 @@ class FurnLift(World):
             meaning = "the expert's action, -1 where it has none"
             self.observation_spec["expert"] = ArraySpec((), "int8", NO_ADVICE, PICKUP, meaning)
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         sees = self._seen_before(recorded)
@@ -210,8 +209,6 @@ class FurnLift(World):
             assert expert is not None
             advice = expert.advise(agents[world], state["usable_pairs"][world], bool(possible[world]))
             state["expert"][world] = NO_ADVICE if advice is None else advice.actions
-
-    # ----------------------------------------------------- episodes and state
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         counters = {name: np.zeros(num_worlds, np.int32) for name in COUNTERS}
@@ -326,10 +323,6 @@ class FurnLift(World):
         cells, headings, tv = (self.state[name][index] for name in ("agent_cells", "agent_headings", "tv"))
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, cells, headings, tv, self.sees_television()[index])
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`, and of their rings in frames."""
-        return AGENT_COLOURS[: self.num_agents]
 
 
 def difficulty(start_distance: Array) -> Array:

@@ -45,7 +45,7 @@ _ROTATE_OBJECT_ACTION = 8
 
 
 def is_coordinated(actions: Array, headings: Array) -> Array:
-    """Whether a joint action is an entry of S_t (section 3, A.1).
+    """Whether a joint action is an entry of S_t (section 3, A.1), [...] bool.
 
     All agents must share a modality. Navigation needs an agent that passes (unless there is a single agent). Pushes
     must have the same direction in the world. Rotating the object is always coordinated.
@@ -53,9 +53,6 @@ def is_coordinated(actions: Array, headings: Array) -> Array:
     Args:
         actions: [..., N] int, actions of the agents.
         headings: [..., N] int, headings of the agents.
-
-    Returns:
-        [...] bool.
     """
     modality = MODALITY[actions]
     together = (modality == modality[..., :1]).all(-1)
@@ -103,13 +100,10 @@ def coordinated_actions(num_agents: int) -> tuple[Array, Array]:
 
 
 def coordination_matrix(headings: Array) -> Array:
-    """The coordination matrix S_t, for tests and figures.
+    """The coordination matrix S_t, for tests and figures, [..., A, ..., A] bool with N action axes.
 
     Args:
         headings: [..., N] int.
-
-    Returns:
-        [..., A, ..., A] bool with N action axes.
     """
     num_agents = headings.shape[-1]
     everything = np.stack(np.meshgrid(*[np.arange(NUM_ACTIONS)] * num_agents, indexing="ij"), axis=-1)

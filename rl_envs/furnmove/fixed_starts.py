@@ -2,8 +2,6 @@
 
 A Cordial Sync (Jain et al., ECCV 2020, section 6) tests all methods from the same starts: 200 in each of five rooms.
 The authors' replay accepts any start and opens closed cells for agents; here such a start is refused.
-
-This file must not know about files or how starts are made.
 """
 
 from __future__ import annotations
@@ -25,22 +23,14 @@ class StartError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """K starts in R rooms, sorted by room. The arrays are read-only and have the names of the world's state.
+    """K starts in R rooms, sorted by room. The arrays are read-only and have the names of the world's state."""
 
-    Attributes:
-        rooms: the R rooms, each with a unique name and at least one start.
-        room: [K] int64, index of each start's room, never decreasing.
-        agent_cells: [K, N, 2] int64, row and column.
-        agent_headings: [K, N] int64, quarter turns.
-        tv, stand: [K, 3] int64, row, column, rotation in quarter turns.
-    """
-
-    rooms: tuple[Room, ...]
-    room: Array
-    agent_cells: Array
-    agent_headings: Array
-    tv: Array
-    stand: Array
+    rooms: tuple[Room, ...]  # the R rooms, each with a unique name and at least one start
+    room: Array  # [K] int64, index of each start's room, never decreasing
+    agent_cells: Array  # [K, N, 2] int64, row and column
+    agent_headings: Array  # [K, N] int64, quarter turns
+    tv: Array  # [K, 3] int64, row, column, rotation in quarter turns
+    stand: Array  # [K, 3] int64, row, column, rotation in quarter turns
 
     def __post_init__(self) -> None:
         """Copy the arrays, and check their shapes and order."""
@@ -85,11 +75,7 @@ class Starts:
         return self.rooms[self.room[number]], start
 
     def check(self, min_agent_distance_cells: int) -> None:
-        """Refuse the first start that is not playable.
-
-        Raises:
-            StartError: the message uses the keys of a start file (docs/start_format.md).
-        """
+        """Refuse the first start that is not playable."""
         for number in range(len(self)):
             room, start = self[number]
             try:
@@ -112,9 +98,6 @@ def check_start(room: Room, start: Start, min_agent_distance_cells: int) -> None
     """Refuse a start that the world's own rule could not have drawn, or that is solved.
 
     It does not check whether the TV can be carried to the stand. Rows and columns count from the north-west cell.
-
-    Raises:
-        StartError: the message names the part by its key in a start file.
     """
     _check_tv_and_stand(room, start)
     floor = _allows(room.agent_cells, start.agent_cells)

@@ -3,8 +3,6 @@
 A Cordial Sync (Jain et al., ECCV 2020): a pinhole camera of 90 degrees, 30 degrees down, 1.576 m above the centre of
 the agent's cell, in one of four headings. So everything relative to the agent is known in advance. Pixels are grouped
 by azimuth into narrow columns; within a column they are sorted by slope (rise over horizontal distance), lowest first.
-
-This file must not know about rooms or colours.
 """
 
 from __future__ import annotations
@@ -29,26 +27,19 @@ _AT_FEET = 1e-3
 
 @dataclass(frozen=True)
 class Camera:
-    """Tables of one frame size, P x P pixels, with K columns of azimuth and S fine cells along each.
+    """Tables of one frame size, P x P pixels, with K columns of azimuth and S fine cells along each."""
 
-    Attributes:
-        places: [P * P] uint32, place of each pixel (row by row) in the order by column of azimuth and rising slope.
-        slopes: [P * P] float32, in that order: metres up for each metre ahead.
-        floor_metres: [P * P] float32, in that order: horizontal metres to the floor; infinite where the ray rises.
-        first: [K + 1] int32, first of each column's pixels.
-        directions: [4, K, 2] float32, unit vector (south, east) of each column for each heading.
-        steps: [4, K, S, 2] int16, (row, column) of each fine cell crossed, from the corner under the camera.
-        distances: [K, S + 1] float32, horizontal metres at which each fine cell is entered.
-        crosses_ahead: [K, S] bool, whether it is entered across a line that lies ahead, else across one at the side.
-    """
-
+    # [P * P] uint32, place of each pixel (row by row) in the order by column of azimuth and rising slope
     places: NDArray[np.uint32]
-    slopes: NDArray[np.float32]
+    slopes: NDArray[np.float32]  # [P * P] float32, in that order: metres up for each metre ahead
+    # [P * P] float32, in that order: horizontal metres to the floor; infinite where the ray rises
     floor_metres: NDArray[np.float32]
-    first: NDArray[np.int32]
-    directions: NDArray[np.float32]
+    first: NDArray[np.int32]  # [K + 1] int32, first of each column's pixels
+    directions: NDArray[np.float32]  # [4, K, 2] float32, unit vector (south, east) of each column for each heading
+    # [4, K, S, 2] int16, (row, column) of each fine cell crossed, from the corner under the camera
     steps: NDArray[np.int16]
-    distances: NDArray[np.float32]
+    distances: NDArray[np.float32]  # [K, S + 1] float32, horizontal metres at which each fine cell is entered
+    # [K, S] bool, whether it is entered across a line that lies ahead, else across one at the side
     crosses_ahead: NDArray[np.bool_]
 
 
@@ -63,12 +54,7 @@ def pixel_rays(pixels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 @cache
 def camera(pixels: int, reach_metres: float) -> Camera:
-    """The tables.
-
-    Args:
-        pixels: P.
-        reach_metres: how far rays go; at least the diagonal of the largest room.
-    """
+    """Tables of frames of P x P pixels, with rays of `reach_metres`, at least the diagonal of the largest room."""
     azimuth, slope = (values.reshape(-1) for values in pixel_rays(pixels))
     widest = np.nextafter(abs(azimuth).max(), np.inf)
     column = np.minimum(((azimuth + widest) / (2 * widest) * COLUMNS).astype(np.int64), COLUMNS - 1)

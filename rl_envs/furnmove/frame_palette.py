@@ -39,13 +39,10 @@ _SHADE_LIGHT = (1.0, 0.88, 0.76, 0.66)
 
 
 def room_palette(name: str) -> NDArray[np.uint8]:
-    """Colours of a room, [256, 3] uint8: byte of a frame -> red, green, blue.
+    """Colours of a room, drawn from its name, [256, 3] uint8: byte of a frame -> red, green, blue.
 
     Rooms of all splits draw from one range, so test rooms do not differ from training rooms in the kind of their light
     and colours, as the paper's do: 23 of 25 values of iTHOR's test rooms lie within the range of its training rooms.
-
-    Args:
-        name: name of the room, from which its light, walls and floor are drawn.
     """
     drawn = np.random.Generator(np.random.PCG64(zlib.crc32(name.encode())))
     wall, wood = drawn.uniform(150, 225, 3), np.array((150, 110, 74)) * drawn.uniform(0.75, 1.2)

@@ -2,8 +2,6 @@
 
 A Cordial Sync (Jain et al., ECCV 2020), section 6. A frame is a pure function of the state, so it needs no snapshot,
 and it does not depend on the other worlds of a batch.
-
-This file must not know about rules or rewards.
 """
 
 from __future__ import annotations
@@ -52,18 +50,7 @@ class FrameRenderer:
     """The rooms of B worlds as fine cells, and their frames."""
 
     def __init__(self, num_worlds: int, height: int, width: int, pixels: int, agents_visible: bool = True) -> None:
-        """Allocate rooms of at most `height` x `width` cells.
-
-        Args:
-            num_worlds: B.
-            height: H, cells.
-            width: W, cells.
-            pixels: P, side of a frame: 42 or 84.
-            agents_visible: whether agents are drawn in each other's frames.
-
-        Raises:
-            ValueError: another frame size. ImportError: Numba is not installed.
-        """
+        """Allocate B rooms of at most `height` x `width` cells, for frames with a side of 42 or 84 pixels."""
         if pixels not in FRAME_PIXELS:
             raise ValueError(f"frame_pixels must be one of {', '.join(map(str, FRAME_PIXELS))}, got {pixels}")
         _kernel()  # refuses here where Numba is not installed
@@ -114,7 +101,7 @@ class FrameRenderer:
     def draw(
         self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float = CARRY_METRES
     ) -> NDArray[np.uint8]:
-        """Frames as bytes, 4 * class + shade (`frame_palette.py`).
+        """Frames as bytes, 4 * class + shade (`frame_palette.py`), [K, N, P, P] uint8.
 
         Args:
             rows: [K] int, worlds.
@@ -122,9 +109,6 @@ class FrameRenderer:
             headings: [K, N] int, their headings.
             tv: [K, 3] int, row, column, rotation of the television; None for none.
             tv_base: height of its base above the floor, metres: lifted, unless told otherwise.
-
-        Returns:
-            [K, N, P, P] uint8.
         """
         lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty_like(lines)
@@ -174,14 +158,7 @@ class Eyes:
     """The camera frames of one of B worlds."""
 
     def __init__(self, world: Any, index: int = 0, pixels: int = 84, agents_visible: bool = True) -> None:
-        """Prepare to look.
-
-        Args:
-            world: B worlds of FurnMove or FurnLift; it may be of either observation.
-            index: which of them.
-            pixels: P, side of a frame: 42 or 84.
-            agents_visible: whether agents see each other.
-        """
+        """Watch one of B worlds of FurnMove or FurnLift; frames have a side of 42 or 84 pixels."""
         self._world, self._index = world, index
         self._renderer = FrameRenderer(1, *bounds(world.rooms), pixels, agents_visible)
 

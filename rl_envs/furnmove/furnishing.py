@@ -4,8 +4,6 @@ Rooms say where the centre of an agent may be (A Cordial Sync, Jain et al., ECCV
 and walls are wider than the real ones by the radius of an agent. So one fine cell is shaved off at each edge. Cells of
 furniture that no listed piece covers are joined to pieces, whose kind follows from the room's name. Where a room's
 cells for the television are inferred, such cells outside of the enclosed floor are wall: nothing is known there.
-
-This file must not know about agents, pictures or episodes.
 """
 
 from __future__ import annotations
@@ -41,17 +39,12 @@ _KIND_NAMES = tuple(KINDS)
 
 @dataclass(frozen=True)
 class Furnishing:
-    """Furniture of a room of H x W cells: kind and height of the piece on each fine cell.
+    """Furniture of a room of H x W cells: kind and height of the piece on each fine cell."""
 
-    Attributes:
-        codes: [2 H + 4, 2 W + 4] uint8, code of each fine cell, with a wall of one cell around the room.
-        heights: [256] float32, height of each code above the floor, metres.
-        kinds: [256] uint8, index of each piece's kind in `KINDS`.
-    """
-
+    # [2 H + 4, 2 W + 4] uint8, code of each fine cell, with a wall of one cell around the room
     codes: NDArray[np.uint8]
-    heights: NDArray[np.float32]
-    kinds: NDArray[np.uint8]
+    heights: NDArray[np.float32]  # [256] float32, height of each code above the floor, metres
+    kinds: NDArray[np.uint8]  # [256] uint8, index of each piece's kind in `KINDS`
 
 
 def furnishing_of(room: Room) -> Furnishing:

@@ -8,8 +8,6 @@ FloorPlan229, is known cell by cell, and shares and ratios are chosen after it; 
 Furniture is rectangles, along a wall or apart from walls. Sizes count cells that are closed to an agent's centre, so
 they include the agent's radius. Rooms in which the television can be carried only in a part, or with few places for the
 stand, are rejected.
-
-This file must not know about episodes, splits or files.
 """
 
 from __future__ import annotations
@@ -43,16 +41,11 @@ WALL_SHARE = 0.65
 
 @dataclass(frozen=True)
 class Piece:
-    """A rectangular piece of furniture.
+    """A rectangular piece of furniture."""
 
-    Attributes:
-        depth, length: sides in cells; the length runs along the wall.
-        kind: a name of `kinds.KINDS`.
-    """
-
-    depth: int
-    length: int
-    kind: str
+    depth: int  # sides in cells; the length runs along the wall
+    length: int  # sides in cells; the length runs along the wall
+    kind: str  # a name of `kinds.KINDS`
 
     @property
     def is_tall(self) -> bool:
@@ -83,10 +76,7 @@ class FloorPlan:
     def place(self, piece: Piece, rng: np.random.Generator, gap_cells: int = 0) -> bool:
         """Put a piece at a random place where it fits; returns False, without a change, if there is none.
 
-        Args:
-            piece: the piece, in a random one of its two directions.
-            rng: random generator.
-            gap_cells: width in cells of the free passage around a piece apart from walls.
+        A piece apart from walls keeps a free passage of `gap_cells` around it.
         """
         height, width = (piece.depth, piece.length) if rng.random() < 0.5 else (piece.length, piece.depth)
         at_wall = rng.random() < WALL_SHARE
@@ -208,11 +198,7 @@ def _cut_corner(inside: Mask, rng: np.random.Generator, rows: int, columns: int)
 
 
 def _tv_cells(plan: FloorPlan, rng: np.random.Generator) -> Mask:
-    """Cells of the television's centre, [4, H, W] bool: 1.0-1.1 m wide, clear of walls and tall furniture.
-
-    Agents' centres keep a radius from every wall and lie on the grid, so on some sides there is another cell of air
-    beyond the outermost cell. A bar of 5 x 1 cells may use that air, with its centre inside.
-    """
+    """Cells of the television's centre, [4, H, W] bool: 1.0-1.1 m wide, clear of walls and tall furniture."""
     air = np.pad(plan.inside, 1)
     inside = air.copy()
     for step in STEPS[rng.random(ROTATIONS) < AIR_PROBABILITY]:
@@ -244,9 +230,6 @@ def generate_room(seed: int, size: str, name: str) -> Room:
         seed: any non-negative integer; it determines the room.
         size: `full` (13-32 x 13-36 cells) or `laptop` (9-12 x 9-12 cells).
         name: name of the room.
-
-    Raises:
-        ValueError: unknown size.
     """
     if size not in _MAKERS:
         raise ValueError(f"unknown room size {size!r}: choose one of {sorted(_MAKERS)}")

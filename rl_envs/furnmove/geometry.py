@@ -3,8 +3,6 @@
 "A Cordial Sync" (Jain et al., ECCV 2020), section 3 and the gridworld of section 6.1: cells of 0.25 m, a television
 carried at 1.3 m, agents that must stay within reach of it. Cells are (row, column); rows grow to the south, columns to
 the east. Headings and rotations are clockwise quarter turns: 0 north (row - 1), 1 east (column + 1), 2 south, 3 west.
-
-This file must not know about rooms, episodes, actions or rewards.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 for the lifted television are not public and are inferred here: results must be called "iTHOR floors, inferred
 television masks". In FloorPlan229, whose true masks are known, they share 88 % of the cells of either (mean over the
 four rotations).
-
-This file must not know about episodes or procedural rooms.
 """
 
 from __future__ import annotations
@@ -78,13 +76,9 @@ def _all_rooms() -> tuple[tuple[Room, str], ...]:
 def room_of_floor(name: str, floor: list[str]) -> Room:
     """A room with one more cell on each side than its floor drawing, and inferred cells for the television.
 
-    Args:
-        name: name of the room.
-        floor: H strings of W characters, `.` where an agent may be.
-
-    Returns:
-        a room of (H + 2) x (W + 2) cells. Low furniture is what is enclosed, and what only the television may use; the
-        latter is shown as wall where it is not enclosed (`furnishing.py`).
+    The drawing has H strings of W characters, `.` where an agent may be; the room has (H + 2) x (W + 2) cells. Low
+    furniture is what is enclosed, and what only the television may use; the latter is shown as wall where it is not
+    enclosed (`furnishing.py`).
     """
     agent_cells = np.pad(characters(floor) == FREE, _MARGIN)
     enclosed = between(agent_cells)

@@ -14,15 +14,10 @@ CARRY_METRES = 1.3
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of furniture.
+    """A kind of furniture."""
 
-    Attributes:
-        height: height in metres.
-        colour: red, green and blue of its sides, 0 to 255; its top is lighter.
-    """
-
-    height: float
-    colour: tuple[int, int, int]
+    height: float  # height in metres
+    colour: tuple[int, int, int]  # red, green and blue of its sides, 0 to 255; its top is lighter
 
 
 KINDS = {

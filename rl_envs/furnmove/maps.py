@@ -23,19 +23,12 @@ _KEPT_ROOMS = 4096
 
 @dataclass(frozen=True)
 class CompiledRoom:
-    """Look-up arrays of one room inside a padded map of P = (H + 28) * (W + 28) cells.
+    """Look-up arrays of one room inside a padded map of P = (H + 28) * (W + 28) cells."""
 
-    Attributes:
-        cells: [P] uint8, the static bits of the map (`observation.py`).
-        tv_rotations: [P] uint8, bit r: the TV centre may be here in rotation r.
-        tv_starts: [K, 3] int, (row, column, bits of rotations) of the TV's possible starts.
-        stand_places: [J, 3] int, (row, column, bits of rotations) of stands that the TV can reach.
-    """
-
-    cells: Array
-    tv_rotations: Array
-    tv_starts: Array
-    stand_places: Array
+    cells: Array  # [P] uint8, the static bits of the map (`observation.py`)
+    tv_rotations: Array  # [P] uint8, bit r: the TV centre may be here in rotation r
+    tv_starts: Array  # [K, 3] int, (row, column, bits of rotations) of the TV's possible starts
+    stand_places: Array  # [J, 3] int, (row, column, bits of rotations) of stands that the TV can reach
 
 
 class CompiledRooms:

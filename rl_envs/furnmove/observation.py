@@ -72,10 +72,7 @@ class Observer:
         return out.reshape(count, num_agents, -1, VIEW, VIEW)
 
     def _indices(self, headings: Array, centre: Array) -> Array:
-        """Indices of every crop's cells in the flat maps, [K, N, 225] int64; valid until the next call.
-
-        The largest array of a step is reused, because allocating it anew costs ten times as much.
-        """
+        """Indices of all crops' cells in the flat maps, [K, N, 225] int64; reused memory, valid until the next call."""
         count = len(headings)
         if len(self._scratch) < count:
             self._scratch = np.empty((count, *self._scratch.shape[1:]), np.int64)

@@ -2,8 +2,6 @@
 
 "A Cordial Sync" (Jain et al., ECCV 2020, figures 1 and 6) shows its gridworld like this. Shapes are drawn at twice the
 size and then reduced, so that edges are smooth.
-
-This file must not know about rules, rewards, observations or the history of an episode beyond the path.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ Gridworld of "A Cordial Sync" (Jain et al., ECCV 2020), section 6.1: the room is
 agents, and one mask per rotation for the centre of the television, which moves above low furniture. The television's
 masks do not follow from the floor alone, so a room stores them; `tv_cells_by_rule` computes them where they are not
 given.
-
-This file must not know about episodes, agents' positions, files or how rooms are made.
 """
 
 from __future__ import annotations
@@ -41,21 +39,14 @@ CELL_MEANINGS = {
 
 @dataclass(frozen=True)
 class Furniture:
-    """One rectangular piece of furniture, in cells that are closed to an agent's centre.
+    """One rectangular piece of furniture, in cells that are closed to an agent's centre."""
 
-    Attributes:
-        kind: a name of `kinds.KINDS`.
-        row, column: its north-west cell.
-        rows, columns: its extent.
-        height: height in metres.
-    """
-
-    kind: str
-    row: int
-    column: int
-    rows: int
-    columns: int
-    height: float
+    kind: str  # a name of `kinds.KINDS`
+    row: int  # its north-west cell
+    column: int  # its north-west cell
+    rows: int  # its extent
+    columns: int  # its extent
+    height: float  # height in metres
 
     @property
     def cells(self) -> tuple[slice, slice]:
@@ -65,20 +56,14 @@ class Furniture:
 
 @dataclass(frozen=True, eq=False)
 class Room:
-    """One room of H x W cells of 0.25 m. Its arrays are read-only and may be shared.
+    """One room of H x W cells of 0.25 m. Its arrays are read-only and may be shared."""
 
-    Attributes:
-        name: name, unique among the rooms of a split.
-        agent_cells: [H, W] bool, cells for an agent's centre, before a stand is placed.
-        tv_cells: [4, H, W] bool, cells for the television's centre, one mask per rotation (clockwise quarter turns).
-        drawing: H strings of W characters (`CELL_MEANINGS`) without the surrounding wall; for rendering and files.
-        furniture: pieces that are known one by one; others are joined from the drawing (`furnishing.py`).
-    """
-
-    name: str
-    agent_cells: Mask
-    tv_cells: Mask
+    name: str  # name, unique among the rooms of a split
+    agent_cells: Mask  # [H, W] bool, cells for an agent's centre, before a stand is placed
+    tv_cells: Mask  # [4, H, W] bool, cells for the television's centre, one mask per rotation (clockwise quarter turns)
+    # H strings of W characters (`CELL_MEANINGS`) without the surrounding wall; for rendering and files
     drawing: tuple[str, ...]
+    # pieces that are known one by one; others are joined from the drawing (`furnishing.py`)
     furniture: tuple[Furniture, ...] = ()
 
     def __post_init__(self) -> None:

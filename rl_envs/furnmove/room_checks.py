@@ -3,8 +3,6 @@
 Task of "A Cordial Sync" (Jain et al., ECCV 2020, section 3): the stand must fit, two agents must be able to hold the
 television, and the floor must be connected. Positions in messages count the surrounding wall as row 0 and column 0, as
 in a room file.
-
-This file must not know about JSON, episodes or how rooms are made.
 """
 
 from __future__ import annotations
@@ -51,11 +49,7 @@ class RoomError(ValueError):
 
 
 def validate_room(room: Room) -> None:
-    """Refuse a room that is not playable.
-
-    Raises:
-        RoomError: for the first fault found.
-    """
+    """Refuse a room that is not playable."""
     check_name(room.name)
     check_drawing(ringed(room.drawing))
     _check_masks(room)

@@ -4,8 +4,6 @@ A file describes a room of the gridworld of "A Cordial Sync" (Jain et al., ECCV 
 drawing and, if they do not follow from the drawing, the cells for the lifted television, and pieces of furniture with
 their kinds and heights. Files are untrusted: reading is bounded, nothing in them is executed, and every fault is one
 sentence.
-
-This file must not know about episodes or how rooms are made.
 """
 
 from __future__ import annotations
@@ -40,11 +38,7 @@ _PIECE = ("kind", "row", "column", "rows", "columns", "height")
 
 
 def load_room(path: str | os.PathLike[str]) -> Room:
-    """Read and check a room file.
-
-    Raises:
-        RoomError: the file is missing, is not a room file, or its room is not playable.
-    """
+    """Read and check a room file."""
     try:
         document = read_object(path, MAX_FILE_BYTES, "docs/room_format.md")
         _check_keys(document)
@@ -56,16 +50,7 @@ def load_room(path: str | os.PathLike[str]) -> Room:
 
 
 def save_room(room: Room, path: str | os.PathLike[str], note: str = "") -> None:
-    """Write a room, which `load_room` reads back unchanged; a crash leaves the old file or the new one.
-
-    Args:
-        room: the room.
-        path: the file.
-        note: anything for people, such as where the room is from; `load_room` does not keep it.
-
-    Raises:
-        RoomError: the room is not playable, or the file cannot be written.
-    """
+    """Write a room, which `load_room` reads back unchanged except for the note; the write is atomic."""
     validate_room(room)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": room.name, "floor": ringed(room.drawing)}
     if note:

@@ -4,8 +4,6 @@
 the named rooms are procedural, with FloorPlan229 as a sixth test room of the full size. A room's seed encodes split,
 stream, size and index, so no two rooms share a seed. `ithor_train`, `ithor_valid` and `ithor_test` are the paper's own
 rooms, with inferred cells for the television (`ithor.py`).
-
-This file must not know about episodes or how a room is made.
 """
 
 from __future__ import annotations
@@ -39,25 +37,13 @@ _SPLITS = tuple(NAMED_ROOMS)
 
 
 def rooms_of(split: str, size: str = "full") -> tuple[Room, ...]:
-    """The named rooms of a split: `train_room_01` and so on; in the full test split FloorPlan229 comes last.
-
-    Args:
-        split: `train` (20 rooms), `valid` (5) or `test` (5, or 6 in full size).
-        size: `full` or `laptop`.
-
-    Raises:
-        ValueError: unknown split or size.
-    """
+    """Named rooms of a split and size: `train_room_01` and so on; in the full test split FloorPlan229 comes last."""
     _check(split, size)
     return _named_rooms(split, size)
 
 
 def room_by_name(name: str, size: str = "full") -> Room:
-    """One named room, such as `test_room_03` or `floorplan229`.
-
-    Raises:
-        RoomError: no room of that size has this name.
-    """
+    """One named room, such as `test_room_03` or `floorplan229`."""
     if name == FLOORPLAN229:
         return _floorplan229()
     if name.startswith(PREFIX):
@@ -80,18 +66,13 @@ class RoomStream(Sequence[Room]):
 
     Streams of different splits, seeds or sizes share no room seed with each other or with the named rooms. A stream is
     four values, so it is cheap to send to another process. Each process caches its latest rooms.
-
-    Attributes:
-        seed: seed of the stream, 0 .. 2**64 - 1.
-        size: `full` or `laptop`.
-        count: number of rooms; the first ones do not depend on it.
-        split: `train`, `valid` or `test`.
     """
 
-    seed: int = 0
-    size: str = "full"
+    seed: int = 0  # seed of the stream, 0 .. 2**64 - 1.
+    size: str = "full"  # `full` or `laptop`
+    # number of rooms; the first ones do not depend on it
     count: int = STREAM_ROOMS["train"]  # type: ignore[assignment]  # hides Sequence.count, which rooms do not need
-    split: str = "train"
+    split: str = "train"  # `train`, `valid` or `test`
 
     def __post_init__(self) -> None:
         """Refuse unknown splits and sizes, and numbers out of range."""
@@ -145,9 +126,6 @@ def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
             `ithor_test`), a stream (`train_stream`, `valid_stream`, `test_stream`), one room's name (`floorplan229`,
             `ithor_FloorPlan201`), or the path of a room file (`*.json`).
         size: `full` or `laptop`; a file and the floors of iTHOR have their own size.
-
-    Raises:
-        RoomError: the name is unknown, or the file is not usable.
     """
     if rooms in NAMED_ROOMS:
         return rooms_of(rooms, size)

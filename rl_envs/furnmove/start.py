@@ -26,30 +26,19 @@ Drawn = TypeVar("Drawn")
 
 
 class Tries(NamedTuple):
-    """How often a start is drawn.
+    """How often a start is drawn."""
 
-    Attributes:
-        per_room: number of starts to try in a room.
-        rooms: number of rooms to try.
-    """
-
-    per_room: int
-    rooms: int
+    per_room: int  # number of starts to try in a room
+    rooms: int  # number of rooms to try
 
 
 class Start(NamedTuple):
-    """Start of one episode: (row, column) cells of the unpadded room, headings and rotations in quarter turns.
+    """Start of one episode: (row, column) cells of the unpadded room, headings and rotations in quarter turns."""
 
-    Attributes:
-        agent_cells: [N, 2] int, row and column of each agent.
-        agent_headings: [N] int, heading of each agent.
-        tv, stand: [3] int, row, column, rotation.
-    """
-
-    agent_cells: Array
-    agent_headings: Array
-    tv: Array
-    stand: Array
+    agent_cells: Array  # [N, 2] int, row and column of each agent
+    agent_headings: Array  # [N] int, heading of each agent
+    tv: Array  # [3] int, row, column, rotation
+    stand: Array  # [3] int, row, column, rotation
 
 
 def draws_needed(num_agents: int) -> int:

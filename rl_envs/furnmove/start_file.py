@@ -2,8 +2,6 @@
 
 A Cordial Sync (Jain et al., ECCV 2020, section 6) tests every method from the same starts. Files are untrusted: reading
 is bounded, nothing in them is executed, and every fault is one sentence that names the key.
-
-This file must not know about episodes or how starts are made.
 """
 
 from __future__ import annotations
@@ -36,15 +34,10 @@ _STREAM_ROOM = re.compile(r"(train|valid|test)_stream_([0-9]{1,20})_([0-9]{1,10}
 
 
 def parsed(document: dict[str, Any], rooms: Sequence[Room], min_agent_distance_cells: int) -> Starts:
-    """Parse a file's JSON object into starts, all of them playable.
+    """Parse a file's JSON object into playable starts.
 
-    Args:
-        document: an object as `save_starts` writes it, or the authors' object without a header.
-        rooms: rooms in which names are looked up; None for all named rooms and streams.
-        min_agent_distance_cells: the world's argument of this name.
-
-    Raises:
-        StartError: for the first fault; the message names the key.
+    The object is as `save_starts` writes it, or the authors' without a header. Names are looked up in `rooms` first,
+    then among named rooms and streams.
     """
     header, scenes, prefix = _sections(document)
     num_agents = header.get("agents")
@@ -74,9 +67,6 @@ def shown(value: object) -> str:
 def _word(key: str) -> str:
     """A key as part of a key path: short and on one line."""
     return "".join(character if character.isprintable() else "?" for character in key[:80])
-
-
-# ----------------------------------------------------------- header and rooms
 
 
 def _sections(document: dict[str, Any]) -> tuple[dict[str, Any], Any, str]:
@@ -125,9 +115,6 @@ def named_room(name: str, size: str) -> Room:
         number = int(match[3])
         return RoomStream(int(match[2]), size, number + 1, match[1])[number]
     return room_by_name(name, size)
-
-
-# --------------------------------------------------------------------- starts
 
 
 def _start(value: object, where: str, origin: tuple[float, float], num_agents: int | None) -> Start:
@@ -187,9 +174,6 @@ def _number(index: str, where: str) -> int:
     return int(index)
 
 
-# -------------------------------------------------------------------- objects
-
-
 def _entries(value: object, where: str) -> dict[str, Any]:
     """An object with at least one entry."""
     entries = _object(value, where)
@@ -220,16 +204,7 @@ TV_HEIGHT = 1.3
 
 
 def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_distance_cells: int) -> Starts:
-    """The starts of a world's argument, all of them playable.
-
-    Args:
-        starts: the starts, or the path of a file whose rooms are looked up by name.
-        num_agents: N of the world; None takes N of the starts.
-        min_agent_distance_cells: the world's argument of this name.
-
-    Raises:
-        StartError: the file is not usable, a start is not playable, or it has another number of agents.
-    """
+    """Playable starts from a world's argument: starts, or the path of a file; `num_agents` must fit if it is given."""
     if isinstance(starts, Starts):
         starts.check(min_agent_distance_cells)
     else:
@@ -250,9 +225,6 @@ def load_starts(
         path: the file.
         rooms: your own rooms, whose names are looked up before those of named rooms and streams.
         min_agent_distance_cells: the world's argument of this name.
-
-    Raises:
-        StartError: the file is missing, is not a start file, or holds a start that is not playable.
     """
     try:
         return parsed(read_object(path, MAX_FILE_BYTES, "docs/start_format.md"), rooms, min_agent_distance_cells)
@@ -261,11 +233,7 @@ def load_starts(
 
 
 def save_starts(path: str | os.PathLike[str], starts: Starts) -> None:
-    """Write starts, which `load_starts` reads back unchanged; a crash leaves the old file or the new one.
-
-    Raises:
-        StartError: a start is not playable, or the file cannot be written.
-    """
+    """Write starts, which `load_starts` reads back unchanged; a crash leaves the old file or the new one."""
     starts.check(min_agent_distance_cells=1)  # the required distance depends on the world that plays them
     try:
         write_object(path, _written(starts))

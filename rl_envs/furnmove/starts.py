@@ -5,8 +5,6 @@ method. Start k of a room depends only on the seed, the room and the number of a
 other rooms or the process.
 
     python -m rl_envs.furnmove.starts --rooms test --num-rooms 5 --agents 2 --per-room 200 --out starts.json
-
-This file must not know the rules of a step.
 """
 
 from __future__ import annotations
@@ -52,9 +50,6 @@ def make_starts(
 
     Returns:
         K = len(rooms) * per_room starts.
-
-    Raises:
-        ValueError: a number below 1, or no rooms. StartError: a room has fewer different starts than wanted.
     """
     for name, number in (("num_agents", num_agents), ("per_room", per_room), ("the number of rooms", len(rooms))):
         if number < 1:

@@ -71,6 +71,7 @@ class FurnMove(World):
     """B rooms in which N agents carry a television; the table above documents them."""
 
     action_names = ACTION_NAMES
+    colours = AGENT_COLOURS
     metric_names = ("success", "final_distance", "md_spl", "start_distance")
     metric_ranges = MappingProxyType(
         {"success": SHARE, "final_distance": COUNT, "md_spl": PROPORTION, "start_distance": COUNT}
@@ -177,8 +178,6 @@ class FurnMove(World):
 
         return FrameRenderer(self.num_worlds, self._height, self._width, self._frame_pixels)
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         coordinated = is_coordinated(actions, state["agent_headings"])
@@ -254,8 +253,6 @@ class FurnMove(World):
     def _distance(self) -> Array:
         """[B] int16, Manhattan distance of TV and stand centres in cells."""
         return abs(self.state["tv"][:, :2] - self.state["stand"][:, :2]).sum(1).astype(np.int16)
-
-    # ----------------------------------------------------- episodes and state
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         agents = self.num_agents
@@ -351,16 +348,8 @@ class FurnMove(World):
         room = self.rooms[int(self.state["room"][index])]
         return render.draw(room, *(self.state[name][index] for name in names), path=path)
 
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`, and of their rings in frames."""
-        return AGENT_COLOURS[: self.num_agents]
-
 
 def check_observations(observations: Sequence[str]) -> None:
-    """Refuse observations that this world does not have.
-
-    Raises:
-        ValueError: one is unknown, or there is none.
-    """
+    """Refuse observations that this world does not have."""
     if isinstance(observations, str) or not observations or not set(observations) <= {"view", "frame"}:
         raise ValueError(f"observations must be a tuple of 'view', 'frame' or both, got {observations!r}")

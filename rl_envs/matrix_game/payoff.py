@@ -1,7 +1,6 @@
 """The arithmetic of team rock-paper-scissors (A Cordial Sync, appendix A.2): payoffs and worst cases.
 
-Two agents form a team against an adversary that knows their joint policy before it chooses. This file must not know
-about worlds or learning.
+Two agents form a team against an adversary that knows their joint policy before it chooses.
 """
 
 from __future__ import annotations
@@ -29,16 +28,10 @@ def payoff_tensor() -> Float64:
 
 
 def values_by_reply(joint: ArrayLike) -> Float64:
-    """Expected payoff of a joint policy for each reply of the adversary.
+    """Expected payoff of a joint policy for each reply of the adversary, [3] float64, by the adversary's action.
 
     Args:
         joint: [3, 3] probabilities of the team's joint actions.
-
-    Returns:
-        [3] float64, by the adversary's action.
-
-    Raises:
-        ValueError: not a [3, 3] distribution.
     """
     joint = np.asarray(joint, np.float64)
     if joint.shape != (3, 3) or (joint < 0).any() or not np.isclose(joint.sum(), 1.0, atol=1e-5):

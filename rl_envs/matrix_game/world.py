@@ -52,20 +52,7 @@ class MatrixGame(World):
         num_agents: int = 2,
         num_actions: int = 3,
     ) -> None:
-        """Prepare the games.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first game in the run.
-            game: `rock_paper_scissors` or `coordination`.
-            adversary: `uniform`, the one action that it always plays, or `recorded`.
-            coordination: [A] * N, 1 where a joint action is good; equal actions by default.
-            num_agents: N, if `coordination` is None.
-            num_actions: A, if `coordination` is None.
-
-        Raises:
-            ValueError: an unknown game or adversary, or a table of the wrong form.
-        """
+        """Build B worlds; the table above documents the arguments."""
         if game not in GAMES:
             raise ValueError(f"no matrix game is called {game!r}; there are {', '.join(GAMES)}")
         if game == "rock_paper_scissors" and not (coordination is None and (num_agents, num_actions) == (2, 3)):
@@ -88,11 +75,7 @@ class MatrixGame(World):
         self._adversary = np.tile(_adversary_policy(adversary), (num_worlds, 1))
 
     def set_adversary(self, probabilities: ArrayLike) -> None:
-        """From now on the adversary draws its actions from these probabilities ([3] or [B, 3]).
-
-        Raises:
-            ValueError: not distributions over three actions.
-        """
+        """From now on the adversary draws its actions from these probabilities ([3] or [B, 3])."""
         policy = np.asarray(probabilities, np.float64)
         if policy.shape not in ((3,), (self.num_worlds, 3)):
             raise ValueError(f"the adversary has 3 actions; got probabilities of shape {policy.shape}")
@@ -101,8 +84,6 @@ class MatrixGame(World):
         self._adversary[...] = policy
         if self.state:
             self.state["adversary"][...] = policy
-
-    # ----------------------------------------------------------------- hooks
 
     def _begin(self, rows: Array) -> None:
         self.state["adversary"][rows] = self._adversary[rows]
@@ -142,12 +123,9 @@ class MatrixGame(World):
         super()._check_recorded(recorded)
         if self._must_record and "adversary" not in recorded:
             raise ValueError('this adversary is recorded: every step needs chance={"adversary": [B] actions}')
-        for reply in recorded.values():
-            reply = np.asarray(reply)
-            if reply.shape != (self.num_worlds,) or reply.dtype.kind not in "iu" or not np.isin(reply, (0, 1, 2)).all():
-                raise ValueError(f"the draw adversary must be {self.num_worlds} integers in 0 .. 2, got {reply!r}")
 
-    # --------------------------------------------------------------- private
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        return {"adversary": ((self.num_worlds,), 0, 2)}
 
     def _draw_reply(self) -> Array:
         below = self.state["adversary"].cumsum(1)[:, :2]

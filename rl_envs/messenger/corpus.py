@@ -2,7 +2,7 @@
 
 The format is that of the published corpus (MESSENGER, section 3): entity -> role -> movement -> sentences, one such
 tree per split. The id of a sentence is its index in the order of split, entity, role and movement, so observations hold
-small numbers. This file must not know the source of the sentences or how manuals are composed.
+small numbers.
 """
 
 from __future__ import annotations
@@ -44,15 +44,7 @@ class Corpus:
     """
 
     def __init__(self, documents: Mapping[str, Document], max_per_cell: int | None = None) -> None:
-        """Number the sentences.
-
-        Args:
-            documents: one document for each text split.
-            max_per_cell: largest number of sentences per cell, always the same ones; None keeps all.
-
-        Raises:
-            CorpusError: a document has the wrong format, or a sentence occurs twice; the message names the key path.
-        """
+        """Number the sentences of one document per text split, at most `max_per_cell` of each cell."""
         for split in TEXT_SPLITS:
             check_form(documents[split], split)
         _check_unique(documents)
@@ -74,20 +66,9 @@ class Corpus:
         return self._counts[TEXT_SPLITS.index(split)]
 
     def pick(self, split: str, entities: Array, roles: Array, kinds: Array, uniforms: Array) -> Array:
-        """Choose one sentence each, uniformly.
+        """Choose one sentence each, uniformly: ids of the shape of `entities`, of `id_dtype`.
 
-        Args:
-            split: text split.
-            entities: numbers of entities.
-            roles: same shape as `entities`, numbers of roles.
-            kinds: same shape, movements or `STILL`.
-            uniforms: same shape, float64.
-
-        Returns:
-            ids, same shape, `id_dtype`.
-
-        Raises:
-            CorpusError: there is no such sentence.
+        All arrays have the same shape; kinds are movements or `STILL`.
         """
         place = (TEXT_SPLITS.index(split), entities, roles, kinds)
         counts = self._counts[place]
@@ -106,11 +87,7 @@ class Corpus:
 
 
 def check_form(document: object, split: str) -> None:
-    """Require exactly the known entities, roles and movements, with lists of sentences.
-
-    Raises:
-        CorpusError: an entry is missing, unknown or no sentence; the message names the key path.
-    """
+    """Require exactly the known entities, roles and movements, with lists of sentences."""
     for entity, roles in _children(document, ENTITIES, split):
         for role, movements in _children(roles, ROLES, f"{split} > {entity}"):
             for movement, cell in _children(movements, MOVEMENTS, f"{split} > {entity} > {role}"):

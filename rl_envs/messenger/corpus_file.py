@@ -1,7 +1,7 @@
 """Corpora from disk: folders with `text_{train,val,test}.json` and maybe `games.json`, as in the published corpus.
 
 Folders are untrusted: reading is bounded, nothing in them is executed, and every fault is one sentence that names the
-file and the key path. This file must not know how manuals are composed.
+file and the key path.
 """
 
 from __future__ import annotations
@@ -28,17 +28,7 @@ _MISREAD_QUOTES = {
 
 
 def corpus_of(texts: str, repair_quotes: bool, max_per_cell: int | None) -> tuple[Corpus, Games]:
-    """The sentences and games for a world's arguments; each folder is read once per process.
-
-    Args:
-        texts: `own`; `published`, the folder that MESSENGER_TEXT_DIR names; or a folder.
-        repair_quotes: see `load_documents`.
-        max_per_cell: see `Corpus`.
-
-    Raises:
-        CorpusError: there is no such folder, or a text file in it is not usable.
-        GamesError: its games file is not usable.
-    """
+    """The sentences and games for a world's arguments; each folder is read once per process."""
     return _made(None if texts == OWN else _folder(texts), repair_quotes, max_per_cell)
 
 
@@ -57,14 +47,9 @@ def _made(folder: Path | None, repair_quotes: bool, max_per_cell: int | None) ->
 
 
 def load_documents(folder: str | os.PathLike[str], repair_quotes: bool = False) -> dict[str, Document]:
-    """Read the files of all splits unchanged; `Corpus` checks their content.
+    """Read the files of all splits of a folder; `Corpus` checks their content.
 
-    Args:
-        folder: folder with the files.
-        repair_quotes: replace mis-decoded quotation marks (three characters each) by ASCII ones.
-
-    Raises:
-        CorpusError: a file is missing, too large or not a JSON object.
+    With `repair_quotes`, mis-decoded quotation marks (three characters each) become ASCII ones.
     """
     documents: dict[str, Document] = {}
     for split in TEXT_SPLITS:

@@ -2,7 +2,7 @@
 
 The published file follows from rules, so it is not needed. Training has two kinds of games: entities in many
 combinations (`train_multi_comb`), and two trios that always occur together (`train_single_comb`). No (entity, role)
-pair of validation or test occurs in training. This file must not know about grids or sentences.
+pair of validation or test occurs in training.
 """
 
 from __future__ import annotations
@@ -71,11 +71,7 @@ def numbered(games: Iterable[Iterable[str]]) -> Array:
 
 
 def load_games(path: str | os.PathLike[str]) -> Games:
-    """Read and check a file in the authors' format.
-
-    Raises:
-        GamesError: the file is missing or malformed, or two lists share a game; the message names the key path.
-    """
+    """Read and check a file in the authors' format."""
     try:
         document = read_object(path, MAX_FILE_BYTES, _FORM)
         _check_lists(document)

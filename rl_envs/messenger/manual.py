@@ -1,7 +1,7 @@
 """Manuals: the ids of sentences that describe a game (MESSENGER, section 3; else the authors' release).
 
 Three sentences name the enemy, the message and the goal. In a single agent's stage 3 there are six: two describe the
-decoys as enemies, and a false one describes the enemy in another role. This file must not know any position.
+decoys as enemies, and a false one describes the enemy in another role.
 """
 
 from __future__ import annotations
@@ -32,16 +32,7 @@ class ManualWriter:
     def __init__(self, corpus: Corpus, games: Games, split: str, stage: int, num_agents: int, wanders: bool) -> None:
         """Check that the corpus has all sentences that the split's games need.
 
-        Args:
-            corpus: the sentences.
-            games: the games of all splits.
-            split: split of the world.
-            stage: 1, 2 or 3.
-            num_agents: 1 or 2.
-            wanders: whether all entities move at random, so that a manual gives no movement.
-
-        Raises:
-            CorpusError: a needed sentence is missing; the message names the key path.
+        If everything `wanders`, entities move at random, and a manual gives no movement.
         """
         self._corpus, self._stage, self._wanders = corpus, stage, wanders and stage > 1
         self._split = split.split("_")[0]
@@ -59,18 +50,12 @@ class ManualWriter:
                 raise CorpusError(f"{path}: stage {stage} needs a sentence here: add one")
 
     def write(self, described: Array, movements: Array, uniforms: Array) -> Array:
-        """Compose one manual for each game.
+        """Compose one manual for each game, [K, S] ids of sentences in random order.
 
         Args:
             described: [K, 3] entity numbers of the enemy, message and goal that the manual describes.
             movements: [K, E] movements of all entities.
             uniforms: [K, draws] float64.
-
-        Returns:
-            [K, S] ids of sentences in random order.
-
-        Raises:
-            CorpusError: there is no sentence for such a game.
         """
         picks, coins, order = np.split(uniforms, [self.length, 2 * self.length], axis=1)
         of_roles = movements[:, self._columns].astype(np.int64)

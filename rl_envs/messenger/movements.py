@@ -2,8 +2,7 @@
 
 MESSENGER, section 3, in the form of the authors' engine: a chaser moves in a random direction that brings it closer to
 the avatar, a fleeing entity in a random direction that takes it away; neither knows the border of the grid. EnDi (2023,
-appendix A.2) has the same three movements for two agents, but in its release all entities move at random. This file
-must not know initial positions or the effect of a touch.
+appendix A.2) has the same three movements for two agents, but in its release all entities move at random.
 """
 
 from __future__ import annotations
@@ -32,11 +31,7 @@ class Walk:
     """
 
     def __init__(self, pace: Fraction) -> None:
-        """Compute the tables.
-
-        Args:
-            pace: probability that a chasing or fleeing entity moves in a step.
-        """
+        """Compute the tables; `pace` is the probability that a chasing or fleeing entity moves in a step."""
         paces = {CHASER: pace, FLEEING: pace, IMMOVABLE: Fraction(0), UNKNOWN: WANDERING}
         self.table = np.array(
             [
@@ -50,16 +45,13 @@ class Walk:
         self._flat = self.table.reshape(-1)
 
     def choose(self, movements: Array, places: Array, prey: Array, uniforms: Array) -> Array:
-        """Choose the entities' actions.
+        """Choose the entities' actions, [B, E] int64.
 
         Args:
             movements: [B, E] uint8, movement of each entity.
             places: [B, E, 2] int64, positions of the entities.
             prey: [B, E, 2] or [B, 1, 2] int64, positions of the avatars that they chase or flee.
             uniforms: [B, E] float64.
-
-        Returns:
-            [B, E] int64.
         """
         signs = np.sign(prey - places)
         situation = movements * np.int64(9) + signs[..., 0] * 3 + signs[..., 1] + 4
@@ -96,17 +88,10 @@ def _spread(options: list[int], pace: Fraction) -> list[int]:
 
 
 def single_variants(stage: int, split: str) -> Array:
-    """All combinations of movements of enemy, message, goal and (stage 3) decoys, equally likely.
+    """All combinations of movements of enemy, message, goal and (stage 3) decoys, equally likely, [V, E] uint8.
 
     Stage 2: each movement once, in any order; in the test split any three, which are new dynamics. Stage 3: each once,
     and a decoy has another movement than the entity that it imitates and than the other decoy.
-
-    Args:
-        stage: 1, 2 or 3.
-        split: split of the games.
-
-    Returns:
-        [V, E] uint8.
     """
     if stage == 1:
         return np.full((1, 3), IMMOVABLE, np.uint8)

@@ -2,7 +2,7 @@
 
 MESSENGER, section 3: the grid shows symbols, and an entity between two cells is in the upper left one. The authors'
 planes [10, 10, layers] are nearly empty; here a step is a list of their content, from which a network can rebuild the
-planes. The list is sorted, so the index of an entity is independent of its role. This file must not know any rule.
+planes. The list is sorted, so the index of an entity is independent of its role.
 """
 
 from __future__ import annotations
@@ -24,21 +24,19 @@ class Observer:
     """
 
     def __init__(self, num_entities: int, num_agents: int, frames: int) -> None:
-        """Declare the observations.
-
-        Args:
-            num_entities: E.
-            num_agents: N.
-            frames: F.
-        """
+        """Declare the observations of E entities and N agents in F frames."""
         self._num_entities = num_entities
         self._own_first = (np.arange(num_agents)[:, None] + np.arange(num_agents)) % num_agents
         entities, avatars = (frames, num_entities), (frames, num_agents)
         self.spec = {
-            "symbols": ArraySpec(entities, "uint8", 0, LAST_ENTITY, "entities by step, oldest first; 0: gone"),
-            "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone"),
-            "agent_symbols": ArraySpec(avatars, "uint8", 0, WITH_MESSAGE, "avatars by step, its own first; 0: dead"),
-            "agent_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead"),
+            "symbols": ArraySpec(
+                entities, "uint8", 0, LAST_ENTITY, "entities by step, oldest first; 0: gone", ids=True
+            ),
+            "cells": ArraySpec(entities, "uint8", 0, _LAST_CELL, "their cells, row * 10 + column; 0 if gone", ids=True),
+            "agent_symbols": ArraySpec(
+                avatars, "uint8", 0, WITH_MESSAGE, "avatars by step, its own first; 0: dead", ids=True
+            ),
+            "agent_cells": ArraySpec(avatars, "uint8", 0, _LAST_CELL, "their cells; 0 if dead", ids=True),
         }
 
     def moment(self, state: Arrays, has_message: Array, rows: Array | slice = slice(None)) -> Array:

@@ -2,7 +2,7 @@
 
 The same cells are empty as in the published corpus. A split has sentences about the (entity, role) pairs of its games,
 about every entity as an enemy (stage 3 has decoys), and, for entities that are only ever enemies, about both other
-roles (the manual of stage 3 has one false sentence). This file must not know how manuals are composed.
+roles (the manual of stage 3 has one false sentence).
 """
 
 from __future__ import annotations

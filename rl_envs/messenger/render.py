@@ -2,7 +2,7 @@
 
 The image shows more than an agent observes: sprites have the colour of their true role, their names, and their exact
 positions, also between cells. Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is
-drawn afterwards. This file must not know about rules, rewards or the history of an episode.
+drawn afterwards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.messenger.symbols import SIDE, SYMBOLS
+from rl_envs.messenger.symbols import AGENT_COLOURS, SIDE, SYMBOLS
 
 Place: TypeAlias = tuple[float, float]
 
@@ -25,7 +25,6 @@ FLOOR: Colour = (247, 242, 232)
 GRID: Colour = (226, 218, 203)
 ROLE_COLOURS: tuple[Colour, ...] = ((226, 108, 88), (244, 202, 92), (134, 186, 118))
 """Enemy and decoys, message, goal."""
-AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (126, 58, 172))
 LETTER: Colour = (255, 255, 255)
 """Mark of an avatar that has the message."""
 _OVERSAMPLING = 2
@@ -39,37 +38,23 @@ _PANEL = Panel(width=390, least_lines=28, corner=(12 + _MAX_CHIPS * _CHIP_PIXELS
 
 @dataclass(frozen=True)
 class Sprite:
-    """An entity in the image.
+    """An entity in the image."""
 
-    Attributes:
-        name: name of the entity.
-        role: its true role, in the order of `ROLE_COLOURS`; a decoy is an enemy.
-        place: row and column of its cell, halves between cells.
-    """
-
-    name: str
-    role: int
-    place: Place
+    name: str  # name of the entity
+    role: int  # its true role, in the order of `ROLE_COLOURS`; a decoy is an enemy
+    place: Place  # row and column of its cell, halves between cells
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One state of a world.
+    """One state of a world."""
 
-    Attributes:
-        sprites: present entities, in the order in which agents observe them.
-        avatars: row and column of each avatar.
-        is_alive: whether each avatar is alive.
-        has_message: whether each avatar has the message.
-        manual: sentences of the manual.
-        attention: weight of each sentence for each sprite, [sprites, sentences] in 0 to 1; nothing is drawn if empty.
-    """
-
-    sprites: Sequence[Sprite]
-    avatars: Sequence[Place]
-    is_alive: Sequence[bool]
-    has_message: Sequence[bool]
-    manual: Sequence[str]
+    sprites: Sequence[Sprite]  # present entities, in the order in which agents observe them
+    avatars: Sequence[Place]  # row and column of each avatar
+    is_alive: Sequence[bool]  # whether each avatar is alive
+    has_message: Sequence[bool]  # whether each avatar has the message
+    manual: Sequence[str]  # sentences of the manual
+    # weight of each sentence for each sprite, [sprites, sentences] in 0 to 1; nothing is drawn if empty
     attention: Sequence[Sequence[float]] = ()
 
 
@@ -100,15 +85,9 @@ def scene_of(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scen
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 52) -> Array:
-    """Image of one state.
+    """Image of one state, [height, width, 3] uint8; the grid is 10 * cell_pixels wide, the manual stands to its right.
 
-    Args:
-        scene: the state.
-        caption: one or two lines above the manual, for example the actions.
-        cell_pixels: side of a cell.
-
-    Returns:
-        [height, width, 3] uint8; the grid is 10 * cell_pixels wide, the manual stands to its right.
+    A caption of one or two lines, for example the actions, stands above the manual.
     """
     above = textwrap.wrap(caption, _PANEL_COLUMNS)
     # Two lines whether both are needed or not, so that the manual stays where it is from frame to frame.

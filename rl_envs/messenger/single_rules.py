@@ -2,7 +2,7 @@
 
 Stage 1: entities do not move, and one touch ends the episode. Stages 2 and 3: entities move before the avatar, half a
 cell per step, and see its old position. Two sprites touch if they overlap, so an entity between cells is touched in two
-or four of them. This file must not know about random numbers, texts or observations.
+or four of them.
 """
 
 from __future__ import annotations
@@ -24,17 +24,11 @@ _FIRST_DECOY = 3
 
 @dataclass
 class Outcome:
-    """The result of a step.
+    """The result of a step."""
 
-    Attributes:
-        reward: [B] float64, the same for every agent.
-        over: [B] bool, the game ended.
-        won: [B] bool, the game was won.
-    """
-
-    reward: Array
-    over: Array
-    won: Array
+    reward: Array  # [B] float64, the same for every agent
+    over: Array  # [B] bool, the game ended
+    won: Array  # [B] bool, the game was won
 
 
 class SingleRules:

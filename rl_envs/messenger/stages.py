@@ -34,31 +34,18 @@ SINGLE_PACE, TEAM_PACE = Fraction(1), Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage for one or two agents.
+    """One stage for one or two agents."""
 
-    Attributes:
-        rules: rules of a step.
-        walk: choice of the entities' moves.
-        movements: [V, E] uint8, equally likely combinations of movements.
-        entity_starts: [P, E, 2] int64, initial positions of entities in half cells.
-        avatar_starts: [P, N, 2] int64, the avatars' initial positions that belong to them.
-        role_of: [E] int64, role of each entity; a decoy has the role that it imitates.
-        first_decoy: number of the first decoy; E if there is none.
-        usual_movement: movement of entities for which a state gives none.
-        begins_with_message: whether an episode may begin with the message.
-        one_touch_ends: whether any touch of a single agent ends the episode.
-    """
-
-    rules: SingleRules | TeamRules
-    walk: Walk
-    movements: Array
-    entity_starts: Array
-    avatar_starts: Array
-    role_of: Array
-    first_decoy: int
-    usual_movement: int
-    begins_with_message: bool
-    one_touch_ends: bool = False
+    rules: SingleRules | TeamRules  # rules of a step
+    walk: Walk  # choice of the entities' moves
+    movements: Array  # [V, E] uint8, equally likely combinations of movements
+    entity_starts: Array  # [P, E, 2] int64, initial positions of entities in half cells
+    avatar_starts: Array  # [P, N, 2] int64, the avatars' initial positions that belong to them
+    role_of: Array  # [E] int64, role of each entity; a decoy has the role that it imitates
+    first_decoy: int  # number of the first decoy; E if there is none
+    usual_movement: int  # movement of entities for which a state gives none
+    begins_with_message: bool  # whether an episode may begin with the message
+    one_touch_ends: bool = False  # whether any touch of a single agent ends the episode
 
 
 def stage_of(number: int, num_agents: int, split: str, released: frozenset[str]) -> Stage:

@@ -1,7 +1,6 @@
 """Numbers of MESSENGER's entities, roles, movements and actions (Hanjie et al., 2021, section 3).
 
-Numbers are those of the authors' observations, so that recordings and weights mean the same here. This file must not
-know any rule.
+Numbers are those of the authors' observations, so that recordings and weights mean the same here.
 """
 
 from __future__ import annotations
@@ -42,3 +41,5 @@ STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
 """Change of row and column by each action."""
 SIDE = 10
 """Side of the grid in cells; there are no walls."""
+AGENT_COLOURS = ((37, 99, 214), (126, 58, 172))
+"""Colours of the avatars in images."""

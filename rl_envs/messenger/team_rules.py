@@ -1,7 +1,7 @@
 """The rules for two agents, from EnDi's paper (2023, section 5.2 and A.2), and named deviations of its release.
 
 There are an enemy, two messages and two goals. The agents share the reward and never block each other. Everything moves
-by whole cells, and a touch needs the same cell. This file must not know about random numbers, texts or observations.
+by whole cells, and a touch needs the same cell.
 """
 
 from __future__ import annotations
@@ -37,11 +37,7 @@ _ORDER = (3, 4, 1, 2, 0)
 
 
 def behaviours(released: Collection[str], stage: int) -> frozenset[str]:
-    """The named behaviours that concern a stage.
-
-    Raises:
-        ValueError: an unknown name, or a string instead of a list.
-    """
+    """The named behaviours that concern a stage."""
     if isinstance(released, str):
         raise ValueError(f"released must be a list of names, such as [{released!r}]")
     for name in released:

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.chance import pick
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
@@ -49,6 +50,7 @@ from rl_envs.messenger.single_rules import LAST_PLACE, LOST
 from rl_envs.messenger.stages import stage_of
 from rl_envs.messenger.symbols import (
     ACTIONS,
+    AGENT_COLOURS,
     ENEMY,
     FIRST_ENTITY,
     IMMOVABLE,
@@ -76,6 +78,7 @@ class Messenger(World):
     """B grids with entities, and a manual about them; the table above documents them."""
 
     action_names = ACTIONS
+    colours = AGENT_COLOURS
     metric_names = ("win_rate", *ENDINGS, "has_message")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
     text_tables = MappingProxyType({"manual": "sentence_words"})
@@ -147,8 +150,6 @@ class Messenger(World):
             symbols = (len(ROLES),), "uint8", 0, LAST_ENTITY
             self.observation_spec["roles"] = ArraySpec(*symbols, "enemy, message and goal of the manual")
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         held_before = state["has_message"].copy() if "late_symbol" in self._released else None
@@ -173,17 +174,15 @@ class Messenger(World):
             prey = nearer_of_two(places, prey, uniforms[:, count:])
         return self._stage.walk.choose(self.state["entity_movements"], places, prey, uniforms[:, :count])
 
-    # ---------------------------------------------------------------- episodes
-
     def _begin(self, rows: Array) -> None:
         uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)
         game, lie, movement, place, message = uniforms[:, :_EPISODE_DRAWS].T
         described = self._sampler.draw(game)
-        true = np.take_along_axis(described, _LIES[_pick(lie, len(_LIES))], 1) if self._permuted_roles else described
-        place = _pick(place, len(self._stage.entity_starts))
+        true = np.take_along_axis(described, _LIES[pick(lie, len(_LIES))], 1) if self._permuted_roles else described
+        place = pick(place, len(self._stage.entity_starts))
         state = self.state
         state["entity_symbols"][rows] = true[:, self._stage.role_of] + FIRST_ENTITY
-        state["entity_movements"][rows] = self._stage.movements[_pick(movement, len(self._stage.movements))]
+        state["entity_movements"][rows] = self._stage.movements[pick(movement, len(self._stage.movements))]
         state["entity_places"][rows] = self._stage.entity_starts[place]
         state["avatar_places"][rows] = self._stage.avatar_starts[place]
         state["has_message"][rows] = (message < MESSAGE_AT_START * self._stage.begins_with_message)[:, None]
@@ -210,8 +209,6 @@ class Messenger(World):
         won = {"win_rate": self.state["won"][rows].astype(np.float64)}
         return won | endings(self.state, rows, self._stage)
 
-    # ------------------------------------------------------------------- state
-
     def _blank_state(self, num_worlds: int) -> Arrays:
         entities, avatars = (num_worlds, len(self._stage.role_of)), (num_worlds, self.num_agents)
         return super()._blank_state(num_worlds) | {
@@ -233,36 +230,25 @@ class Messenger(World):
         moves = {"entity_movements"} if self._needs_movements else set()
         return {"entity_places", "entity_symbols", "avatar_places"} | moves
 
-    def _check_state(self, state: Arrays) -> None:
-        """Refuse numbers out of range.
-
-        Raises:
-            ValueError: a position, symbol, movement or id out of range, or an avatar between cells.
-        """
-        first, last = FIRST_ENTITY, LAST_ENTITY
-        bounds = {
-            "entity_places": (0, LAST_PLACE),
-            "avatar_places": (0, LAST_PLACE),
-            "entity_symbols": (first, last),
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        places, symbols = (0, LAST_PLACE), (FIRST_ENTITY, LAST_ENTITY)
+        return {
+            "entity_places": places,
+            "avatar_places": places,
+            "entity_symbols": symbols,
             "entity_movements": (0, UNKNOWN),
-            "described": (first, last),
+            "described": symbols,
             "manual": (0, len(self.sentences) - 1),
         }
-        for name, (low, high) in bounds.items():
-            values = np.asarray(state.get(name, low))
-            if values.size and (values.min() < low or values.max() > high):
-                raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
+
+    def _check_state(self, state: Arrays) -> None:
         if (state["avatar_places"] % 2).any():
             raise ValueError(
                 "restore: avatar_places count half cells and must be even: an avatar is never between cells"
             )
 
     def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`.
-
-        Raises:
-            ValueError: as there, or there is no sentence for the game's manual.
-        """
+        """See `World.restore`."""
         before = self.chance, self.state, self._is_running
         try:
             return super().restore(state)
@@ -279,19 +265,11 @@ class Messenger(World):
         if "moments" not in given:
             self._see(rows)
 
-    # ---------------------------------------------------------------- rendering
-
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with its manual, [H, W, 3] uint8."""
         from rl_envs.messenger import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.messenger import render
-
-        return render.AGENT_COLOURS[: self.num_agents]
 
     def entity_names(self, seen: Arrays) -> list[str]:
         """Names of the entities that an agent sees, from its observation; "" for one that is removed."""
@@ -305,18 +283,8 @@ class Messenger(World):
         roles = np.where(np.arange(len(self._stage.role_of)) < self._stage.first_decoy, self._stage.role_of, ENEMY)
         return render.scene_of(state, roles.tolist(), [self.sentences[number] for number in state["manual"]])
 
-    def _check_recorded(self, recorded: Arrays) -> None:
-        super()._check_recorded(recorded)
-        shape = (self.num_worlds, len(self._stage.role_of))
-        for name, draws in recorded.items():
-            draws = np.asarray(draws)
-            if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < 0 or draws.max() > STAY:
-                raise ValueError(f"the draw {name} must be integers 0 .. {STAY} of shape {shape}")
-
-
-def _pick(uniforms: Array, count: int) -> Array:
-    """Numbers 0 .. count - 1, same shape int64."""
-    return (uniforms * count).astype(np.int64)
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        return {"entity_moves": ((self.num_worlds, len(self._stage.role_of)), 0, STAY)}
 
 
 def _check(

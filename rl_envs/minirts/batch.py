@@ -67,13 +67,9 @@ def _rebuilt(records: Array, learned: Array, others: Arrays) -> Games:
 
 
 def packed(learned: Array) -> Arrays:
-    """Tables of learned distances without their empty slots, for snapshots.
+    """Learned distances [B, C] of `game.LEARNED` without empty slots, for snapshots.
 
-    Args:
-        learned: [B, C] of `game.LEARNED`.
-
-    Returns:
-        `learned_key` and `learned_value` [B, M], M the largest number of distances of a game; by key, 0 at the end.
+    `learned_key` and `learned_value` are [B, M], M the largest number of distances of a game; by key, 0 at the end.
     """
     count = (learned["key"] != 0).sum(1)
     keys = np.where(learned["key"] == 0, np.iinfo(np.int32).max, learned["key"])
@@ -82,17 +78,7 @@ def packed(learned: Array) -> Arrays:
 
 
 def unpacked(state: Arrays) -> Arrays:
-    """The same tables with room to grow.
-
-    Args:
-        state: `learned_key` and `learned_value`, as `packed` gives them or as they stand in a game's state.
-
-    Returns:
-        `learned_key` and `learned_value` [B, C], C a power of two.
-
-    Raises:
-        ValueError: arrays of different shapes, or keys that there cannot be.
-    """
+    """The reverse of `packed`: `learned_key` and `learned_value` [B, C] with room to grow, C a power of two."""
     keys, values = (np.asarray(state.get(name, 0)) for name in LEARNED_KEYS)
     if keys.ndim != 2 or keys.shape != values.shape or not ((keys >= 0) & (keys <= MAX_LEARNED)).all():
         raise ValueError(f"restore: learned_key and learned_value must be [B, M], keys in 0 .. {MAX_LEARNED}")

@@ -51,11 +51,7 @@ _RESOURCE = _ENEMY + NUM_TYPES * len(HEALTH) * len(SIGHT_WORDS)
 
 
 def tokens_of(text: str, length: int) -> Array:
-    """Token ids of a text in words of VOCABULARY, [length] int16, padded with 0.
-
-    Raises:
-        ValueError: an unknown word, or more words than fit.
-    """
+    """Token ids of a text in words of VOCABULARY, [length] int16, padded with 0."""
     words = text.split()
     unknown = sorted(set(words) - set(VOCABULARY))
     if unknown or len(words) > length:

@@ -62,14 +62,9 @@ def average_enemies(g, s, player):
 
 @kernel
 def observe(g, s, player, out, true_hp):
-    """Write what a side observes; the lists of `look_around` must stand in `s`.
+    """Write what a side observes into `out`, a zeroed record of `OBSERVATION`; `look_around` must have filled `s`.
 
-    Args:
-        g: the game.
-        s: the scratch record.
-        player: the side.
-        out: record of `OBSERVATION`, all zero.
-        true_hp: whether hp is the true fraction.
+    With `true_hp`, hp is the true fraction.
     """
     observe_cells(g, player, out)
     out.num_own = observe_list(

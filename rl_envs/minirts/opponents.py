@@ -21,19 +21,12 @@ _TOWERS = "_towers"
 
 @dataclass(frozen=True)
 class Opponent:
-    """A script.
+    """A script."""
 
-    Attributes:
-        kind: number of the script.
-        unit_type: the one type that it trains, None for its own choice.
-        num_types: number of types drawn an episode, 0 for the script's own draw.
-        towers: whether it builds towers.
-    """
-
-    kind: int
-    unit_type: int | None = None
-    num_types: int = 0
-    towers: bool = False
+    kind: int  # number of the script
+    unit_type: int | None = None  # the one type that it trains, None for its own choice
+    num_types: int = 0  # number of types drawn an episode, 0 for the script's own draw
+    towers: bool = False  # whether it builds towers
 
     def types(self, uniforms: Array) -> Array:
         """Forced types [3], -1 for none; `uniforms` [6] decide which ones are drawn."""
@@ -46,11 +39,7 @@ class Opponent:
 
 
 def opponent_of(name: str) -> Opponent:
-    """The opponent with a name.
-
-    Raises:
-        ValueError: no opponent has this name.
-    """
+    """The opponent with a name."""
     plain, towers = name.removesuffix(_TOWERS), name.endswith(_TOWERS)
     kind, _, detail = plain.partition("_")
     known = {UNITS[unit_type]: unit_type for unit_type in ARMY}

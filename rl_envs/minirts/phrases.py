@@ -81,9 +81,6 @@ def commands_for(phrase: str, view: View) -> Array:
     Returns:
         [50, 7] int32, a command of each listed unit as numbers of `UNIT_FACTORS`; a unit that the phrase does not
         concern, or that cannot do it now, continues. All continue if the phrase cannot be obeyed now.
-
-    Raises:
-        ValueError: no such phrase.
     """
     table = np.zeros((MAX_LISTED, len(UNIT_FACTORS)), np.int32)
     table[:, _COMMAND] = C_CONTINUE
@@ -122,9 +119,6 @@ def collective_action(table: Array) -> dict[str, int]:
     return {CONTINUE: 0} | {name: int(chosen[j]) for j, name in enumerate(UNIT_FACTORS)} | flags
 
 
-# ----------------------------------------------------------------------------------------------------------- mining
-
-
 def _mine_idle(view: View, table: Array) -> None:
     for k in _own(view, PEASANT):
         if view["command_type"][k] == C_IDLE:
@@ -145,9 +139,6 @@ def _gather(view: View, table: Array, k: int) -> None:
         resources = np.arange(number)
         nearest = _apart(view, "resource", resources, view["own_x"][hall], view["own_y"][hall]).argmin()
         table[k, [_COMMAND, _GATHER]] = C_GATHER, nearest
-
-
-# --------------------------------------------------------------------------------------------------------- building
 
 
 def _make(view: View, table: Array, kind: int) -> None:
@@ -193,9 +184,6 @@ def _taken(view: View) -> Array:
     sites = view["command_type"] == C_BUILDING
     taken[view["command_y"][sites], view["command_x"][sites]] = True
     return taken
-
-
-# --------------------------------------------------------------------------------------------- attacking, scouting
 
 
 def _attack(view: View, table: Array) -> None:
@@ -265,9 +253,6 @@ def _unseen_point(view: View, unseen: Array) -> tuple[int, int] | None:
                 if unseen[y, x]:
                     return x, y
     return None
-
-
-# ---------------------------------------------------------------------------------------------------------- the view
 
 
 def _own(view: View, kind: int | None = None) -> list[int]:

@@ -58,9 +58,6 @@ def log(s, clock, player, unit_id, start, goal, kind, way, pops):
         s.num_plans += 1
 
 
-# ------------------------------------------------------------------------------------------------------- the cache
-
-
 @kernel
 def cached(g, player, group, start, goal, clock):
     """A way point that is less than ten ticks old; BLOCKED if there is none."""
@@ -108,9 +105,6 @@ def forget_old(g, player, clock):
             g.cache_used[player] += 1
 
 
-# ----------------------------------------------------------------------------------------------- the straight line
-
-
 @kernel
 def line_is_free(g, row, x, y):
     """Whether samples of the straight line from an object to a position are free, every tenth of a cell.
@@ -149,9 +143,6 @@ def is_walkable(g, row, column, line):
     """Whether the terrain of a cell on the map is free for an object, as far as its side has seen it."""
     ground = g.terrain[line * SIDE + column]
     return may_stand(g.unit_type[row], ground) or not was_seen(g, g.unit_player[row], column, line)
-
-
-# ------------------------------------------------------------------------------------------------------ the search
 
 
 @kernel
@@ -259,9 +250,6 @@ def pop(heap, size):
         at = below
     heap[at] = key
     return size
-
-
-# ----------------------------------------------------------------------------------------------- learned distances
 
 
 @kernel

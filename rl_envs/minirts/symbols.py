@@ -1,6 +1,6 @@
 """Names and numbers of MiniRTS: terrain, unit types, costs, ranges, multipliers.
 
-Source: reference sheet of MiniRTS, sections 1.2 to 1.5. Axes: U unit types (16). This file must not know about a game.
+Source: reference sheet of MiniRTS, sections 1.2 to 1.5. Axes: U unit types (16).
 """
 
 from __future__ import annotations

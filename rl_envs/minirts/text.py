@@ -68,9 +68,6 @@ def team_view(observations: Arrays, index: int = 0) -> Arrays:
     return view
 
 
-# ----------------------------------------------------------------------------------------------------------- writing
-
-
 def describe(view: View) -> str:
     """A view of a team (`team_view`) as lines of text."""
     visible, seen = (round(float(share) * NUM_CELLS) for share in view["count"][:2])
@@ -108,15 +105,8 @@ def command_in_words(view: View, k: int) -> str:
     }[int(view["command_type"][k])]
 
 
-# ----------------------------------------------------------------------------------------------------------- reading
-
-
 def read(text: str) -> Arrays:
-    """The arrays of a description: keys DESCRIBED, of the types of observations.
-
-    Raises:
-        UnreadableStateError: the text is not what `describe` writes.
-    """
+    """The arrays of a description: keys DESCRIBED, of the types of observations."""
     found = _blank()
     lines = text.split("\n")
     first = _FIRST.fullmatch(lines[0])

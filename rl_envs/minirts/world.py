@@ -87,27 +87,7 @@ class MiniRts(World):
         facts: bool = False,
         max_episode_steps: int = 256,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            agents_per_side: N, 1, 2 or 3.
-            opponents: name of the script of side 1, or several, of which each episode draws one.
-            own_script: name of a script that plays side 0 instead of the agents.
-            actions: `collective` or `per_unit`.
-            oracle: observe all enemies and resources, not only those in sight or remembered.
-            fair: resources near the halls lie exactly on rings.
-            extra_units: largest number of further units that each side gets at the start.
-            income_scale: factor of the scripts' income.
-            quirks: habits of the engine that stay; all by default.
-            engine_hp: observe hp in the engine's form.
-            facts: observe a sentence about each listed object.
-            max_episode_steps: time limit in decisions of 50 ticks.
-
-        Raises:
-            ValueError: an argument out of range.
-        """
+        """Build B worlds; the table above documents the arguments."""
         _check(agents_per_side, actions, extra_units, income_scale, quirks, max_episode_steps)
         self.agents = tuple(f"agent_{number}" for number in range(agents_per_side))
         names = (opponents,) if isinstance(opponents, str) else tuple(opponents)
@@ -124,8 +104,6 @@ class MiniRts(World):
         self._player, self._capacity = Player(agents_per_side), MIN_LEARNED
         super().__init__(num_worlds, first_world)
         self.tables = dict(text_tables())
-
-    # ------------------------------------------------------------- one step
 
     @property
     def games(self) -> Games:
@@ -144,8 +122,6 @@ class MiniRts(World):
         reward = np.where(over, _WIN[winner], 0.0)
         terminated = over & ((winner >= 0) | (games["result"] == ABORTED))
         return np.repeat(reward[:, None], self.num_agents, axis=1), terminated, over & ~terminated
-
-    # ------------------------------------------------------------- episodes
 
     def _begin(self, rows: Array) -> None:
         games = self.games
@@ -190,8 +166,6 @@ class MiniRts(World):
             "ticks": games["tick"][rows].astype(np.float64),
         }
 
-    # ---------------------------------------------------------------- state
-
     def _blank_state(self, num_worlds: int) -> Arrays:
         games = Games(num_worlds, self._capacity)
         games["max_tick"][...] = self.max_episode_steps * DECISION_TICKS
@@ -217,11 +191,7 @@ class MiniRts(World):
         return {"terrain", "num_units", "unit_id", "unit_type", "unit_player", "unit_x", "unit_y"}
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse an impossible state.
-
-        Raises:
-            ValueError: too many objects, ids out of order, an unknown type, or a wrong number of learned distances.
-        """
+        """Refuse an impossible state."""
         learned = (state[LEARNED_KEYS[0]] != 0).sum(1) if LEARNED_KEYS[0] in state else 0
         if "num_learned" in state and (state["num_learned"] != learned).any():
             raise ValueError("restore: num_learned must be the number of distances in learned_key that are not 0")
@@ -255,8 +225,6 @@ class MiniRts(World):
         for row in rows:
             self._player.settle(games, row, "visible_rows" not in given)
 
-    # ------------------------------------------------------------ rendering
-
     @staticmethod
     def match_frames(policies: Sequence[str], seed: int, every_ticks: int = 25) -> Iterator[Array]:
         """A match of two scripts as frames: its start, every so many ticks, and its end.
@@ -268,9 +236,6 @@ class MiniRts(World):
 
         Yields:
             [H, W, 3] uint8.
-
-        Raises:
-            ValueError: not two policies, an unknown one, or less than a tick between frames.
         """
         if len(policies) != 2:
             raise ValueError(f"a match of MiniRTS has two policies, one per side, not {len(policies)}")
@@ -341,11 +306,7 @@ def _legal_choices(seen: Arrays) -> Arrays:
 def _check(
     agents: int, actions: str, extras: int, income: float, quirks: Sequence[str] | None, max_episode_steps: int
 ) -> None:
-    """Refuse arguments out of range.
-
-    Raises:
-        ValueError: one sentence about the first wrong argument.
-    """
+    """Refuse arguments out of range."""
     if agents not in (1, 2, 3):
         raise ValueError(f"agents_per_side must be 1, 2 or 3, got {agents}")
     if actions not in FORMS:

@@ -2,7 +2,7 @@
 
 A goal compares the states before and after one env step, so it can be attributed to a chef: a chef whose hand changed
 took the thing from, or put it to, the place that it faced. A planner's sub-goals consist of these, such as "put an
-onion into pot 0", "hold a dish", "serve a soup". This file must not know any planner or reward.
+onion into pot 0", "hold a dish", "serve a soup".
 
 | deed | chef n has reached it when |
 |---|---|
@@ -31,26 +31,15 @@ Deed: TypeAlias = Literal["take", "put", "hold", "face", "contain", "cook", "rea
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal of one chef.
+    """A goal of one chef."""
 
-    Attributes:
-        deed: a row of the table above.
-        thing: one of `THINGS`, for the deeds that name one.
-        place: one of the kitchen's places, or empty for any cell.
-        count: least number, for `contain`.
-    """
-
-    deed: Deed
-    thing: str = "nothing"
-    place: str = ""
-    count: int = 1
+    deed: Deed  # a row of the table above
+    thing: str = "nothing"  # one of `THINGS`, for the deeds that name one
+    place: str = ""  # one of the kitchen's places, or empty for any cell
+    count: int = 1  # least number, for `contain`
 
     def __post_init__(self) -> None:
-        """Refuse unknown words.
-
-        Raises:
-            ValueError: an unknown deed or thing, or a count below 1.
-        """
+        """Refuse unknown words."""
         for what, word, known in (("deed", self.deed, get_args(Deed)), ("thing", self.thing, THINGS)):
             if word not in known:
                 raise ValueError(f"a goal's {what} must be one of {', '.join(known)}, not {word!r}")
@@ -59,19 +48,13 @@ class Goal:
 
 
 def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:
-    """Whether each chef reached the goal in the step between two states.
+    """Whether each chef reached the goal in the step between two states, [B, 2] bool.
 
     Args:
         kitchen: the layout.
         goal: the goal.
         previous: state before the env step, `[B, ...]`: `agent_cells`, `headings`, `held` and `contents`, copied.
         current: state after the env step, `[B, ...]`.
-
-    Returns:
-        [B, 2] bool.
-
-    Raises:
-        ValueError: the kitchen does not have the goal's place.
     """
     cells = kitchen.cells_of(goal.place) if goal.place else np.ones(kitchen.size, bool)
     return _TESTS[goal.deed](_Moment(kitchen, goal, cells, previous, current))

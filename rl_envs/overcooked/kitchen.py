@@ -1,6 +1,6 @@
 """A layout as tables: contents of cells, targets of actions, faced cells, distances and reach.
 
-The number of a cell is row * W + column. This file must not know the effect of an interaction.
+The number of a cell is row * W + column.
 """
 
 from __future__ import annotations
@@ -36,11 +36,7 @@ class Kitchen:
     """
 
     def __init__(self, layout: str | Sequence[str]) -> None:
-        """Compute the tables of a named layout or of given rows.
-
-        Raises:
-            ValueError: an unknown name, or rows that are not a kitchen for two.
-        """
+        """Compute the tables of a named layout or of given rows."""
         self.rows = rows_of(layout)
         self.name = layout if isinstance(layout, str) else "kitchen"
         self.height, self.width = len(self.rows), len(self.rows[0])
@@ -63,8 +59,6 @@ class Kitchen:
         row, column = cell // self.width + step[0], cell % self.width + step[1]
         inside = 0 <= row < self.height and 0 <= column < self.width
         return row * self.width + column if inside else cell
-
-    # ------------------------------------------------------------------- distances and reach
 
     @cached_property
     def neighbours(self) -> Array:
@@ -102,11 +96,7 @@ class Kitchen:
         return self.distances[self.starts] < self.size
 
     def cells_of(self, place: str) -> Array:
-        """[H * W] bool, the cells of a place: one of `PLACES`, or a single pot (`pot 0`).
-
-        Raises:
-            ValueError: there is no such place.
-        """
+        """[H * W] bool, the cells of a place: one of `PLACES`, or a single pot (`pot 0`)."""
         if place not in self._cells:
             raise ValueError(f"the kitchen {self.name} has no place {place!r}; there are {', '.join(self._cells)}")
         return self._cells[place]

@@ -49,11 +49,7 @@ _MAX_SIDE = 32
 
 
 def rows_of(layout: str | Sequence[str]) -> tuple[str, ...]:
-    """Rows of a named layout, or given rows after a check.
-
-    Raises:
-        ValueError: an unknown name, or rows that are not a kitchen for two.
-    """
+    """Rows of a named layout, or given rows after a check."""
     if isinstance(layout, str):
         if layout not in LAYOUTS:
             raise ValueError(

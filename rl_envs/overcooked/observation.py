@@ -1,4 +1,4 @@
-"""Observations of Overcooked's chefs: 26 lossless planes, or a grid of named symbols. This file must not know any rule.
+"""Observations of Overcooked's chefs: 26 lossless planes, or a grid of named symbols.
 
 Most of the planes never change. So a kitchen's constant planes are copied, and the few cells with a chef, a thing or a
 pot are written into them, by one look-up of positions and values each.
@@ -88,15 +88,10 @@ def _chef_marks(is_other: bool, heading: int, held: int) -> tuple[Mark, ...]:
 
 
 class Stamps(NamedTuple):
-    """Values to write into the planes of both chefs for each state of an object, relative to a cell of the first plane.
+    """Values to write into the planes of both chefs for each state of an object, relative to a cell of plane 0."""
 
-    Attributes:
-        places: [S, K] int64, offsets in bytes.
-        values: [S, K] uint8, values to write.
-    """
-
-    places: Array
-    values: Array
+    places: Array  # [S, K] int64, offsets in bytes
+    values: Array  # [S, K] uint8, values to write
 
     @classmethod
     def of(cls, states: Sequence[Sequence[Sequence[Mark]]], cells: int) -> Stamps:
@@ -134,11 +129,7 @@ class Lossless:
         self._first_chef_state = np.arange(_AGENTS) * len(HEADINGS) * len(THINGS)
 
     def observe(self, state: Arrays) -> Array:
-        """Lossless observations of both chefs, [K, 2, 26, H, W] uint8.
-
-        Args:
-            state: state of K worlds, K at most B.
-        """
+        """Lossless observations of both chefs in K worlds, K at most B, [K, 2, 26, H, W] uint8."""
         contents = state["contents"]
         worlds = len(contents)
         planes = np.empty((worlds, *self._shape), np.uint8)
@@ -161,8 +152,6 @@ def _stamp(planes: Array, stamps: Stamps, states: Array, cells: Array) -> None:
     places += cells[..., None]
     planes.reshape(-1)[places] = stamps.values.take(states, 0)
 
-
-# ------------------------------------------------------------------------------------------ a grid of symbols
 
 SYMBOLS = (
     "nothing",

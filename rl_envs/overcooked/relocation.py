@@ -4,7 +4,7 @@ To go to an object means to use it: the chef turns to it if necessary, then inte
 The chef itself stays on its floor cell. With reach "adjacent" it can choose its own cell and the four neighbours. With
 "any" it can choose every reachable cell and walks a shortest path, which it computes at every step. It chooses again
 when it has arrived, when it is blocked, or after `max_steps`. The paper does not give the number of steps of one
-relocation. This file must not know the effect of an interaction.
+relocation.
 """
 
 from __future__ import annotations
@@ -27,13 +27,7 @@ class Relocation:
     """
 
     def __init__(self, kitchen: Kitchen, reach: str, max_steps: int) -> None:
-        """Compute the tables.
-
-        Args:
-            kitchen: the layout.
-            reach: "adjacent" or "any".
-            max_steps: env steps after which a chef chooses again.
-        """
+        """Compute the tables of a kitchen and a reach; a chef chooses again after `max_steps` env steps."""
         self._front, self._is_floor, self._cells = kitchen.front, kitchen.is_floor, kitchen.size
         self._max_steps = max_steps
         at_once = kitchen.neighbours | np.eye(kitchen.size, dtype=bool)

@@ -1,7 +1,6 @@
 """Rendering of a kitchen: counters, stores, pots with onions and cooking time, chefs with the things that they hold.
 
-Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards. This file must
-not know about rules, rewards or the history of an episode.
+Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from rl_envs.core.render import FOREGROUND, Colour, caption_strip
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import (
+    CHEF_COLOURS,
     COOK_STEPS,
     DISH,
     DISH_STORE,
@@ -42,22 +42,18 @@ DISH_COLOUR: Colour = (255, 255, 255)
 SOUP_COLOUR: Colour = (196, 122, 44)
 HATCH_COLOUR: Colour = (134, 186, 118)
 FIRE: Colour = (219, 62, 50)
-CHEF_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (126, 58, 172))
 _OVERSAMPLING = 2
 _STORES = {ONION_STORE: ONION, DISH_STORE: DISH}
 
 
 def draw(kitchen: Kitchen, state: Arrays, *, caption: str = "", cell_pixels: int = 56) -> Array:
-    """Image of one state.
+    """Image of one state, [height, width, 3] uint8; H * cell_pixels high plus the strip, W * cell_pixels wide.
 
     Args:
         kitchen: the layout.
         state: state of one world, name -> [...].
         caption: text below the image; by default the step and the served soups.
         cell_pixels: side of a cell.
-
-    Returns:
-        [height, width, 3] uint8; H * cell_pixels high plus the strip, W * cell_pixels wide.
     """
     canvas = _Canvas(kitchen, cell_pixels)
     for cell, contents in enumerate(state["contents"].tolist()):

@@ -1,7 +1,7 @@
 """The rules of a step: interactions, moves, cooking (older rules: a pot with three onions starts by itself).
 
 First the chefs interact, chef 0 before chef 1; then both move at once; then pots cook. The rules change B kitchens at
-once and in place. This file must not know about observations, episodes or the weights of rewards.
+once and in place.
 """
 
 from __future__ import annotations
@@ -41,15 +41,10 @@ _AGENTS = 2
 
 
 class Outcome(NamedTuple):
-    """The result of one step.
+    """The result of one step."""
 
-    Attributes:
-        served: [B] int64, number of served soups.
-        shaped: [B, 2] uint8, each chef's shaped points.
-    """
-
-    served: Array
-    shaped: Array
+    served: Array  # [B] int64, number of served soups
+    shaped: Array  # [B, 2] uint8, each chef's shaped points
 
 
 def _interaction_tables() -> tuple[Array, Array, Array]:
@@ -141,11 +136,7 @@ class Rules:
 
 
 def _is_useful(state: Arrays, rows: Array, pots_before: Array, other: int) -> Array:
-    """Whether a dish that was just taken from the store is useful, [K] bool.
-
-    It is useful if no dish lies on a counter and the hands hold fewer dishes than there are pots with onions. Pots
-    count as they were before the interactions of this step, dishes as they are now.
-    """
+    """Whether a new dish is useful, [K] bool: none on a counter, and fewer in hands than pots with onions before."""
     one_lies = (state["contents"][rows] == DISH).any(1)
     in_hands = state["held"][rows, other] == DISH
     return ~one_lies & (in_hands < (pots_before > POT).sum(1))

@@ -1,8 +1,8 @@
 """Two scripted chefs who walk shortest ways: each is given cells of objects, and turns to and uses the nearest of them.
 
 Actions are those of `relocation.py`, a cell to go to; a neighbouring cell is chosen at every env step, so that both
-reaches allow it. A chef walks round the other one where there is a way round. Where there is none, or both
-want the same cell, chance decides who gives way. This file must not know why a chef wants to go somewhere.
+reaches allow it. A chef walks round the other one where there is a way round. Where there is none, or both want the
+same cell, chance decides who gives way.
 """
 
 from __future__ import annotations
@@ -27,15 +27,12 @@ class ShortestWays:
         self._steps = functools.lru_cache(maxsize=4096)(self._steps_uncached)
 
     def next_cells(self, at: Array, targets: Array, uniforms: Array) -> Array:
-        """Cells that the chefs choose now.
+        """Cells that the chefs choose now, [2] int, of each chef its own cell or a neighbouring one.
 
         Args:
             at: [2] int, cells in which they stand.
             targets: [2, H * W] bool, objects of which each shall use the nearest; none to let a chef stay.
             uniforms: [NUM_UNIFORMS] float in [0, 1).
-
-        Returns:
-            [2] int, of each chef its own cell or a neighbouring one.
         """
         here, wanted = at.tolist(), [self._onwards(chef, at, targets) for chef in range(2)]
         for chef in range(2):

@@ -2,7 +2,7 @@
 
 The lines of a state have a fixed order: the step and served soups, each pot in reading order, the things on counters,
 each chef. `read_states` is the exact inverse of `describe`. Random numbers, running returns and unfinished relocations
-are not included. This file must not know any rule.
+are not included.
 """
 
 from __future__ import annotations
@@ -45,11 +45,7 @@ def describe(kitchen: Kitchen, state: Arrays, index: int = 0) -> str:
 
 
 def read_states(kitchen: Kitchen, texts: Sequence[str]) -> Arrays:
-    """Parse one state per text, for `Overcooked.restore`: name -> [len(texts), ...].
-
-    Raises:
-        ValueError: a text has another format than `describe` writes; the message names it and quotes the line.
-    """
+    """Parse one state per text, for `Overcooked.restore`: name -> [len(texts), ...]."""
     states = []
     for number, text in enumerate(texts):
         try:
@@ -60,11 +56,7 @@ def read_states(kitchen: Kitchen, texts: Sequence[str]) -> Arrays:
 
 
 def read_state(kitchen: Kitchen, text: str) -> Arrays:
-    """The state of one world, without the axis of worlds.
-
-    Raises:
-        UnreadableStateError: a line says something else than `describe` would.
-    """
+    """The state of one world, without the axis of worlds."""
     return _Reader(kitchen, text).state()
 
 

@@ -1,7 +1,7 @@
 """Names and numbers of everything in a kitchen: actions, things, contents of cells, and deeds.
 
 A cell is one number, its contents: a counter with the thing on it, floor, a store, the hatch, or a pot in one of its 24
-states. So an interaction is one look-up. This file must not know any layout or rule.
+states. So an interaction is one look-up.
 """
 
 from __future__ import annotations
@@ -27,3 +27,6 @@ NUM_CONTENTS = READY + 1
 DEEDS = ("nothing", "onion into a pot", "dish from the store", "soup from a pot", "soup served")
 NO_DEED, POTTED, TOOK_DISH, TOOK_SOUP, SERVED = range(len(DEEDS))
 """Kinds of interactions that rewards distinguish."""
+
+CHEF_COLOURS = ((37, 99, 214), (126, 58, 172))
+"""Colours of the chefs in images."""

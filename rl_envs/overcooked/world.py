@@ -34,7 +34,7 @@ from rl_envs.overcooked.observation import Lossless, SymbolGrid
 from rl_envs.overcooked.relocation import NO_TARGET, REACHES, Relocation
 from rl_envs.overcooked.rules import Outcome, Rules
 from rl_envs.overcooked.text import describe
-from rl_envs.overcooked.words import ACTIONS, FULL, HEADINGS, NOTHING, POT, READY, SOUP, STAY, THINGS
+from rl_envs.overcooked.words import ACTIONS, CHEF_COLOURS, FULL, HEADINGS, NOTHING, POT, READY, SOUP, STAY, THINGS
 
 SOUP_REWARD = 20
 MAX_EPISODE_STEPS = 400
@@ -51,6 +51,7 @@ class Overcooked(World):
     """
 
     agents = ("agent_0", "agent_1")
+    colours = CHEF_COLOURS
     metric_names: tuple[str, ...] = ("soups", "shaped_return")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, COUNT))
 
@@ -68,24 +69,7 @@ class Overcooked(World):
         max_episode_steps: int = MAX_EPISODE_STEPS,
         bootstrap_at_limit: bool = True,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            layout: a name of `layouts.LAYOUTS`, or the rows of a custom kitchen.
-            actions: `primitive`: the game's six; `adjacent` or `any`: relocation to these cells (`relocation.py`); two,
-                one for each chef, let teams with different actions meet.
-            observations: `lossless`, `symbols` or both.
-            shaping: weight of shaped points in the rewards; the initial weight with `shaping_steps`.
-            shaping_steps: env steps of each world, over all its episodes, in which the weight falls linearly to 0.
-            max_relocation_steps: env steps after which a relocating chef chooses again.
-            max_episode_steps: time limit in env steps.
-            bootstrap_at_limit: whether the limit is a truncation (True) or a termination.
-
-        Raises:
-            ValueError: an argument out of range, or an invalid kitchen.
-        """
+        """Build B worlds; the table above documents the arguments."""
         kinds = tuple(actions) if isinstance(actions, Sequence) and not isinstance(actions, str) else (actions, actions)
         _check(kinds, observations, shaping_steps, max_relocation_steps, max_episode_steps)
         self.kitchen = Kitchen(layout)
@@ -115,8 +99,6 @@ class Overcooked(World):
             }
         self.action_spec = len(self.action_names)
         super().__init__(num_worlds, first_world)
-
-    # ------------------------------------------------------------- one step
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
@@ -150,8 +132,6 @@ class Overcooked(World):
     def _duration(self) -> Array:
         return super()._duration() if self._relocation is None else self.state["since"].copy()
 
-    # ---------------------------------------------------------- observations
-
     def _observe(self, rows: Array) -> Arrays:
         state = (
             self.state if len(rows) == self.num_worlds else {name: array[rows] for name, array in self.state.items()}
@@ -178,14 +158,6 @@ class Overcooked(World):
 
         return render.draw(self.kitchen, {name: value[index] for name, value in self.state.items()})
 
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.overcooked import render
-
-        return render.CHEF_COLOURS[: self.num_agents]
-
-    # ----------------------------------------------------- episodes and state
-
     def _begin(self, rows: Array) -> None:
         self.state["agent_cells"][rows] = self.kitchen.starts
         self.state["contents"][rows] = self.kitchen.contents
@@ -209,24 +181,16 @@ class Overcooked(World):
             "shaped_return": self.state["shaped"][rows].sum(1).astype(np.float64),
         }
 
-    def _check_state(self, state: Arrays) -> None:
-        """Refuse numbers out of range and impossible states.
-
-        Raises:
-            ValueError: a chef off the floor or in the other's cell, a number out of range, or contents that do not
-                belong into this kitchen.
-        """
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
         bounds = {
             "agent_cells": (0, self.kitchen.size - 1),
             "headings": (0, len(HEADINGS) - 1),
             "held": (0, len(THINGS) - 1),
             "contents": (0, READY),
-            "targets": (NO_TARGET, self.kitchen.size - 1),
         }
-        for name, (low, high) in bounds.items():
-            values = np.asarray(state.get(name, low))
-            if values.size and (values.min() < low or values.max() > high):
-                raise ValueError(f"restore: {name} must lie in {low} .. {high}, got {values.min()} .. {values.max()}")
+        return bounds if self._relocation is None else bounds | {"targets": (NO_TARGET, self.kitchen.size - 1)}
+
+    def _check_state(self, state: Arrays) -> None:
         _check_places(self.kitchen, state)
 
 

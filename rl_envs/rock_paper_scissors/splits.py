@@ -1,7 +1,7 @@
 """Games of letters for training and evaluation, in settings that require more and more generalisation.
 
 RTFM (Zhong et al., 2020, appendix on rock-paper-scissors). A game is an ordered triple of letters in which each letter
-is beaten by the next one, in a circle. So each circle has three triples. This file must not know about rooms.
+is beaten by the next one, in a circle. So each circle has three triples.
 """
 
 from __future__ import annotations
@@ -30,19 +30,13 @@ Triple = tuple[int, int, int]
 
 
 def triples(setting: str, split: str) -> Array:
-    """All games of a split.
+    """All games of a split, [G, 3] int64, indices into `LETTERS`, in lexicographic order.
 
     Args:
         setting: `permutation`: unseen circles of five known letters. `ten_letters` (not in the paper): the same with
             ten letters, enough for small networks to generalise. `new_edge`: unseen relations between known letters of
             twenty. `new_edge_and_nodes`: five unseen letters.
         split: `train`, `eval`, or a part of `eval`: `valid` or `test`, which share no circle.
-
-    Returns:
-        [G, 3] int64, indices into `LETTERS`, in lexicographic order.
-
-    Raises:
-        ValueError: an unknown setting or split.
     """
     if setting not in SETTINGS or split not in SPLITS:
         raise ValueError(
@@ -86,10 +80,7 @@ def _half_of_circles(split: str, letters: int) -> Iterable[Triple]:
 
 
 def _windows(split: str) -> Iterable[Triple]:
-    """Windows of five out of twenty letters, two apart: letters 1, 2 and 4 train, letters 2, 3 and 5 evaluate.
-
-    Evaluation keeps only windows whose letters all occur in training.
-    """
+    """Windows of five out of twenty letters, two apart: letters 1, 2 and 4 train, letters 2, 3 and 5 evaluate."""
     windows = [tuple(first + place for place in _WINDOWS[split]) for first in range(0, _MANY - 4, 2)]
     known = {first + place for first in range(0, _MANY - 4, 2) for place in _WINDOWS["train"]}
     return (game for window in windows if known.issuperset(window) for game in permutations(window))  # type: ignore[misc]

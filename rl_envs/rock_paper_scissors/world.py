@@ -31,6 +31,7 @@ from functools import cache
 
 import numpy as np
 
+from rl_envs.core.chance import pick
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.rock_paper_scissors.splits import LETTERS, triples
 from rl_envs.rtfm.arena import Arena, RoomTexts
@@ -104,7 +105,7 @@ class RockPaperScissors(Arena):
 
     def _begin(self, rows: Array) -> None:
         uniforms = self.chance.uniforms(2 + len(self._grid.inside), rows)
-        self.state["triple"][rows] = self._games[(uniforms[:, 0] * len(self._games)).astype(np.int64)]
+        self.state["triple"][rows] = self._games[pick(uniforms[:, 0], len(self._games))]
         self.state["dragon"][rows] = uniforms[:, 1] * _SENTENCES
         self._place(rows, uniforms[:, 2:])
         self._derive(rows, frozenset())
@@ -138,8 +139,8 @@ class RockPaperScissors(Arena):
     def _needed_state(self) -> set[str]:
         return super()._needed_state() - {"monster_names", "item_names"} | {"triple", "dragon"}
 
-    def _state_bounds(self) -> dict[str, int]:
-        return super()._state_bounds() | {"triple": len(LETTERS), "dragon": _SENTENCES}
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        return super()._state_bounds() | {"triple": (0, len(LETTERS) - 1), "dragon": (0, _SENTENCES - 1)}
 
 
 @cache

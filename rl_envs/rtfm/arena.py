@@ -1,13 +1,11 @@
 """Rooms in which agents fetch items and fight monsters, shared by RTFM and its reading task.
 
 This file has the state of a room, the initial positions and the observations; `turns.py` has the rules of a step. A
-subclass draws episodes and writes texts. This file must not know about elements, teams, letters or the words of a
-document.
+subclass draws episodes and writes texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,7 +14,7 @@ import numpy as np
 
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, TextSpec
-from rl_envs.rtfm.grid import MOVES, NUM_MOVES, grid_of
+from rl_envs.rtfm.grid import AGENT_COLOURS, MOVES, NUM_MOVES, grid_of
 from rl_envs.rtfm.lexicon import Lexicon
 from rl_envs.rtfm.observation import Observer, carried_names
 from rl_envs.rtfm.settings import RoomSettings, StepRules
@@ -28,17 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RoomTexts:
-    """The texts of a kind of world.
+    """The texts of a kind of world."""
 
-    Attributes:
-        lexicon: words and names.
-        document_length: L, tokens of the longest document.
-        goal_length: L, tokens of the longest goal.
-    """
-
-    lexicon: Lexicon
-    document_length: int
-    goal_length: int
+    lexicon: Lexicon  # words and names
+    document_length: int  # L, tokens of the longest document
+    goal_length: int  # L, tokens of the longest goal
 
 
 class Arena(Turns):
@@ -51,6 +43,7 @@ class Arena(Turns):
     """
 
     action_names = MOVES
+    colours = AGENT_COLOURS
     metric_names = ("win_rate", "fights_right_item", "fights_wrong_item", "fights_no_item")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
 
@@ -65,11 +58,7 @@ class Arena(Turns):
         names_per_cell: int = 1,
         sight: float | None = None,
     ) -> None:
-        """Prepare the rooms; the subclass documents its arguments.
-
-        Raises:
-            ValueError: a room that is too small, or an argument out of range.
-        """
+        """Prepare the rooms; the subclass documents its arguments."""
         self._grid = grid_of(room.size)
         if room.num_entities > len(self._grid.inside):
             raise ValueError(
@@ -121,30 +110,13 @@ class Arena(Turns):
     def _needed_state(self) -> set[str]:
         return {"agent_cells", "monster_cells", "item_cells", "monster_names", "item_names"}
 
-    def _check_state(self, state: Arrays) -> None:
-        """Refuse numbers out of range.
-
-        Raises:
-            ValueError: a cell, name or number out of range.
-        """
-        for name, bound in self._state_bounds().items():
-            values = np.asarray(state.get(name, 0))
-            if values.size and (values.min() < 0 or values.max() >= bound):
-                raise ValueError(f"restore: {name} must lie in 0 .. {bound - 1}, got {values.min()} .. {values.max()}")
-
-    def _state_bounds(self) -> dict[str, int]:
-        """State name -> number of values that it can take."""
-        cells = dict.fromkeys(("agent_cells", "monster_cells", "item_cells"), self._grid.size**2)
-        names = dict.fromkeys(("monster_names", "item_names"), len(self.lexicon.names))
-        return cells | names | {"held": self._num_items + 1}
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        cells = dict.fromkeys(("agent_cells", "monster_cells", "item_cells"), (0, self._grid.size**2 - 1))
+        names = dict.fromkeys(("monster_names", "item_names"), (0, len(self.lexicon.names) - 1))
+        return cells | names | {"held": (0, self._num_items)}
 
     def _place(self, rows: Array, uniforms: Array) -> None:
-        """Put agents, monsters and items into different cells, uniformly.
-
-        Args:
-            rows: [K] indices of worlds.
-            uniforms: [K, C], one for each cell inside the walls.
-        """
+        """Put agents, monsters and items into different cells, uniformly."""
         cells = self._grid.inside[uniforms.argsort(1)[:, : self._room.num_entities]]
         bounds = np.cumsum([self.num_agents, self._num_monsters])
         parts = np.split(cells, bounds, axis=1)
@@ -177,12 +149,6 @@ class Arena(Turns):
         from rl_envs.rtfm import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.rtfm import render
-
-        return render.AGENT_COLOURS[: self.num_agents]
 
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`."""

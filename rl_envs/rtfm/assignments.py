@@ -1,10 +1,9 @@
 """Assignments of monsters to teams and of modifiers to elements, numbered and split into training and evaluation.
 
-RTFM, section 3: no assignment of training occurs in evaluation. There are 1,680 x 2,520 = 4,233,600 with groups and
-6 x 24 = 144 without. They are never listed. An assignment is a pair of ranks in the lexicographic order of the labels.
-A keyed permutation of the pairs puts its first half into training and its second half into evaluation; the first third
-of that half is for validation and the rest for tests. It depends only on numbers, so it is equal in every process. This
-file must not know about words or documents.
+RTFM, section 3: no assignment of training occurs in evaluation. There are 1,680 x 2,520 = 4,233,600 with groups and 6 x
+24 = 144 without. They are never listed. An assignment is a pair of ranks in the lexicographic order of the labels. A
+keyed permutation of the pairs puts its first half into training and its second half into evaluation; the first third of
+that half is for validation and the rest for tests. It depends only on numbers, so it is equal in every process.
 """
 
 from __future__ import annotations
@@ -45,11 +44,7 @@ class Partitions:
         return len(self.labels)
 
     def rank(self, labels: Array) -> Array:
-        """Ranks of labellings [K, T] in lexicographic order, [K] int64.
-
-        Raises:
-            ValueError: the groups of a labelling are not of equal size.
-        """
+        """Ranks of labellings [K, T] in lexicographic order, [K] int64."""
         numbers = np.asarray(labels, np.int64) @ self._digits
         places = np.minimum(np.searchsorted(self._numbers, numbers), len(self) - 1)
         if not (self._numbers[places] == numbers).all():
@@ -104,14 +99,11 @@ class Assignments:
         return team, element
 
     def number(self, team_of: Array, element_of: Array) -> Array:
-        """Assignments in which monsters and modifiers have these labels.
+        """Assignments in which monsters and modifiers have these labels, [K] int64.
 
         Args:
             team_of: [K, monsters] place in `TEAMS` of each monster.
             element_of: [K, modifiers] place in `ELEMENTS` of each modifier.
-
-        Returns:
-            [K] int64.
         """
         return self.teams.rank(team_of) * len(self.elements) + self.elements.rank(element_of)
 

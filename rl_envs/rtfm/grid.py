@@ -1,8 +1,7 @@
 """Tables of a walled square room: the target of every move, the legal moves, and the walk of monsters.
 
 The number of a cell is row * size + column. Cell 0 is a corner of the wall, which no entity can enter, so it also means
-"nowhere". RTFM, section 3; for the walk of monsters the authors' engine, in which they see five cells far. This file
-must not know the positions of entities.
+"nowhere". RTFM, section 3; for the walk of monsters the authors' engine, in which they see five cells far.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from rl_envs.core.spec import Array
 
 MOVES = ("stay", "up", "down", "left", "right")
 NUM_MOVES = len(MOVES)
+AGENT_COLOURS = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
+"""Colours of the agents in images."""
 STEPS = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]])
 SIGHT = 5
 """Euclidean distance, in cells, up to which a monster notices an agent."""
@@ -37,11 +38,7 @@ class Grid:
     """
 
     def __init__(self, size: int) -> None:
-        """Compute the tables.
-
-        Raises:
-            ValueError: a size below 5, or one whose cells do not fit into a byte.
-        """
+        """Compute the tables."""
         if not MIN_SIZE <= size <= MAX_SIZE:
             raise ValueError(f"size counts the walls and must be {MIN_SIZE} to {MAX_SIZE} cells, got {size}")
         self.size = size

@@ -1,7 +1,7 @@
 """Ids of words and names, which observations hold instead of strings.
 
 A lexicon has a vocabulary (word -> id, 0 is padding) and a table of names, the texts that can be in a cell or an
-inventory. This file must not know the names of any world.
+inventory.
 """
 
 from __future__ import annotations
@@ -35,11 +35,7 @@ class Lexicon:
     ) -> None:
         """Number every word of these texts in the order of first use.
 
-        Args:
-            monsters: names of monsters.
-            items: names of items, on the floor and in inventories.
-            sentences: all other texts of these worlds.
-            empty_handed: name of an empty inventory.
+        Items lie on the floor or are in inventories; `empty_handed` is the name of an empty inventory.
         """
         monsters, items = tuple(monsters), tuple(items)
         self.names = ("", "empty", "wall", "you", "agent", empty_handed, "fog", *monsters, *items)
@@ -60,11 +56,7 @@ class Lexicon:
         return " ".join(self.vocabulary[word] for word in words if word)
 
     def name_id(self, name: str) -> int:
-        """Row of a name.
-
-        Raises:
-            ValueError: the name is unknown.
-        """
+        """Row of a name."""
         if name not in self._name_ids:
             raise ValueError(f"nothing here is called {name!r}; names look like {self.names[7]!r}, {self.names[-1]!r}")
         return self._name_ids[name]

@@ -1,7 +1,7 @@
 """Observations of a room: names in its cells, positions of agents, legal moves and inventories.
 
 RTFM, section 3: the room is a matrix of texts. Here a text is the number of a name, one byte. The offset of every cell
-from the agent is not observed: a network can compute it from `position`. This file must not know any rule.
+from the agent is not observed: a network can compute it from `position`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,9 @@ class Observer:
     """Computes the observations of N agents in rooms of one size."""
 
     def __init__(self, grid: Grid, num_agents: int, num_names: int, names_per_cell: int, sight: float | None) -> None:
-        """Prepare the empty room.
+        """Prepare the empty room, for N agents, K names and P names per cell.
 
-        Args:
-            grid: tables of the size.
-            num_agents: N.
-            num_names: K, number of names, for the bounds.
-            names_per_cell: P.
-            sight: Euclidean distance beyond which cells are fog; None shows the whole room.
-
-        Raises:
-            ValueError: a value out of range.
+        Cells further than `sight` (Euclidean distance) are fog; None shows the whole room.
         """
         check_counts(names_per_cell=names_per_cell)
         if sight is not None and not sight >= 0:
@@ -100,23 +92,17 @@ class Observer:
 
 
 def _paint(grids: Array, cells: Array, names: Array) -> None:
-    """Write names [K, V, E] into cells [K, V, E] of grids [K, V, C, 1]; a later name replaces an earlier one.
-
-    Entities that are nowhere write into cell 0.
-    """
+    """Write names [K, V, E] into cells [K, V, E] of grids [K, V, C, 1]; a later name replaces an earlier one."""
     flat = grids.reshape(-1)
     first = np.arange(0, flat.size, grids.shape[2]).reshape(*grids.shape[:2], 1)
     flat[first + cells] = names
 
 
 def carried_names(held: Array, item_names: Array) -> Array:
-    """Names of the items that agents hold.
+    """Names of the items that agents hold, [K, N] uint8.
 
     Args:
         held: [K, N] int64, the item's number + 1, or 0 for nothing.
         item_names: [K, I] uint8, names of the items.
-
-    Returns:
-        [K, N] uint8.
     """
     return np.where(held > 0, item_names[np.arange(len(held))[:, None], held - 1], np.uint8(EMPTY_HANDED))

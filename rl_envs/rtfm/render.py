@@ -1,7 +1,6 @@
 """Rendering of RTFM: the room on the left; goal, inventories and document on the right.
 
-Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards. This file must
-not know about rules, rewards or the history of an episode.
+Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array
+from rl_envs.rtfm.grid import AGENT_COLOURS
 
 Cell: TypeAlias = tuple[int, int]
 
@@ -31,7 +31,6 @@ ELEMENT_COLOURS: dict[str, Colour] = {
     "lightning": (244, 210, 90),
     "poison": (150, 200, 120),
 }
-AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (219, 62, 50), (126, 58, 172))
 CELL_PIXELS = 84
 """Side of a cell."""
 _OVERSAMPLING = 2
@@ -44,39 +43,20 @@ _PANEL = Panel(width=350, least_lines=25)
 
 @dataclass(frozen=True)
 class Scene:
-    """One state of a world, in words and cells.
+    """One state of a world, in words and cells."""
 
-    Attributes:
-        size: side of the room in cells, walls included.
-        agents: (row, column) of each agent.
-        is_agent_alive: whether each agent is alive.
-        carried: name of the item that each agent holds.
-        monsters: name and (row, column) of each living monster.
-        items: name and (row, column) of each item on the floor.
-        document, goal: the texts.
-    """
-
-    size: int
-    agents: Sequence[Cell]
-    is_agent_alive: Sequence[bool]
-    carried: Sequence[str]
-    monsters: Sequence[tuple[str, Cell]]
-    items: Sequence[tuple[str, Cell]]
-    document: str
-    goal: str
+    size: int  # side of the room in cells, walls included
+    agents: Sequence[Cell]  # (row, column) of each agent
+    is_agent_alive: Sequence[bool]  # whether each agent is alive
+    carried: Sequence[str]  # name of the item that each agent holds
+    monsters: Sequence[tuple[str, Cell]]  # name and (row, column) of each living monster
+    items: Sequence[tuple[str, Cell]]  # name and (row, column) of each item on the floor
+    document: str  # the texts
+    goal: str  # the texts
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = CELL_PIXELS) -> Array:
-    """Image of one state.
-
-    Args:
-        scene: the state.
-        caption: one line above the text, for example the actions.
-        cell_pixels: side of a cell.
-
-    Returns:
-        [height, width, 3] uint8; the room is size * cell_pixels wide, the text stands to its right.
-    """
+    """Image of one state, [height, width, 3] uint8; the room is size * cell_pixels wide, text on its right."""
     return np.asarray(with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL))
 
 

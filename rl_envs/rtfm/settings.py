@@ -15,22 +15,15 @@ DROPS = ("destroy", "floor")
 class RoomSettings:
     """Size of a room, and numbers of its agents, monsters and items.
 
-    Attributes:
-        size: side of the room in cells, walls included.
-        num_agents: N.
-        num_targets: monsters that the team must kill; they come before the other monsters.
-        num_monsters: M, targets and distractor.
-        num_items: I.
-
     Raises:
         ValueError: size or number of agents is not a whole number above 0.
     """
 
-    size: int
-    num_agents: int
-    num_targets: int
-    num_monsters: int
-    num_items: int
+    size: int  # side of the room in cells, walls included
+    num_agents: int  # N
+    num_targets: int  # monsters that the team must kill; they come before the other monsters
+    num_monsters: int  # M, targets and distractor
+    num_items: int  # I
 
     def __post_init__(self) -> None:
         check_counts(size=self.size, num_agents=self.num_agents)
@@ -45,22 +38,16 @@ class RoomSettings:
 class StepRules:
     """Rules of an env step.
 
-    Attributes:
-        do_monsters_move: whether monsters move at all.
-        do_monsters_move_first: whether they move before the agents.
-        max_episode_steps: joint steps until the game is lost.
-        drop: fate of an item when its agent picks up another: `destroy`, or `floor`, it stays in the cell.
-        team_loss: reward of the agents that did not cause a loss; None for the step's reward.
-
     Raises:
         ValueError: a value out of range.
     """
 
-    do_monsters_move: bool
-    do_monsters_move_first: bool
-    max_episode_steps: int
+    do_monsters_move: bool  # whether monsters move at all
+    do_monsters_move_first: bool  # whether they move before the agents
+    max_episode_steps: int  # joint steps until the game is lost
+    # fate of an item when its agent picks up another: `destroy`, or `floor`, it stays in the cell
     drop: str = "destroy"
-    team_loss: float | None = None
+    team_loss: float | None = None  # reward of the agents that did not cause a loss; None for the step's reward
 
     def __post_init__(self) -> None:
         if self.drop not in DROPS:
@@ -71,11 +58,7 @@ class StepRules:
 
 
 def check_counts(**counts: int) -> None:
-    """Require whole numbers from 1 to the largest int32.
-
-    Raises:
-        ValueError: one of them is not such a number.
-    """
+    """Require whole numbers from 1 to the largest int32."""
     largest = np.iinfo(np.int32).max
     for name, count in counts.items():
         if not isinstance(count, Integral):

@@ -2,7 +2,7 @@
 
 RTFM, section 3: one sentence for each element and team, each from a template, in random order. A `DocumentWriter`
 encodes every possible sentence once (a few thousand with groups and natural language). A document is then a gather of
-rows, without strings. This file must not know about grids or random numbers.
+rows, without strings.
 """
 
 from __future__ import annotations
@@ -32,13 +32,9 @@ class DocumentWriter:
     """
 
     def __init__(self, lexicon: Lexicon, names: NameSet, assignments: Assignments, is_natural: bool) -> None:
-        """Encode all sentences and goals.
+        """Encode all sentences and goals of the assignments.
 
-        Args:
-            lexicon: word ids.
-            names: names of monsters and modifiers.
-            assignments: which monsters share a team, and which modifiers an element.
-            is_natural: many templates in random order, instead of one each in a fixed order.
+        Natural texts use many templates in random order, plain ones a single template in a fixed order.
         """
         beats, members, goals = (
             (templates.BEATS, templates.MEMBERS, templates.GOALS)
@@ -58,15 +54,12 @@ class DocumentWriter:
         self._halves = None if is_natural else (self._joined(self._first_of_element), self._joined(self._first_of_team))
 
     def documents(self, team_ranks: Array, element_ranks: Array, uniforms: Array) -> Array:
-        """One document for each assignment.
+        """One document for each assignment, [K, document_length] int16 word ids, padded with 0.
 
         Args:
             team_ranks: [K] ranks of the teams' partitions.
             element_ranks: [K] ranks of the elements' partitions.
             uniforms: [K, DOCUMENT_DRAWS].
-
-        Returns:
-            [K, document_length] int16 word ids, padded with 0.
         """
         if self._halves is not None:
             return np.concatenate([self._halves[0][element_ranks], self._halves[1][team_ranks]], axis=1)
@@ -79,14 +72,11 @@ class DocumentWriter:
         return documents
 
     def goals(self, teams: Array, uniforms: Array) -> Array:
-        """One goal for each team.
+        """One goal for each team, [K, goal_length] int16 word ids, padded with 0.
 
         Args:
             teams: [K] indices into `TEAMS`.
             uniforms: [K].
-
-        Returns:
-            [K, goal_length] int16 word ids, padded with 0.
         """
         return self._goals[teams * self._num_goals + (uniforms * self._num_goals).astype(np.int64)]
 
@@ -102,13 +92,7 @@ class DocumentWriter:
 
 @dataclass(frozen=True)
 class _Sentences:
-    """All sentences about some groups.
-
-    Attributes:
-        texts: all forms of all sentences.
-        first: [R, G] int64, index in `texts` of the first form, by partition and group.
-        longest: largest number of words of one sentence about each group, together.
-    """
+    """All sentences about some groups: their forms, and `first` [R, G], the row of each group's first form."""
 
     texts: list[str]
     first: Array
@@ -116,14 +100,7 @@ class _Sentences:
 
 
 def _sentences(forms: Sequence[str], names: Sequence[str], groups: Sequence[str], members: Array) -> _Sentences:
-    """Write all sentences about the members of groups, with names in alphabetical order.
-
-    Args:
-        forms: templates.
-        names: names of the members.
-        groups: names of the G groups.
-        members: [R, G, share] members of each group, by partition.
-    """
+    """Write all sentences about the members of groups, with names in alphabetical order."""
     crowds, which = np.unique(members.reshape(-1, members.shape[2]), axis=0, return_inverse=True)
     lists = [" , ".join(sorted(names[member] for member in crowd)) for crowd in crowds]
     texts = [form.format(names=listed, group=group) for listed in lists for group in groups for form in forms]

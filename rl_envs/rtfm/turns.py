@@ -2,8 +2,7 @@
 
 RTFM (Zhong et al., 2020, section 3 and appendix); where the paper is silent, the authors' engine. Every fight there is
 deterministic: the held item beats the monster, or the agent dies. So a fight compares two numbers, without strength or
-hit points. For several agents EnDi (2023, appendix A.1). This file must not know how a room begins, what agents
-observe, or the names of entities.
+hit points. For several agents EnDi (2023, appendix A.1).
 """
 
 from __future__ import annotations
@@ -48,11 +47,7 @@ class Turns(World):
         return self._judge()
 
     def _plans(self, recorded: Arrays) -> tuple[Array, Array]:
-        """The cell that every monster intends to enter, from the positions before the step, and the monsters' order.
-
-        Returns:
-            [B, M] int64 cells and [B, M] int64, the monster that moves first, second, ...
-        """
+        """The cell that every monster intends to enter, from the positions before the step, and the monsters' order."""
         cells, agents = self.state["monster_cells"], self.state["agent_cells"]
         count = self._num_monsters
         num_draws = count + (count if count > 1 else 0) + (count * self.num_agents if self.num_agents > 1 else 0)
@@ -167,26 +162,20 @@ class Turns(World):
         return np.logical_and.reduce(survivors, axis=1)
 
     def _fights(self, rows: Array) -> Arrays:
-        """Shares of the agents that fought in the last step by what they held then, [K] float64 each; 0 if none did.
-
-        Who was attacked may have picked up another item since.
-        """
+        """Shares of the agents that fought in the last step by what they held then, [K] float64 each; 0 if none did."""
         fought, held = (self._kills | self._blunders)[rows], self._fought_with[rows]
         is_right = (held[:, :, None] == self.state["beaten_by"][rows, None, : self._num_targets]).any(2)
         by_item = {"right": is_right, "wrong": ~is_right & (held > 0), "no": held == 0}
         count = np.maximum(fought.sum(1), 1)
         return {f"fights_{item}_item": (fought & holds).sum(1) / count for item, holds in by_item.items()}
 
-    def _check_recorded(self, recorded: Arrays) -> None:
-        super()._check_recorded(recorded)
-        for name, draws in recorded.items():
-            count = self.num_agents if name == "agent_order" else self._num_monsters
-            largest = NUM_MOVES - 1 if name == "monster_moves" else self._num_monsters + self.num_agents - 1
-            draws = np.asarray(draws)
-            fits = draws.shape == (self.num_worlds, count) and draws.dtype.kind in "iu"
-            if not fits or draws.min() < -1 or draws.max() > largest:
-                shape = (self.num_worlds, count)
-                raise ValueError(f"the draw {name} must be integers -1 .. {largest} of shape {shape}")
+    def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        monsters, last = (self.num_worlds, self._num_monsters), self._num_monsters + self.num_agents - 1
+        return {
+            "monster_moves": (monsters, -1, NUM_MOVES - 1),
+            "monster_order": (monsters, -1, last),
+            "agent_order": ((self.num_worlds, self.num_agents), -1, last),
+        }
 
 
 def _by_rank(ranks: Array) -> Array:

@@ -1,7 +1,7 @@
 """The words of RTFM: monsters, modifiers, items, elements and teams, and a second set of names for evaluation.
 
 RTFM (Zhong et al., 2020, appendix) and, for the second set, EnDi (2023, appendix A.1). The number of a monster,
-modifier, noun, team or element is its index in these lists. This file must not know about grids or documents.
+modifier, noun, team or element is its index in these lists.
 """
 
 from __future__ import annotations
@@ -14,17 +14,11 @@ TEAMS = ("order of the forest", "rebel enclave", "star alliance")
 
 @dataclass(frozen=True)
 class NameSet:
-    """Names for the entities of a world.
+    """Names for the entities of a world."""
 
-    Attributes:
-        monsters: nine monsters; worlds without groups use the first three.
-        modifiers: eight modifiers; worlds without groups use the first four.
-        nouns: kinds of items.
-    """
-
-    monsters: tuple[str, ...]
-    modifiers: tuple[str, ...]
-    nouns: tuple[str, ...]
+    monsters: tuple[str, ...]  # nine monsters; worlds without groups use the first three
+    modifiers: tuple[str, ...]  # eight modifiers; worlds without groups use the first four
+    nouns: tuple[str, ...]  # kinds of items
 
 
 NAME_SETS = {

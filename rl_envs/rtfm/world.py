@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.chance import pick
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.rtfm import templates
 from rl_envs.rtfm.arena import Arena, RoomTexts
@@ -122,31 +123,26 @@ class Rtfm(Arena):
         self._draws = np.cumsum([1, 2, self._team_size, 1, NUM_ELEMENTS, places, places])
 
     def assignment_number(self, team_of: Array, element_of: Array) -> Array:
-        """Number of the assignment in which monsters and modifiers have these labels, for `restore`.
+        """Number of the assignment in which monsters and modifiers have these labels, for `restore`, [K] int64.
 
         Args:
             team_of: [K, 9] (3 without groups) place in `words.TEAMS` of each monster.
             element_of: [K, 8] (4 without groups) place in `words.ELEMENTS` of each modifier.
-
-        Returns:
-            [K] int64.
         """
         return self._assignments.number(team_of, element_of)
-
-    # ---------------------------------------------------------------- episodes
 
     def _begin(self, rows: Array) -> None:
         uniforms = self.chance.uniforms(int(self._draws[-1]) + len(self._grid.inside), rows)
         assigned, teams, members, other, elements, modifiers, nouns, cells = np.split(uniforms, self._draws, axis=1)
         assignment = self._assignments.draw(assigned[:, 0], self._split)
         team_ranks, element_ranks = self._assignments.ranks(assignment)
-        goal = _pick(teams[:, 0], NUM_TEAMS)
+        goal = pick(teams[:, 0], NUM_TEAMS)
         monsters = self._monsters(team_ranks, goal, teams[:, 1], members, other[:, 0])
         chosen = elements.argsort(1)[:, : self.num_agents + 1]
         monster_names = self._monster_ids[chosen, monsters]
         beating = self._assignments.elements.members
-        which = beating[element_ranks[:, None], chosen, _pick(modifiers, beating.shape[2])]
-        item_names = self._item_ids[which, _pick(nouns, len(self._names.nouns))]
+        which = beating[element_ranks[:, None], chosen, pick(modifiers, beating.shape[2])]
+        item_names = self._item_ids[which, pick(nouns, len(self._names.nouns))]
         self.state["assignment"][rows], self.state["goal_team"][rows] = assignment, goal
         self.state["monster_names"][rows] = monster_names[:, : self._num_monsters]
         self.state["item_names"][rows] = item_names[:, : self._num_items]
@@ -156,11 +152,11 @@ class Rtfm(Arena):
     def _monsters(self, team_ranks: Array, goal: Array, uniforms: Array, members: Array, other: Array) -> Array:
         """[K, N + 1] int64: N monsters of the goal's team (different if it has N) and one of another team."""
         in_teams = self._assignments.teams.members[team_ranks]
-        other_team = (goal + 1 + _pick(uniforms, NUM_TEAMS - 1)) % NUM_TEAMS
+        other_team = (goal + 1 + pick(uniforms, NUM_TEAMS - 1)) % NUM_TEAMS
         rows = np.arange(len(goal))
         drawn = members.argsort(1)[:, np.arange(self.num_agents) % self._team_size]
         targets = in_teams[rows[:, None], goal[:, None], drawn]
-        distractor = in_teams[rows, other_team, _pick(other, self._team_size)]
+        distractor = in_teams[rows, other_team, pick(other, self._team_size)]
         return np.concatenate([targets, distractor[:, None]], axis=1)
 
     def _write(self, rows: Array) -> None:
@@ -185,8 +181,9 @@ class Rtfm(Arena):
     def _needed_state(self) -> set[str]:
         return super()._needed_state() | {"assignment", "goal_team"}
 
-    def _state_bounds(self) -> dict[str, int]:
-        return super()._state_bounds() | {"assignment": self._assignments.count, "goal_team": NUM_TEAMS}
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        own = {"assignment": (0, self._assignments.count - 1), "goal_team": (0, NUM_TEAMS - 1)}
+        return super()._state_bounds() | own
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if not {"document", "goal"} <= given:
@@ -207,11 +204,6 @@ def lexicon() -> Lexicon:
 def _name_table(first: tuple[str, ...], second: tuple[str, ...]) -> Array:
     """[first, second] uint8, names of two words."""
     return lexicon().name_ids(np.array([[f"{one} {other}" for other in second] for one in first]))
-
-
-def _pick(uniforms: Array, count: int) -> Array:
-    """Numbers 0 .. count - 1, same shape int64."""
-    return (uniforms * count).astype(np.int64)
 
 
 def _check(num_agents: int, split: str, names: str, resample_text: str) -> None:

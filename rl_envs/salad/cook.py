@@ -1,7 +1,4 @@
-"""Scripted cooks: baselines that act on each agent's beliefs, with or without messages of the teacher's grammar.
-
-This file must not know about learning.
-"""
+"""Scripted cooks: baselines that act on each agent's beliefs, with or without messages of the teacher's grammar."""
 
 from __future__ import annotations
 
@@ -22,11 +19,7 @@ class ScriptedCooks:
     """Scripted policy of both agents in a batch of kitchens with macro actions."""
 
     def __init__(self, world: Salad) -> None:
-        """Attach to a world.
-
-        Raises:
-            ValueError: the world has primitive actions.
-        """
+        """Attach to a world."""
         if world.action_names[0] != macro.NAMES[macro.WAIT]:
             raise ValueError("scripted cooks choose macro actions: make the world with actions='short' or 'full'")
         self._world = world
@@ -36,13 +29,10 @@ class ScriptedCooks:
         self._asked_for = np.zeros((*each, NUM_FOODS), bool)
 
     def act(self, heard: Sequence[Sequence[Subtask | None]] | None = None) -> Array:
-        """Actions for the present state of the world.
+        """Actions for the present state of the world, [B, N] int64; agents that do not decide wait.
 
         Args:
             heard: `[B][N]`, subtask that each agent was asked to do, or None; without `heard` no agent gets messages.
-
-        Returns:
-            [B, N] int64; agents that do not decide wait.
         """
         world, state = self._world, self._world.state
         for memory in (self._passed, self._asked_for):
@@ -64,10 +54,7 @@ class ScriptedCooks:
         return actions
 
     def _wanted(self, row: int, agent: int, asked: Subtask | None) -> frozenset[int]:
-        """Foods of the dish: the order if known; else requested foods; else all foods (to pass on), or a guess.
-
-        After each wrong dish it guesses the next recipe.
-        """
+        """Foods of the dish: the order if known; else requested foods; else all foods (to pass on), or a guess."""
         world, memory = self._world, self._asked_for[row, agent]
         if world.knows[agent]:
             return foods_of(int(world.state["recipe"][row]))

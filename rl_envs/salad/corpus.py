@@ -2,8 +2,7 @@
 
 A message model learns from the messages; a small language model is pretrained on messages and actions. Each decision
 occurs twice, with and without a message before it. Actions are random legal ones; a given share comes from a scripted
-cook that mostly follows the message, which gives a small model some of the prior knowledge of a large one. This file
-must not know about language models.
+cook that mostly follows the message, which gives a small model some of the prior knowledge of a large one.
 """
 
 from __future__ import annotations
@@ -27,15 +26,11 @@ Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Pairs of a prompt and its continuation, in order of first occurrence; pairs of messages are distinct.
+    """Pairs of a prompt and its continuation, in order of first occurrence; pairs of messages are distinct."""
 
-    Attributes:
-        messages: prompts of speakers, and the teacher's messages.
-        actions: prompts of deciding agents, with and without the received message, and the phrase of an action;
-            repeated as often as they occurred, so that a model learns their frequency.
-    """
-
-    messages: tuple[tuple[str, str], ...]
+    messages: tuple[tuple[str, str], ...]  # prompts of speakers, and the teacher's messages
+    # prompts of deciding agents, with and without the received message, and the phrase of an action; repeated as often
+    # as they occurred, so that a model learns their frequency
     actions: tuple[tuple[str, str], ...]
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -45,17 +40,11 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of cooks who hear nothing, as numbers: what a team that sees vectors can learn from the same play.
+    """Decisions of cooks who hear nothing, as numbers: what a team that sees vectors can learn from the same play."""
 
-    Attributes:
-        vectors: [K, 30] uint8, observations.
-        legal: [K, macro actions] bool, what the cook could choose.
-        chosen: [K] int64, numbers of the macro actions.
-    """
-
-    vectors: Array
-    legal: Array
-    chosen: Array
+    vectors: Array  # [K, 30] uint8, observations
+    legal: Array  # [K, macro actions] bool, what the cook could choose
+    chosen: Array  # [K] int64, numbers of the macro actions
 
 
 @dataclass(frozen=True)
@@ -69,20 +58,14 @@ class _Moment:
 
 
 class PlayOptions(TypedDict, total=False):
-    """How scripted cooks play, and which actions are recorded; all of it may be left out.
+    """How scripted cooks play, and which actions are recorded; all of it may be left out."""
 
-    Attributes:
-        seed: of the games and errors; by default 0.
-        error: share of played decisions that are random instead of the scripted cooks'; by default 0.4.
-        expert_share: share of recorded actions that come from a scripted cook; the others are random legal ones, as all
-            are by default.
-        follow_share: share of a cook's actions after a message that follow it, by default none; the others, and those
-            without a message, come from a cook without messages.
-    """
-
-    seed: int
-    error: float
+    seed: int  # of the games and errors; by default 0
+    error: float  # share of played decisions that are random instead of the scripted cooks'; by default 0.4
+    # share of recorded actions that come from a scripted cook; the others are random legal ones, as all are by default
     expert_share: float
+    # share of a cook's actions after a message that follow it, by default none; the others, and those without a
+    # message, come from a cook without messages
     follow_share: float
 
 

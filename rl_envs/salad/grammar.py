@@ -2,7 +2,7 @@
 
 A description has slots in a fixed order: kitchen, things in their usual places, each thing elsewhere, each board, the
 team mate, the agent itself, the order. Each slot holds one of its sentences, or the empty sentence. This file holds
-sentences and their ids; it must not know which of them are true.
+sentences and their ids.
 """
 
 from __future__ import annotations
@@ -50,13 +50,7 @@ class Grammar:
     """
 
     def __init__(self, kitchen: Kitchen, actions: Sequence[int], sight: int) -> None:
-        """Compose all sentences and phrases.
-
-        Args:
-            kitchen: the kitchen.
-            actions: macro actions, in the order of their phrases.
-            sight: number of cells that agents see in each direction.
-        """
+        """Compose all sentences and phrases of a kitchen; agents see `sight` cells in each direction."""
         self._kitchen = kitchen
         steps = range(1 - SIDE, SIDE) if sight >= SIDE else range(-sight, sight + 1)
         self.offsets = [place for place in itertools.product(steps, steps) if place != (0, 0)]

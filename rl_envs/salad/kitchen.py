@@ -1,7 +1,6 @@
 """Kitchens: maps A, B and C (Verco, section 5.1; TWOSOME's layouts), their content, and all shortest paths.
 
 Paths are tables: in a kitchen of 49 cells the first move of a shortest path is a look-up, also around the other agent.
-This file must not know about moved things, rewards or text.
 """
 
 from __future__ import annotations
@@ -52,38 +51,24 @@ _LETTERS = {"#": COUNTER, ".": 0, "T": COUNTER, "L": COUNTER, "O": COUNTER, "P":
 
 @dataclass(frozen=True, eq=False)
 class Kitchen:
-    """The constant part of a kitchen.
+    """The constant part of a kitchen."""
 
-    Attributes:
-        drawing: seven rows, `#` counter, `.` floor, `T` `L` `O` `P` homes of foods and plates, `K` board, `D` delivery.
-        fixtures: [49] uint8, kind of each cell.
-        is_floor: [49] bool, whether each cell is floor.
-        homes: [5] int64, cell of each thing at the start, NOTHING if the kitchen lacks it. Plates in scan order.
-        boards: [2] int64, cells; NOTHING for a missing one.
-        board_of: [49] int64, number of the board in this cell, or NOTHING.
-        delivery: cell of the delivery.
-        shared: cells of the dividing counter, in the order in which they are used.
-        neighbours: [5, 49] int64, cell that each move leads to.
-        spare: [5, K] int64, reachable counters, nearest to the home of each thing first.
-        distance: [49, 49] int64, number of moves from a floor cell (second) until a cell (first) is touched.
-        first_move: [49, 49, 49] uint8, by cell of the other agent (0 for nowhere), target and own cell: the first move
-            of a shortest path around the other agent, STAY where there is none.
-        in_sight: [49, 49] bool, whether a cell (second) can be seen from a cell (first).
-    """
-
+    # seven rows, `#` counter, `.` floor, `T` `L` `O` `P` homes of foods and plates, `K` board, `D` delivery
     drawing: tuple[str, ...]
-    fixtures: Array
-    is_floor: Array
-    homes: Array
-    boards: Array
-    board_of: Array
-    delivery: int
-    shared: tuple[int, ...]
-    neighbours: Array
-    spare: Array
-    distance: Array
+    fixtures: Array  # [49] uint8, kind of each cell
+    is_floor: Array  # [49] bool, whether each cell is floor
+    homes: Array  # [5] int64, cell of each thing at the start, NOTHING if the kitchen lacks it. Plates in scan order.
+    boards: Array  # [2] int64, cells; NOTHING for a missing one
+    board_of: Array  # [49] int64, number of the board in this cell, or NOTHING
+    delivery: int  # cell of the delivery
+    shared: tuple[int, ...]  # cells of the dividing counter, in the order in which they are used
+    neighbours: Array  # [5, 49] int64, cell that each move leads to
+    spare: Array  # [5, K] int64, reachable counters, nearest to the home of each thing first
+    distance: Array  # [49, 49] int64, number of moves from a floor cell (second) until a cell (first) is touched
+    # [49, 49, 49] uint8, by cell of the other agent (0 for nowhere), target and own cell: the first move of a shortest
+    # path around the other agent, STAY where there is none
     first_move: Array
-    in_sight: Array
+    in_sight: Array  # [49, 49] bool, whether a cell (second) can be seen from a cell (first)
 
     @property
     def has(self) -> Array:
@@ -97,11 +82,7 @@ class Kitchen:
 
 
 def drawing_of(layout: str, kitchen: str) -> tuple[str, ...]:
-    """Rows of a map with the content of a kitchen.
-
-    Raises:
-        ValueError: there is no such map or kitchen.
-    """
+    """Rows of a map with the content of a kitchen."""
     for argument, given, known in (("layout", layout, LAYOUTS), ("kitchen", kitchen, MISSING)):
         if given not in known:
             raise ValueError(f"{argument} must be one of {', '.join(known)}, got {given!r}")
@@ -117,11 +98,7 @@ def usual_kitchen(recipes: Sequence[str]) -> str:
 
 
 def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
-    """Require recipes that exist and that this kitchen can make.
-
-    Raises:
-        ValueError: a recipe breaks this rule.
-    """
+    """Require recipes that exist and that this kitchen can make."""
     if not recipes or isinstance(recipes, str):
         raise ValueError(f"recipes must be a list of at least one of {', '.join(RECIPES)}, got {recipes!r}")
     for recipe in recipes:
@@ -134,15 +111,7 @@ def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
 
 @cache
 def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
-    """Compute all tables of a kitchen.
-
-    Args:
-        drawing: seven rows of seven letters.
-        sight: number of cells that agents see in each direction.
-
-    Raises:
-        ValueError: the drawing is not a valid kitchen.
-    """
+    """Compute all tables of a kitchen of seven rows of seven letters; agents see `sight` cells in each direction."""
     letters = _checked(drawing)
     fixtures = np.array([_LETTERS[letter] for letter in letters], np.uint8)
     is_floor = fixtures == 0

@@ -3,7 +3,7 @@
 A macro action uses the agent's beliefs. It continues while it is available. It ends when it has touched its target,
 when the other agent cancelled its move, or when it is no longer available: the thing is held, missing or out of reach,
 the board is reached with empty hands, or the food is chopped. So one mask says which macro actions can start and which
-can continue. This file must not know about rewards or text.
+can continue.
 """
 
 from __future__ import annotations
@@ -33,12 +33,7 @@ NUM_MACROS = len(NAMES)
 
 
 def macros_of(kitchen: Kitchen, steps: bool) -> Array:
-    """Macro actions that are useful in a kitchen, [A] int64.
-
-    Args:
-        kitchen: the kitchen.
-        steps: whether to include single steps.
-    """
+    """Macro actions that are useful in a kitchen, with single steps or without, [A] int64."""
     makes_sense = np.ones(NUM_MACROS, bool)
     makes_sense[GET : GET + NUM_THINGS] = kitchen.has
     makes_sense[TO_BOARD : TO_BOARD + NUM_BOARDS] = kitchen.boards != NOTHING
@@ -106,15 +101,12 @@ class MacroActions:
         return available
 
     def moves(self, macros: Array, available: Array, belief: Belief) -> Array:
-        """The next primitive move of each macro action.
+        """The next primitive move of each macro action, [B, N] int64.
 
         Args:
             macros: [B, N], present macro actions of the agents.
             available: [B, N, NUM_MACROS] bool; an unavailable macro action stays.
             belief: beliefs of the agents.
-
-        Returns:
-            [B, N] int64.
         """
         can = np.take_along_axis(available, macros[..., None], 2)[..., 0]
         targets, at = self._targets(np.where(macros < STEP, macros, WAIT), belief), belief.at
@@ -128,7 +120,7 @@ class MacroActions:
         return np.where(can, np.where(macros < STEP, ways, macros - STEP), STAY)
 
     def is_over(self, macros: Array, belief: Belief, had: Array, touched: Array, lost: Array) -> Array:
-        """Macro actions that ended in this step, apart from those that are no longer available.
+        """Macro actions that ended in this step, apart from those that are no longer available, [B, N] bool.
 
         Args:
             macros: [B, N], macro actions of the agents.
@@ -136,9 +128,6 @@ class MacroActions:
             had: [B, N] thing in hand before the step.
             touched: [B, N] bool, moves that touched something.
             lost: [B, N] bool, moves lost to the other agent.
-
-        Returns:
-            [B, N] bool.
         """
         gets_plate = (macros >= GET + NUM_FOODS) & (macros < TO_BOARD)
         has_filled = gets_plate & (had != NOTHING) & (belief.hand == NOTHING)

@@ -1,7 +1,7 @@
 """Strings for language agents: the three prompts of Verco (section 4), and the phrases of actions.
 
 A code [F] int16 is one agent's observation `situation`: ids of sentences, then ids of phrases. The scene and the order
-are separate, because messages stand between them. This file must not know about language models or tokens.
+are separate, because messages stand between them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ class Narrator:
     """Turns situation codes of one kind of kitchen into text. It keeps the sentences, not the world."""
 
     def __init__(self, world: Salad) -> None:
-        """Copy sentences and phrases of a world.
-
-        Raises:
-            ValueError: the world has no text observation.
-        """
+        """Copy sentences and phrases of a world."""
         if "situation" not in world.observation_spec:
             raise ValueError("this world puts nothing into words: make it with text=True")
         self._sentences, self._phrases = world.sentences, world.phrases

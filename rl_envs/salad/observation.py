@@ -3,7 +3,7 @@
 An agent remembers the last cell in which it saw each thing. When it sees that the thing has gone, it believes that the
 thing is in its usual cell, until it sees that this cell is empty, too. The vector (TWOSOME's) has positions of
 everything in sight, chops, and the order. Row and column are 0 for everything out of sight; that cell is a corner,
-which no thing and no agent can be in. This file must not know about rewards or text.
+which no thing and no agent can be in.
 """
 
 from __future__ import annotations
@@ -20,23 +20,14 @@ from rl_envs.salad.symbols import CELLS, CHOPS, NOTHING, NUM_BOARDS, NUM_FOODS, 
 
 @dataclass(frozen=True)
 class Belief:
-    """Beliefs of agents.
+    """Beliefs of agents."""
 
-    Attributes:
-        at: [B, N] int64, own cell.
-        hand: [B, N] int64, thing in hand or NOTHING.
-        cells: [B, N, 5] int64, believed cell of each thing.
-        is_chopped: [B, N, 3] bool, whether each food is chopped.
-        in_plate: [B, N, 3] int64, plate that each food is on, or NOTHING.
-        is_gone: [B, N, 5] bool, the thing is neither in its believed cell nor in sight, or not in this kitchen.
-    """
-
-    at: Array
-    hand: Array
-    cells: Array
-    is_chopped: Array
-    in_plate: Array
-    is_gone: Array
+    at: Array  # [B, N] int64, own cell
+    hand: Array  # [B, N] int64, thing in hand or NOTHING
+    cells: Array  # [B, N, 5] int64, believed cell of each thing
+    is_chopped: Array  # [B, N, 3] bool, whether each food is chopped
+    in_plate: Array  # [B, N, 3] int64, plate that each food is on, or NOTHING
+    is_gone: Array  # [B, N, 5] bool, the thing is neither in its believed cell nor in sight, or not in this kitchen
 
 
 def initial_beliefs(num_worlds: int, kitchen: Kitchen) -> Arrays:

@@ -3,7 +3,7 @@
 What a small language model reads comes from these kitchens alone. The tested kitchens (`tasks.TESTED`) are held out as
 wholes. No generated kitchen has a map of `kitchen.LAYOUTS`; none orders a salad of tomato alone; a salad of one food,
 and with it a secret order, has one cutting board here, and two in `secret_order`. Each prompt names its boards and its
-order, so no prompt of a tested kitchen can be one of a generated kitchen. This file must not know language models.
+order, so no prompt of a tested kitchen can be one of a generated kitchen.
 """
 
 from __future__ import annotations
@@ -65,9 +65,6 @@ def procedural_drawing(
         num_boards: 1 or 2.
         door: uniform number that places a doorway.
         places: [28] uniform numbers that place everything else at the border.
-
-    Raises:
-        ValueError: there is no such kind.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")

@@ -1,7 +1,6 @@
 """Rendering of the salad kitchen: the room on the left; the order, macro actions and messages on the right.
 
-Shapes are drawn at three times the size and then reduced, so that edges are smooth; text is drawn afterwards. This file
-must not know about rules, rewards or the history of an episode.
+Shapes are drawn at three times the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.kitchen import Kitchen
 from rl_envs.salad.macro_actions import NAMES
 from rl_envs.salad.symbols import (
+    AGENT_COLOURS,
     AGENT_NAMES,
     BOARD,
     CHOPS,
@@ -42,7 +42,6 @@ BOARD_COLOUR: Colour = (236, 211, 168)
 WINDOW: Colour = (104, 150, 172)
 CHINA: Colour = (253, 253, 253)
 FOOD_COLOURS: tuple[Colour, ...] = ((217, 66, 53), (104, 174, 78), (171, 104, 170))
-AGENT_COLOURS: tuple[Colour, ...] = ((37, 99, 214), (226, 132, 36))
 _OVERSAMPLING = 3
 _TEXT_PIXELS, _PANEL_COLUMNS = 14, 38
 _PANEL = Panel(width=310, text_pixels=_TEXT_PIXELS, line_pixels=20, corner=(16, 12))
@@ -50,40 +49,24 @@ _PANEL = Panel(width=310, text_pixels=_TEXT_PIXELS, line_pixels=20, corner=(16, 
 
 @dataclass(frozen=True)
 class Item:
-    """A food or a bowl.
+    """A food or a bowl."""
 
-    Attributes:
-        food: number of the food, NOTHING for a bowl.
-        chops: number of chops of a food.
-        contents: numbers of the foods in a bowl.
-    """
-
-    food: int
-    chops: int = 0
-    contents: tuple[int, ...] = ()
+    food: int  # number of the food, NOTHING for a bowl
+    chops: int = 0  # number of chops of a food
+    contents: tuple[int, ...] = ()  # numbers of the foods in a bowl
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One state of a world.
+    """One state of a world."""
 
-    Attributes:
-        fixtures: kind of each cell, [49].
-        lying: cell and item of each thing that lies in the room.
-        agents: cell of each agent.
-        loads: item in each agent's hand, None for nothing.
-        order: name of the recipe.
-        about: macro action of each agent.
-        messages: last message of each agent, "" for none.
-    """
-
-    fixtures: Sequence[int]
-    lying: Sequence[tuple[int, Item]]
-    agents: Sequence[int]
-    loads: Sequence[Item | None]
-    order: str
-    about: Sequence[str]
-    messages: Sequence[str] = ("", "")
+    fixtures: Sequence[int]  # kind of each cell, [49]
+    lying: Sequence[tuple[int, Item]]  # cell and item of each thing that lies in the room
+    agents: Sequence[int]  # cell of each agent
+    loads: Sequence[Item | None]  # item in each agent's hand, None for nothing
+    order: str  # name of the recipe
+    about: Sequence[str]  # macro action of each agent
+    messages: Sequence[str] = ("", "")  # last message of each agent, "" for none
 
 
 def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
@@ -105,16 +88,7 @@ def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
 
 
 def draw(scene: Scene, *, caption: str = "", cell_pixels: int = 60) -> Array:
-    """Image of one state.
-
-    Args:
-        scene: the state.
-        caption: one line above everything else beside the room.
-        cell_pixels: side of a cell.
-
-    Returns:
-        [height, width, 3] uint8; the room is 7 * cell_pixels wide, the text stands to its right.
-    """
+    """Image of one state, [height, width, 3] uint8; the room is 7 * cell_pixels wide, the text stands to its right."""
     image = with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT_PIXELS)
     for name, cell, colour in zip(AGENT_NAMES, scene.agents, AGENT_COLOURS, strict=True):

@@ -1,8 +1,7 @@
 """Rules of a primitive step in many kitchens: moves, chopping, plating, serving (TWOSOME's engine, Verco 5.1).
 
 Agents act in their order. There is no heading: a move into a cell that is not floor touches it. The effect follows from
-the kind of cell, the hand and the thing that lies there (`EFFECTS`). This file must not know about sight, macro actions
-or text.
+the kind of cell, the hand and the thing that lies there (`EFFECTS`).
 """
 
 from __future__ import annotations
@@ -44,21 +43,13 @@ EFFECTS = _effects()
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one step.
+    """The result of one step."""
 
-    Attributes:
-        chopped: [B] int64, foods of the recipe whose chopping was completed and pays.
-        wrong: [B] int64, wrong deliveries.
-        correct: [B] bool, the dish was served.
-        lost: [B, N] bool, moves cancelled by the other agent.
-        touched: [B, N] bool, moves that touched something.
-    """
-
-    chopped: Array
-    wrong: Array
-    correct: Array
-    lost: Array
-    touched: Array
+    chopped: Array  # [B] int64, foods of the recipe whose chopping was completed and pays
+    wrong: Array  # [B] int64, wrong deliveries
+    correct: Array  # [B] bool, the dish was served
+    lost: Array  # [B, N] bool, moves cancelled by the other agent
+    touched: Array  # [B, N] bool, moves that touched something
 
 
 class Rules:

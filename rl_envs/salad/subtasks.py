@@ -2,7 +2,7 @@
 
 A cook that reaches the boards chops and fills bowls. Of the others, a cook at the delivery serves what it is passed,
 and a cook at the foods passes them on. Where both reach everything, Bob brings the foods and Alice the bowl. The
-teacher plans with the true state, a cook with its beliefs; this file must not know which of the two it is given.
+teacher plans with the true state, a cook with its beliefs.
 """
 
 from __future__ import annotations
@@ -22,15 +22,10 @@ _BRINGS_FOOD = 1
 
 @dataclass(frozen=True)
 class Subtask:
-    """A piece of work that one cook can ask another to do.
+    """A piece of work that one cook can ask another to do."""
 
-    Attributes:
-        kind: waiting, bringing, chopping or serving.
-        thing: number of the thing to bring or chop, NOTHING otherwise; any plate is the first.
-    """
-
-    kind: str
-    thing: int = NOTHING
+    kind: str  # waiting, bringing, chopping or serving
+    thing: int = NOTHING  # number of the thing to bring or chop, NOTHING otherwise; any plate is the first
 
 
 WAIT = Subtask(WAITING)
@@ -38,36 +33,21 @@ WAIT = Subtask(WAITING)
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Knowledge of one cook.
+    """Knowledge of one cook."""
 
-    Attributes:
-        kitchen: the kitchen.
-        agent: number of the cook.
-        at: its cell.
-        mate: cell of the other cook, NOTHING if it is out of sight.
-        hand: thing in hand or NOTHING.
-        cells: cell of each thing.
-        is_chopped: whether each food is chopped.
-        in_plate: plate that each food is on, or NOTHING.
-        is_gone: whether each thing is missing from its cell.
-        can: available macro actions.
-        sees_all: whether everything is in sight.
-        wanted: foods of the dish.
-        passed: things that this cook passed on; it brings them again only if it sees them.
-    """
-
-    kitchen: Kitchen
-    agent: int
-    at: int
-    mate: int
-    hand: int
-    cells: tuple[int, ...]
-    is_chopped: tuple[bool, ...]
-    in_plate: tuple[int, ...]
-    is_gone: tuple[bool, ...]
-    can: frozenset[int]
-    sees_all: bool
-    wanted: frozenset[int]
+    kitchen: Kitchen  # the kitchen
+    agent: int  # number of the cook
+    at: int  # its cell
+    mate: int  # cell of the other cook, NOTHING if it is out of sight
+    hand: int  # thing in hand or NOTHING
+    cells: tuple[int, ...]  # cell of each thing
+    is_chopped: tuple[bool, ...]  # whether each food is chopped
+    in_plate: tuple[int, ...]  # plate that each food is on, or NOTHING
+    is_gone: tuple[bool, ...]  # whether each thing is missing from its cell
+    can: frozenset[int]  # available macro actions
+    sees_all: bool  # whether everything is in sight
+    wanted: frozenset[int]  # foods of the dish
+    # things that this cook passed on; it brings them again only if it sees them
     passed: frozenset[int] = field(default_factory=frozenset)
 
     @property

@@ -1,6 +1,6 @@
 """Names and numbers of the kitchen: things, kinds of cells, moves, recipes and rewards.
 
-The number of a cell is row * 7 + column. This file must not know about rules.
+The number of a cell is row * 7 + column.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ SIDE = 7
 CELLS = SIDE * SIDE
 AGENT_NAMES = ("Alice", "Bob")
 """Names of the two agents in sentences, in their order."""
+AGENT_COLOURS = ((37, 99, 214), (226, 132, 36))
+"""Colours of the agents in images."""
 
 FOODS = ("tomato", "lettuce", "onion")
 NUM_FOODS, NUM_PLATES, NUM_BOARDS = 3, 2, 2

@@ -5,8 +5,7 @@ The grammar, with MATE one of Alice and Bob, and FOOD tomato, lettuce or onion:
     MESSAGE = MATE, please SUBTASK. | MATE, please SUBTASK, I SUBTASK.
     SUBTASK = wait | bring the FOOD | bring the bowl | chop the FOOD | serve the salad
 
-The first subtask is for the mate, the second is the speaker's own (left out if it waits). This file must not know how
-messages are learned or sent.
+The first subtask is for the mate, the second is the speaker's own (left out if it waits).
 """
 
 from __future__ import annotations

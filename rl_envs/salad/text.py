@@ -1,7 +1,7 @@
 """The text observation: ids of the sentences that describe a situation, and of a phrase for each action.
 
 The sentences describe exactly what an agent sees, in TWOSOME's order of slots, with the team mate before the agent
-itself. Everything is arithmetic on arrays; the strings are in `grammar.py`. This file must not know rules or rewards.
+itself. Everything is arithmetic on arrays; the strings are in `grammar.py`.
 """
 
 from __future__ import annotations
@@ -51,15 +51,12 @@ class SituationDescriber:
             self._offset[down, right] = number
 
     def describe(self, state: Arrays, knows: Array, rows: Array) -> Array:
-        """Describe the situation of every agent in some worlds.
+        """Describe the situation of every agent in some worlds, [K, N, S] int16, indices into `Grammar.sentences`.
 
         Args:
             state: of all worlds.
             knows: [K, N] bool, agents that know the order.
             rows: [K] worlds.
-
-        Returns:
-            [K, N, S] int16, indices into `Grammar.sentences`.
         """
         first, at, lying = self._grammar.first, state["agent_cells"][rows], state["lying"][rows]
         condition = self._condition(state, rows)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.chance import pick
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
@@ -37,8 +38,9 @@ from rl_envs.salad import observation, rules
 from rl_envs.salad.grammar import NUM_HANDS, Grammar
 from rl_envs.salad.kitchen import STARTS, Kitchen, check_recipes, drawing_of, kitchen_of, usual_kitchen
 from rl_envs.salad.macro_actions import MacroActions
-from rl_envs.salad.state import check_state, initial_state, lying_things
+from rl_envs.salad.state import check_state, initial_state, lying_things, state_bounds
 from rl_envs.salad.symbols import (
+    AGENT_COLOURS,
     AGENT_NAMES,
     CHOP_REWARD,
     COLLISION_REWARD,
@@ -63,6 +65,7 @@ ALL_AGENTS = "all"
 class Salad(World):
     """B kitchens with two cooks; the table above documents them."""
 
+    colours = AGENT_COLOURS
     metric_names: tuple[str, ...] = ("success", "collisions", "wrong_dishes")
     metric_ranges = MappingProxyType({"success": SHARE, "collisions": COUNT, "wrong_dishes": COUNT})
 
@@ -156,8 +159,6 @@ class Salad(World):
             specs["situation"] = ArraySpec(ids, "int16", 0, last, "ids of sentences, then of phrases")
         return specs
 
-    # ------------------------------------------------------------- one step
-
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state = self.state
         decided, had = state["decides"], state["held"].copy()
@@ -198,11 +199,8 @@ class Salad(World):
         state["available"][rows] = self._actions.available(belief)
         return belief
 
-    # ------------------------------------------------------------- episodes
-
     def _begin(self, rows: Array) -> None:
-        drawn = (self.chance.uniforms(1, rows)[:, 0] * len(self.recipes)).astype(np.int64)
-        self.state["recipe"][rows] = self.recipes[drawn]
+        self.state["recipe"][rows] = self.recipes[pick(self.chance.uniforms(1, rows)[:, 0], len(self.recipes))]
         self.state["agent_cells"][rows] = STARTS
         self._look(rows)
 
@@ -235,8 +233,6 @@ class Salad(World):
     def _duration(self) -> Array:
         return self.state["since_decision"].copy()
 
-    # ---------------------------------------------------------------- state
-
     def _blank_state(self, num_worlds: int) -> Arrays:
         each = (num_worlds, self.num_agents)
         choices = len(MOVES) if self._is_primitive else macro.NUM_MACROS
@@ -256,13 +252,11 @@ class Salad(World):
     def _needed_state(self) -> set[str]:
         return {"agent_cells"}
 
-    def _check_state(self, state: Arrays) -> None:
-        """Refuse an impossible state.
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        return state_bounds(macro.NUM_MACROS)
 
-        Raises:
-            ValueError: a number out of range, an agent off the floor, or a thing in two places.
-        """
-        check_state(self.kitchen, state, num_macros=macro.NUM_MACROS)
+    def _check_state(self, state: Arrays) -> None:
+        check_state(self.kitchen, state)
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         if "recipe" not in given:
@@ -272,19 +266,11 @@ class Salad(World):
             self.state["lying"] = lying_things(self.kitchen, self.state)
         self._look(rows)
 
-    # ------------------------------------------------------------ rendering
-
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with each agent's macro action, [H, W, 3] uint8."""
         from rl_envs.salad import render  # only rendering needs Pillow
 
         return render.draw(self.scene(index))
-
-    def agent_colours(self) -> Sequence[tuple[int, int, int]]:
-        """The agents' colours in the images of `render`."""
-        from rl_envs.salad import render
-
-        return render.AGENT_COLOURS[: self.num_agents]
 
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`; callers may add `messages`."""

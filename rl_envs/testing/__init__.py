@@ -2,7 +2,7 @@
 
 They are stricter than the checks of other libraries, which look at one step or only warn: they play whole episodes with
 their final observations, in other processes and runners, and check snapshots, ownership of arrays, and refusals. They
-need NumPy only. `rl_envs.testing.wrappers` checks the wrappers. This file must not know any world.
+need NumPy only. `rl_envs.testing.wrappers` checks the wrappers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The contract of a world's outputs: names, types, bounds, ends of episodes, texts.
-
-This file must not know how the world was built and must not compare two games.
-"""
+"""The contract of a world's outputs: names, types, bounds, ends of episodes, texts."""
 
 from __future__ import annotations
 
@@ -13,11 +10,7 @@ from rl_envs.testing.requirement import require
 
 
 def check_declaration(world: World) -> None:
-    """Names, specs and limits are of the declared kinds.
-
-    Raises:
-        AssertionError: one sentence about the broken rule.
-    """
+    """Names, specs and limits are of the declared kinds."""
     names = world.agents
     require(
         isinstance(names, tuple) and names and all(isinstance(name, str) for name in names) and _unique(names),
@@ -52,9 +45,6 @@ def check_observations(world: World, observations: Arrays, num_rows: int, where:
         observations: dict of `[K, N, ...]`.
         num_rows: K.
         where: description of these observations, for the error sentence.
-
-    Raises:
-        AssertionError: one sentence about the broken rule.
     """
     declared = set(world.observation_spec) | set(world.text_spec)
     require(
@@ -106,11 +96,7 @@ class EpisodeCheck:
         self._before = observations
 
     def __call__(self, world: World, actions: Actions, result: StepResult) -> None:
-        """Check one step.
-
-        Raises:
-            AssertionError: one sentence about the broken rule.
-        """
+        """Check one step."""
         observations, reward, terminated, truncated, info = result
         _check_results(world, reward, terminated, truncated, info)
         self._returns += reward

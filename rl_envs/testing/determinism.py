@@ -1,7 +1,6 @@
 """Determinism: a game depends only on its seed, not on other worlds, runners, processes, snapshots or the caller.
 
-Each check plays the same game twice under different conditions and requires equality to the last bit. This file must
-not know the meaning of a world's outputs.
+Each check plays the same game twice under different conditions and requires equality to the last bit.
 """
 
 from __future__ import annotations
@@ -75,15 +74,7 @@ def check_neighbours(make_world: WorldFactory, record: Record, seed: int) -> Non
 
 
 def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, env_steps: int) -> None:
-    """Another process with another hash seed plays the same game.
-
-    Args:
-        recipe: callable and arguments with which it builds the worlds.
-        name: digest of the record of this process.
-        num_worlds: B.
-        seed: seed of the game.
-        env_steps: length of the game.
-    """
+    """Another process with another hash seed plays the same game; `name` is the digest of this process's record."""
     request = json.dumps([recipe[0], dict(recipe[1]), num_worlds, seed, env_steps])
     here = os.environ.get("PYTHONHASHSEED", "random")
     environment = os.environ | {

@@ -2,7 +2,7 @@
 
 Every recorded array is `[B, ...]`, also where the contract gives ended worlds only, so a record can be sliced to single
 worlds. Row numbers of texts are replaced by the texts, because the numbers may depend on the order in which texts first
-appear. This file must not know which rules are checked.
+appear.
 """
 
 from __future__ import annotations

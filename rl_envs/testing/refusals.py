@@ -1,7 +1,4 @@
-"""Refusals: a world rejects wrong actions, draws and states and stays unchanged; and `render` changes nothing.
-
-This file must not compare two games.
-"""
+"""Refusals: a world rejects wrong actions, draws and states and stays unchanged; and `render` changes nothing."""
 
 from __future__ import annotations
 
@@ -16,21 +13,13 @@ from rl_envs.testing.requirement import require
 
 
 def check_not_begun(world: World) -> None:
-    """A fresh world refuses to step.
-
-    Raises:
-        AssertionError: it stepped.
-    """
+    """A fresh world refuses to step."""
     actions = _zeros(world)
     require(_raises(RuntimeError, lambda: world.step(actions)), "a step before reset must raise RuntimeError")
 
 
 def check_refusals(world: World, seed: int) -> None:
-    """Wrong actions, draws and states raise ValueError and leave the world as it was.
-
-    Raises:
-        AssertionError: one sentence about what was accepted or changed.
-    """
+    """Wrong actions, draws and states raise ValueError and leave the world as it was."""
     begin(world, seed)
     world.step(random_actions(world))
     _play_until_an_agent_decides(world)
@@ -61,11 +50,7 @@ def check_refusals(world: World, seed: int) -> None:
 
 
 def check_render(world: World, seed: int) -> None:
-    """A world that renders returns uint8 `[H, W, 3]` with the agents in their colours, and does not change.
-
-    Raises:
-        AssertionError: one sentence about the broken rule.
-    """
+    """A world that renders returns uint8 `[H, W, 3]` with the agents in their colours, and does not change."""
     if type(world).render is World.render:
         return
     begin(world, seed)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 
 def require(holds: object, sentence: str) -> None:
-    """Raise `AssertionError(sentence)` unless the rule holds (also under `python -O`, unlike an assert).
-
-    Raises:
-        AssertionError: the rule is broken.
-    """
+    """Raise `AssertionError(sentence)` unless the rule holds (also under `python -O`, unlike an assert)."""
     if not holds:
         raise AssertionError(sentence)

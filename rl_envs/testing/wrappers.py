@@ -2,7 +2,7 @@
 
 The libraries' own checks run first. Then come the rules that they do not check: whole episodes, exact key sets, agents
 in the world's order, spaces that contain the final observations, and refused steps after the end. RLlib is imported
-only when it is checked. This file must not know any particular world.
+only when it is checked.
 """
 
 from __future__ import annotations

@@ -69,9 +69,6 @@ def export_room(simulator: Simulator, scene: str) -> Room:
     Args:
         simulator: a running engine.
         scene: a scene of iTHOR, such as FloorPlan201.
-
-    Raises:
-        ThorError: the scene is unknown, or no place in it can be reached. RoomError: its floor is not playable.
     """
     simulator.open(scene)
     places = simulator.reachable()
@@ -100,13 +97,7 @@ def lattice_of(places: Array) -> Lattice:
 
 
 class _Box(NamedTuple):
-    """An object: its type, from where to where it reaches above the floor, and where an agent's centre would touch it.
-
-    Attributes:
-        object_type: type in the engine.
-        base, top: metres.
-        covered: [H, W] bool, cells.
-    """
+    """An object: its type, its lowest and highest point, and where an agent's centre would touch it."""
 
     object_type: str
     base: float

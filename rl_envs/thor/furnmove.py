@@ -49,9 +49,6 @@ class ThorFurnMove(FurnMove):
             first_world: number of the world in the run.
             controller: a running `ai2thor` controller; by default one is started.
             arguments: as for FurnMove; `rooms` is `ithor_train` by default and `observations` is `("frame",)`.
-
-        Raises:
-            ValueError: more worlds than one, or as for FurnMove. ThorError: the engine cannot be started.
         """
         if num_worlds != 1:
             raise ValueError(
@@ -86,9 +83,6 @@ class UnityRenderer:
         Args:
             room: a room of `ithor_...`, or one that was exported.
             goal: [3] int, row, column and rotation of the stand.
-
-        Raises:
-            ThorError: the room belongs to no scene, or the scene has no television or goal.
         """
         self.simulator.open(scene_of(room))
         places = self.simulator.reachable()
@@ -138,11 +132,7 @@ class UnityRenderer:
 
 
 def scene_of(room: Room) -> str:
-    """`ithor_FloorPlan201` -> `FloorPlan201`.
-
-    Raises:
-        ThorError: a room that is not a scene of AI2-THOR.
-    """
+    """`ithor_FloorPlan201` -> `FloorPlan201`."""
     for prefix in (ITHOR_PREFIX, EXPORTED_PREFIX):
         if room.name.startswith(f"{prefix}FloorPlan"):
             return room.name.removeprefix(prefix)

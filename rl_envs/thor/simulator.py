@@ -30,15 +30,10 @@ class ThorError(RuntimeError):
 
 @dataclass(frozen=True)
 class Lattice:
-    """Positions of a room's cells in a scene.
+    """Positions of a room's cells in a scene."""
 
-    Attributes:
-        west: x of the centres of column 0, metres.
-        north: z of the centres of row 0, metres; rows go south, towards smaller z.
-    """
-
-    west: float
-    north: float
+    west: float  # x of the centres of column 0, metres
+    north: float  # z of the centres of row 0, metres; rows go south, towards smaller z
 
     def metres(self, cell: Array) -> tuple[float, float]:
         """(x, z) of the centre of a cell [2], (row, column)."""
@@ -54,27 +49,14 @@ class Simulator:
     """One AI2-THOR with N agents."""
 
     def __init__(self, num_agents: int, pixels: int, controller: Controller | None = None) -> None:
-        """Start AI2-THOR, or take one that runs.
-
-        Args:
-            num_agents: N.
-            pixels: P, side of a frame.
-            controller: a running one; by default one is started.
-
-        Raises:
-            ThorError: ai2thor is not installed, or has no build for this machine.
-        """
+        """Start AI2-THOR for N agents and frames of P x P pixels, or take a running controller."""
         self.num_agents, self.pixels = num_agents, pixels
         self._controller = controller if controller is not None else _started(num_agents, pixels)
         self.scene = ""
         self._reachable: Array | None = None
 
     def open(self, scene: str) -> None:
-        """Load a scene, unless it is loaded; furniture then stays where it is put.
-
-        Raises:
-            ThorError: the scene is unknown, or it has fewer agents than wanted.
-        """
+        """Load a scene, unless it is loaded; furniture then stays where it is put."""
         if scene == self.scene:
             return
         settings = {"agentCount": self.num_agents, "width": self.pixels, "height": self.pixels}
@@ -89,11 +71,7 @@ class Simulator:
         self.scene, self._reachable = scene, None
 
     def call(self, action: str, **arguments: Any) -> Metadata:
-        """Do one action; returns the metadata after it.
-
-        Raises:
-            ThorError: the build does not know it, it failed, or the engine did not answer.
-        """
+        """Do one action; returns the metadata after it."""
         event = self._asked(f"action {action}", lambda: self._controller.step(action=action, **arguments))
         metadata: Metadata = event.metadata
         if not metadata.get("lastActionSuccess", True):
@@ -104,11 +82,7 @@ class Simulator:
         return metadata
 
     def frames(self) -> Array:
-        """Present frame of each agent's camera, [N, P, P, 3] uint8.
-
-        Raises:
-            ThorError: frames of another size.
-        """
+        """Present frame of each agent's camera, [N, P, P, 3] uint8."""
         frames = [np.asarray(event.frame) for event in _events(self._controller.last_event)]
         wanted = (self.pixels, self.pixels, 3)
         for frame in frames:

@@ -42,21 +42,12 @@ class TwoStepGame(World):
     max_episode_steps = 2
 
     def __init__(self, num_worlds: int = 1, first_world: int = 0) -> None:
-        """Prepare the games.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first game in the run.
-        """
+        """Build B games."""
         self.observation_spec = {"state": ArraySpec((3,), "uint8", 0, 1, "where the game is: first, 2A, 2B")}
         super().__init__(num_worlds, first_world)
 
     def _check_state(self, state: Arrays) -> None:
-        """Refuse a state that does not exist.
-
-        Raises:
-            ValueError: `room` is not 0, 1 or 2.
-        """
+        """Refuse a state that does not exist."""
         if not np.isin(state["room"], (FIRST, SAFE, RISKY)).all():
             raise ValueError(f"restore: room must be 0, 1 or 2, got {state['room']!r}")
 

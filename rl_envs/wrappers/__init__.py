@@ -1,5 +1,5 @@
-"""Worlds as Gymnasium, PettingZoo and RLlib environments, one module each; and environments of others as worlds."""
+"""Worlds as Gymnasium, PettingZoo and RLlib environments, one module each; custom environments as worlds (`custom`)."""
 
-from rl_envs.wrappers.foreign import from_gymnasium, from_pettingzoo
+from rl_envs.wrappers.custom.build import from_gymnasium, from_pettingzoo
 
 __all__ = ["from_gymnasium", "from_pettingzoo"]

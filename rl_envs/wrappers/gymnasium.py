@@ -2,8 +2,7 @@
 
 `TeamEnv` wraps one world, `TeamVectorEnv` all B worlds of a batch. At the end of an episode `episode` has the form of
 Gymnasium's RecordEpisodeStatistics, so that Stable-Baselines3 and CleanRL log it: `r` the return, `l` the length in env
-steps, `t` the seconds since the episode began. The world's own metrics are under `metrics`. This file must not know any
-particular world.
+steps, `t` the seconds since the episode began. The world's own metrics are under `metrics`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A world as a PettingZoo parallel environment. This file must not know any particular world."""
+"""A world as a PettingZoo parallel environment."""
 
 from __future__ import annotations
 

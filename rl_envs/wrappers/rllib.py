@@ -2,8 +2,7 @@
 
 `TeamGymEnv` is for team modules (one player controls all agents), `TeamMultiAgentEnv` for one policy per agent. We do
 not use RLlib's wrapper of PettingZoo: its agent order depends on the hash seed, its `__all__` is never true when some
-agents terminate and others truncate, and its `render` raises. This is the only file of rl_envs that imports Ray. It
-must not know any particular world.
+agents terminate and others truncate, and its `render` raises. This is the only file of rl_envs that imports Ray.
 """
 
 from __future__ import annotations
@@ -27,11 +26,8 @@ class TeamGymEnv(TeamEnv):
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Build the world that the config names.
 
-        Args:
-            config: `world` (a world or a registered id), optionally `arguments`, `text_tokens` and `render_mode`.
-
         Raises:
-            ValueError: the config names no world, or an unsupported render mode.
+            ValueError: The config names no world, or an unsupported render mode.
         """
         mode, tokens = config.get("render_mode"), bool(config.get("text_tokens"))
         super().__init__(_named(config), mode, text_tokens=tokens, **dict(config.get("arguments") or {}))
@@ -50,11 +46,8 @@ class TeamMultiAgentEnv(MultiAgentEnv):
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Build the world that the config names.
 
-        Args:
-            config: `world` (a world or a registered id), optionally `arguments`, `text_tokens` and `render_mode`.
-
         Raises:
-            ValueError: the config names no world, or an unsupported render mode.
+            ValueError: The config names no world, or an unsupported render mode.
         """
         text_tokens = bool(config.get("text_tokens"))
         self._roster = Roster(SingleWorld(_named(config), dict(config.get("arguments") or {}), text_tokens))

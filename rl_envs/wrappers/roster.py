@@ -1,6 +1,6 @@
 """The agents in the game: the bookkeeping by agent name that PettingZoo and RLlib both ask for.
 
-Agents are always listed in the world's order. This file must not import PettingZoo or RLlib.
+Agents are always listed in the world's order.
 """
 
 from __future__ import annotations
@@ -66,10 +66,6 @@ class Roster:
 
         Args:
             actions: name -> action of every agent that decides now; live agents that do not decide may be left out.
-
-        Raises:
-            RuntimeError: the episode is over.
-            ValueError: an action is missing or unexpected.
         """
         if self.single_world.is_over or not self.live:
             raise RuntimeError("this episode is over (or none has begun): call reset before step")

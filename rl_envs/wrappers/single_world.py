@@ -1,8 +1,7 @@
 """One world whose episodes begin when the caller resets it, as Gymnasium and PettingZoo expect.
 
 A batched world begins the next episode within the step that ends one. Here the final state stays, so that it can be
-observed and rendered; further steps are refused until the next `reset`, which continues the world's own chance. This
-file must not import PettingZoo or RLlib.
+observed and rendered; further steps are refused until the next `reset`, which continues the world's own chance.
 """
 
 from __future__ import annotations

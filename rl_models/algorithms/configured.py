@@ -1,16 +1,21 @@
-"""The objective of PPO or IMPALA that a configuration describes."""
+"""The objective that a configuration describes: PPO, IMPALA or a user's subclass of one of them."""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+import re
+from dataclasses import fields
 
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.learner_config import AlgorithmConfig, EntropyKind, ImpalaConfig, PpoConfig
-from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.learner_config import AlgorithmConfig, EntropyKind
 from rl_models.algorithms.ppo import Ppo
-from rl_models.configuration import constants_of
+from rl_models.errors import InputError
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.schedule import Schedule
+
+_ALGORITHMS: dict[str, type[Ppo | Impala]] = {"ppo": Ppo, "impala": Impala}
+_ENTRY_POINT = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
+"""The names that are checked before a run folder is opened (`tune_experiments/experiment/finding.py`); no others."""
 
 
 def make_objective(
@@ -18,20 +23,42 @@ def make_objective(
     entropy_coef: Schedule,
     extra_losses: tuple[ExtraLoss, ...] = (),
     entropy_kind: EntropyKind = "component",
-) -> Objective:
-    """Build the objective of the configured algorithm.
+) -> Ppo | Impala:
+    """Build the objective of the configured algorithm, with the constants of the configuration that it has as fields.
 
     Args:
-        config: the constants.
+        config: constants of the algorithm.
         entropy_coef: weight of the entropy bonus.
-        extra_losses: declared additions.
-        entropy_kind: of what the bonus is: `component`, component and action together; `marginal`, the agent's action.
+        extra_losses: declared additions to the loss.
+        entropy_kind: entropy in the bonus: `component`, component and action together; `marginal`, the agent's action.
     """
-    beside: dict[str, Any] = {
-        "entropy_coef": entropy_coef,
-        "entropy_kind": entropy_kind,
-        "extra_losses": extra_losses,
-    }
-    if config.algorithm == "impala":
-        return Impala(**constants_of(config, ImpalaConfig), **beside)
-    return Ppo(**constants_of(config, PpoConfig), **beside)
+    cls = algorithm_class(config.algorithm)
+    constants = {field.name: getattr(config, field.name) for field in fields(cls) if hasattr(config, field.name)}
+    own = {"entropy_coef": entropy_coef, "entropy_kind": entropy_kind, "extra_losses": extra_losses}
+    return cls(**constants | own)
+
+
+def algorithm_class(name: str) -> type[Ppo | Impala]:
+    """Class of the algorithm `ppo`, `impala` or `package.module:Class`, whose module is imported.
+
+    Raises:
+        InputError: there is no such module or class, or it is no subclass of `Ppo` or `Impala`.
+    """
+    if name in _ALGORITHMS:
+        return _ALGORITHMS[name]
+    parts = _ENTRY_POINT.fullmatch(name)
+    if parts is None:
+        raise InputError(f"--learner.algorithm must be ppo, impala or package.module:Class, not {name!r}")
+    module, cls = parts.groups()
+    try:
+        found = getattr(importlib.import_module(module), cls, None)
+    except ImportError as error:
+        raise InputError(
+            f"--learner.algorithm {name} cannot be imported ({error}): install its package, run where its file is, or "
+            "add that folder to PYTHONPATH"
+        ) from error
+    if found is None:
+        raise InputError(f"--learner.algorithm {name}: {module} has no class {cls}; correct the name")
+    if not (isinstance(found, type) and issubclass(found, Ppo | Impala)):
+        raise InputError(f"--learner.algorithm {name} must be a subclass of Ppo or Impala (rl_models.algorithms)")
+    return found

@@ -21,6 +21,8 @@ from rl_models.schedule import Progress
 class Impala(ImpalaConfig, ActorCritic):
     """Actor-critic with V-trace. Values are computed anew at all T + 1 observations.
 
+    Subclasses override `compute_advantages`, `policy_loss` or `value_loss`.
+
     Every minibatch of every epoch gets targets and advantages of its own: in equation 1 of Espeholt et al. (2018) and
     the gradients of its section 4.2, pi and V are those of the learner at that moment. So V-trace corrects the lag of
     all optimiser steps since sampling, for earlier batches and for earlier minibatches of the same batch.
@@ -51,9 +53,9 @@ class Impala(ImpalaConfig, ActorCritic):
         log_prob = self._log_prob(output, batch)
         log_ratio = self._log_ratio(log_prob.detach(), batch)
         steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
-        targets, advantages = pg.vtrace(steps, carried, log_ratio.expand_as(values), self.clip_rho, self.clip_c)
-        policy_loss = pg.policy_gradient_loss(log_prob, self._advantages(advantages), self._mask(batch))
-        value_loss = pg.value_loss(values, targets, self._with_value_loss(batch))
+        advantages, targets = self.compute_advantages(steps, carried, log_ratio.expand_as(values))
+        policy_loss = self.policy_loss(log_prob, self._advantages(advantages), self._mask(batch))
+        value_loss = self.value_loss(values, targets, self._with_value_loss(batch))
         loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
         statistics[RATIO_ERROR] = (log_ratio.exp() - 1).abs().max()
         worlds, length = batch["reward"].shape[:2]
@@ -61,6 +63,31 @@ class Impala(ImpalaConfig, ActorCritic):
         means = [extra for extra in self.extra_losses if isinstance(extra, MeanLoss)]
         loss, more = with_extra_losses(loss * factor, means, output, batch, progress, share.steps)
         return loss, statistics | more | {"loss/total": (loss / factor / share.steps).detach()}
+
+    def compute_advantages(self, steps: pg.Steps, values: Tensor, log_ratio: Tensor) -> tuple[Tensor, Tensor]:
+        """Advantages and value targets, [B, T, N] float32 each: by default V-trace.
+
+        Args:
+            steps: steps of the batch.
+            values: [B, T, N] float32, present values.
+            log_ratio: [B, T, N] float32, log of the present over the sampling probability.
+        """
+        targets, advantages = pg.vtrace(steps, values, log_ratio, self.clip_rho, self.clip_c)
+        return advantages, targets
+
+    def policy_loss(self, log_prob: Tensor, advantages: Tensor, mask: Tensor | None) -> Tensor:
+        """Loss of the policy, a scalar: by default the policy gradient's.
+
+        Args:
+            log_prob: [B, T, M] float32, log-probabilities; M is 1 (joint) or N (per agent).
+            advantages: [B, T, M] float32.
+            mask: [B, T, M] bool, entries that count; None for all.
+        """
+        return pg.policy_gradient_loss(log_prob, advantages, mask)
+
+    def value_loss(self, values: Tensor, targets: Tensor, mask: Tensor | None) -> Tensor:
+        """Loss of the values [B, T, N], a scalar: by default the squared error."""
+        return pg.value_loss(values, targets, mask)
 
     @property
     def _losses_like_own(self) -> tuple[ExtraLoss, ...]:

@@ -7,19 +7,14 @@ experiment's configuration holds an instance with its own default values. Import
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.configuration import MAY_CHANGE, Precision, UnitInterval
 from rl_models.schedule import Schedule
 
-if TYPE_CHECKING:
-    pass
-
 EntropyKind = Literal["component", "marginal"]
-
-
 ValueLossAt = Literal["all", "decisions"]
 
 
@@ -163,8 +158,9 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
 class AlgorithmConfig(PpoConfig, ImpalaConfig, AnnealedOptimiserConfig):
     """How a team learns by PPO or IMPALA; learning rate and entropy bonus are `LearnerConfig`'s."""
 
-    algorithm: Literal["ppo", "impala"] = "ppo"
-    """Algorithm that trains: ppo, or impala, which corrects its advantages by V-trace."""
+    algorithm: str = "ppo"
+    """Algorithm that trains: ppo; impala, which corrects its advantages by V-trace; or package.module:Class, your own
+    subclass of Ppo or Impala."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,8 @@ from rl_models.schedule import Progress
 class Ppo(PpoConfig, ActorCritic):
     """Proximal policy optimisation with GAE from the values recorded while acting.
 
+    Subclasses override `compute_advantages`, `policy_loss` or `value_loss` (`examples/dual_clip.py`).
+
     A minibatch whose mean approximate KL exceeds `target_kl` is not stepped on and ends the update. With
     `decision_minibatches` steps are shuffled over worlds and time.
     """
@@ -39,12 +41,39 @@ class Ppo(PpoConfig, ActorCritic):
         """
         batch = super().prepare(batch)
         steps, values = self._steps(batch, batch["values"], batch["last_values"])
-        advantages = pg.gae(steps, values, self.gae_lambda)
+        advantages, targets = self.compute_advantages(steps, values)
         joint = self._advantages(advantages)
         if self.normalize_advantages:
             joint = pg.standardise(joint, self._mask(batch), learners.sum)
-        prepared = batch | {"advantages": joint, "value_targets": advantages + values}
-        return without_last_observation(prepared)
+        return without_last_observation(batch | {"advantages": joint, "value_targets": targets})
+
+    def compute_advantages(self, steps: pg.Steps, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Advantages and value targets, [B, T, N] float32 each: by default GAE."""
+        advantages = pg.gae(steps, values, self.gae_lambda)
+        return advantages, advantages + values
+
+    def policy_loss(self, log_ratio: Tensor, advantages: Tensor, mask: Tensor | None) -> Tensor:
+        """Loss of the policy, a scalar: by default PPO's clipped surrogate.
+
+        Args:
+            log_ratio: [B, T, M] float32, log of the present over the old probability; M is 1 (joint) or N (per agent).
+            advantages: [B, T, M] float32.
+            mask: [B, T, M] bool, entries that count; None for all.
+        """
+        return pg.ppo_surrogate(log_ratio, advantages, self.clip_range, mask)
+
+    def value_loss(self, values: Tensor, targets: Tensor, old_values: Tensor, mask: Tensor | None) -> Tensor:
+        """Loss of the values, a scalar: the squared error, clipped if there is a `value_clip_range`.
+
+        Args:
+            values: [B, T, N] float32, present values.
+            targets: [B, T, N] float32.
+            old_values: [B, T, N] float32, values recorded while acting.
+            mask: [B, T, N] bool, entries that count; None for all.
+        """
+        if self.value_clip_range:
+            return pg.clipped_value_loss(values, targets, old_values, self.value_clip_range, mask)
+        return pg.value_loss(values, targets, mask)
 
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
@@ -57,11 +86,12 @@ class Ppo(PpoConfig, ActorCritic):
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
     ) -> tuple[Tensor, Statistics]:
         """Scalar to minimise on a prepared batch, or on a part that holds this share of it, and numbers to log."""
-        log_ratio = self._log_ratio(self._log_prob(output, batch), batch)
-        surrogate = pg.ppo_surrogate(log_ratio, batch["advantages"], self.clip_range, self._mask(batch))
-        value_loss = self._value_loss(output.values, batch)
-        loss, statistics = self._complete(output, batch, progress, surrogate, value_loss, share)
-        ratio, mask = log_ratio.detach().exp(), self._mask(batch)
+        log_ratio, mask = self._log_ratio(self._log_prob(output, batch), batch), self._mask(batch)
+        policy_loss = self.policy_loss(log_ratio, batch["advantages"], mask)
+        old_values = self._old_values(output.values, batch)
+        value_loss = self.value_loss(output.values, batch["value_targets"], old_values, self._with_value_loss(batch))
+        loss, statistics = self._complete(output, batch, progress, policy_loss, value_loss, share)
+        ratio = log_ratio.detach().exp()
         statistics[APPROXIMATE_KL] = pg.approximate_kl(log_ratio.detach(), mask)
         statistics[KL_ENTRIES] = torch.full((), ratio.numel(), device=ratio.device) if mask is None else mask.sum()
         clipped = (ratio - 1).abs() > self.clip_range
@@ -69,18 +99,8 @@ class Ppo(PpoConfig, ActorCritic):
         statistics[RATIO_ERROR] = (ratio - 1).abs().max()
         return loss, statistics
 
-    def _value_loss(self, values: Tensor, batch: Batch) -> Tensor:
-        targets, mask = batch["value_targets"], self._with_value_loss(batch)
-        if self.value_clip_range:
-            recorded = self._recorded_values(values, batch)
-            return pg.clipped_value_loss(values, targets, recorded, self.value_clip_range, mask)
-        return pg.value_loss(values, targets, mask)
-
-    def _recorded_values(self, values: Tensor, batch: Batch) -> Tensor:
-        """[B, T, N]; with `value_loss_at="decisions"` the present ones, from which none moves, of agents that carry on.
-
-        A network may skip these agents while acting, so nothing was recorded of them.
-        """
+    def _old_values(self, values: Tensor, batch: Batch) -> Tensor:
+        """Recorded values [B, T, N]; present ones where a network may have skipped an agent while acting."""
         valued = self._valued(batch)
         if self.value_loss_at == "all" or valued is None:
             return batch["values"]

@@ -191,6 +191,21 @@ class ValueHead(nn.Module):
         return torch.squeeze(self.value(features.features), -1)
 
 
+class TeamValueHead(nn.Module):
+    """Each agent's value of the present state, from its own features and those of the whole team."""
+
+    def __init__(self, features: int, num_agents: int) -> None:
+        super().__init__()
+        self.value = nn.Linear(features * (1 + num_agents), 1)
+        glorot_(self)
+
+    def forward(self, features: Features) -> Tensor:
+        """Features [B, T, N, F] -> values [B, T, N] float32."""
+        own = features.features
+        team = own.flatten(2).unsqueeze(2).expand(-1, -1, own.shape[2], -1)
+        return torch.squeeze(self.value(torch.cat([own, team], -1)), -1)
+
+
 class PolicyTower(nn.Module):
     """Marginal policies on the first half of the features."""
 

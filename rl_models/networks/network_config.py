@@ -102,6 +102,7 @@ class GridCnnConfig:
 
 
 ReaderName = Literal["film2", "emma", "matching", "words"]
+NetworkName = Literal["auto", "mlp", "cnn", "lstm", "film2", "emma", "matching", "words"]
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,11 @@ class TextReaderConfig:
 
 @dataclass(frozen=True)
 class PartsConfig:
-    """Widths of the networks."""
+    """Networks of an environment's teams, and their widths."""
 
+    name: NetworkName = "auto"
+    """Network by name: auto, what fits the observation; mlp, cnn, lstm, or a reader of texts, film2, emma, matching or
+    words (`concord methods` says what each needs)."""
     hidden_sizes: tuple[PositiveInt, ...] = (64, 64)
     """Widths of the dense layers behind the encoder."""
     channels: tuple[PositiveInt, ...] = (16, 32)

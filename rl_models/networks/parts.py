@@ -28,12 +28,15 @@ from rl_models.networks.tbone import TalkingAgents
 from rl_models.networks.text_readers import TextPart, TextReader, WordTable
 from rl_models.networks.vector import VectorNetwork
 from rl_models.policy import Features, State, Stateless, legal_actions
+from rl_models.runtime.texts import TEXTS
 from rl_models.text.token_states import TokenStates
 
 Critic = Literal["own", "team"]
 """Observations from which an agent's value is computed: its own, or those of the whole team."""
 _LINEAR = 10.0
 """Largest number without a divisor that is read as it is."""
+_NAME_WORDS = 4
+"""Largest number of words of a name."""
 _SMALL = 8
 """Largest side of an image that a convolution leaves as it is; larger ones are halved by each."""
 
@@ -44,11 +47,14 @@ class Part:
 
     Attributes:
         key: observation key.
-        shape: shape of one agent's array; of an image (H, W, C).
+        shape: shape of one agent's array; of an image (H, W, C), or (C, H, W) with `planes_first`.
         scale: divisor of its numbers, their largest value: one, or one for each entry ([*shape]; of an image for each
             channel, [C]). 0 where there is none to divide by: such numbers are softened (`Scaling`).
-        is_image: whether it goes through convolutions.
+        is_image: whether it goes through convolutions, also as names in cells.
         vocabulary: V, number of tokens of a text, whose shape is () or (sentences,); 0 for an array of numbers.
+        planes_first: whether the channels of an image stand before its rows.
+        table: [D, L], the tokens of each of D names or texts, of whose numbers the array consists; None without.
+        ids: number of kinds of things, of whose numbers the array consists; 0 where its numbers are quantities.
     """
 
     key: str
@@ -56,6 +62,19 @@ class Part:
     scale: float | NDArray[np.floating] = field(default=1.0, compare=False)
     is_image: bool = False
     vocabulary: int = 0
+    planes_first: bool = False
+    table: NDArray[np.integer] | None = field(default=None, compare=False)
+    ids: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a reader reads it; names of a few words are embedded."""
+        return bool(self.vocabulary) and (self.table is None or self.table.shape[1] > _NAME_WORDS)
 
 
 class PartsEncoder(nn.Module):
@@ -67,18 +86,30 @@ class PartsEncoder(nn.Module):
 
     def __init__(self, config: PartsConfig, parts: Sequence[Part]) -> None:
         super().__init__()
-        texts = [part for part in parts if part.vocabulary]
-        self._vectors = [part for part in parts if not (part.is_image or part.vocabulary)]
-        self._images = [part for part in parts if part.is_image]
+        texts = [part for part in parts if part.is_text]
+        names = [part for part in parts if part.vocabulary and not part.is_text]
+        self._images = [part for part in parts if part.is_image and not part.vocabulary]
+        self._ids = [part for part in parts if part.ids]
+        self._vectors = [part for part in parts if not (part.is_image or part.vocabulary or part.ids)]
         self.scalings = nn.ModuleList(Scaling(part.scale) for part in self._vectors)
         self.images = nn.ModuleList(_ImageEncoder(config, part) for part in self._images)
-        self.features = sum(math.prod(part.shape) for part in self._vectors)
+        width = config.reader.word_features
+        self.kinds = nn.ModuleList(nn.Embedding(part.ids, width) for part in self._ids)
+        self.features = sum(part.size for part in self._vectors) + width * sum(part.size for part in self._ids)
         self.features += config.image_features * len(self._images)
+        vocabulary = max((part.vocabulary for part in [*texts, *names]), default=0)
+        self.words = WordTable(vocabulary, width) if names else None
+        self.names = nn.ModuleList(_NameEncoder(config, part, width) for part in names)
+        self.features += sum(int(encoder.features) for encoder in self.names)  # type: ignore[arg-type,misc]  # of a module
         self.reader: TextReader | None = None
+        self._tables = {part.key: f"_table_of_{part.key}" for part in texts if part.table is not None}
+        for part in texts:
+            if part.table is not None:
+                self.register_buffer(self._tables[part.key], torch.from_numpy(part.table), persistent=False)
         if texts:
-            table = self._words(config, max(part.vocabulary for part in texts))
-            read = [TextPart(part.key, math.prod(part.shape)) for part in texts]
-            self.reader = TextReader(config.reader, read, table, self.features)
+            words = self.words or self._words(config, vocabulary)
+            read = [TextPart(part.key, part.size) for part in texts]
+            self.reader = TextReader(config.reader, read, words, self.features)
             self.features += self.reader.features
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
@@ -86,8 +117,16 @@ class PartsEncoder(nn.Module):
         flat = (obs[part.key].unsqueeze(-1).flatten(3).float() for part in self._vectors)
         vectors = [scaling(vector) for scaling, vector in zip(self.scalings, flat, strict=True)]
         images = [encoder(obs[part.key]) for encoder, part in zip(self.images, self._images, strict=True)]
-        seen = torch.cat([*vectors, *images], -1)
-        return seen if self.reader is None else torch.cat([seen, self.reader(obs, seen)], -1)
+        kinds = [
+            embedding(obs[part.key].long()).unsqueeze(3).flatten(3)
+            for embedding, part in zip(self.kinds, self._ids, strict=True)
+        ]
+        named = [encoder(self.words, obs) for encoder in self.names]
+        seen = torch.cat([*vectors, *images, *kinds, *named], -1)
+        if self.reader is None:
+            return seen
+        tables = {f"{TEXTS}{key}": getattr(self, name) for key, name in self._tables.items()}
+        return torch.cat([seen, self.reader(obs | tables, seen)], -1)
 
     @staticmethod
     def _words(config: PartsConfig, vocabulary: int) -> nn.Module:
@@ -95,6 +134,34 @@ class PartsEncoder(nn.Module):
         if config.text_encoder:
             return TokenStates(config.text_encoder)
         return WordTable(vocabulary, config.reader.word_features)
+
+
+class _NameEncoder(nn.Module):
+    """Numbers of names -> the means of their words' vectors, in cells as an image, else as one vector.
+
+    Attributes:
+        features: F, width of what comes out.
+    """
+
+    _table: Tensor
+
+    def __init__(self, config: PartsConfig, part: Part, width: int) -> None:
+        super().__init__()
+        self._key = part.key
+        self.register_buffer("_table", torch.from_numpy(part.table), persistent=False)
+        grid = Part(part.key, (*part.shape[:2], part.shape[2] * width), is_image=True) if part.is_image else None
+        self.image = None if grid is None else _ImageEncoder(config, grid)
+        self.features = part.size * width if grid is None else config.image_features
+
+    def forward(self, words: nn.Module, obs: dict[str, Tensor]) -> Tensor:
+        """Vectors of words, and observations name -> [B, T, N, ...], to [B, T, N, F] float32."""
+        is_word = (self._table != 0)[..., None]
+        vectors = (words(self._table) * is_word).sum(1) / is_word.sum(1).clamp(min=1)
+        named: Tensor = vectors[obs[self._key].long()]
+        if self.image is None:
+            return named.unsqueeze(3).flatten(3)
+        encoded: Tensor = self.image(named.flatten(-2))
+        return encoded
 
 
 class Scaling(nn.Module):
@@ -131,15 +198,17 @@ class _ImageEncoder(nn.Module):
 
     def __init__(self, config: PartsConfig, part: Part) -> None:
         super().__init__()
-        self.scaling = Scaling(part.scale)
-        self.convolutions = nn.Sequential(*_convolutions(part.shape, config.channels))
+        self.scaling, self._planes_first = Scaling(part.scale), part.planes_first
+        height, width, channels = (*part.shape[1:], part.shape[0]) if part.planes_first else part.shape
+        self.convolutions = nn.Sequential(*_convolutions((height, width, channels), config.channels))
         with torch.no_grad():
-            flat = self.convolutions(torch.zeros(1, part.shape[2], *part.shape[:2])).numel()
+            flat = self.convolutions(torch.zeros(1, channels, height, width)).numel()
         self.output = nn.Linear(flat, config.image_features)
         glorot_(self)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Images [B, T, N, H, W, C] -> [B, T, N, image features] float32."""
+        """Images [B, T, N, H, W, C], or [B, T, N, C, H, W], -> [B, T, N, image features] float32."""
+        images = images.movedim(3, -1) if self._planes_first else images
         return apply_in_chunks(self._encode, images.flatten(0, 2)).unflatten(0, images.shape[:3])
 
     def _encode(self, images: Tensor) -> Tensor:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
-from rl_models.heads.mixture_heads import LegalPolicyTower, MarginalHead, SyncHead, ValueHead, ValueTower
+from rl_models.heads.mixture_heads import (
+    LegalPolicyTower,
+    MarginalHead,
+    SyncHead,
+    TeamValueHead,
+    ValueHead,
+    ValueTower,
+)
 from rl_models.networks.network_config import PartsConfig
 from rl_models.networks.parts import Part, PartsEncoder, TboneOfParts, TeamState, TowersOfParts
 from rl_models.networks.q_network import QNetwork
@@ -25,6 +33,7 @@ def parts_team(
     components: int = 1,
     has_legal: bool = False,
     seed: int = 0,
+    is_recurrent: bool = False,
 ) -> TeamPolicy:
     """Build a team.
 
@@ -38,8 +47,20 @@ def parts_team(
         components: M, number of product policies (`sync`).
         has_legal: whether observations say which actions are legal.
         seed: seed of the initial weights.
+        is_recurrent: whether `ippo` and `mappo` have an LSTM, as the others that talk do.
+
+    Raises:
+        ValueError: `commnet` is to have one.
     """
+    if is_recurrent and kind == "commnet":
+        raise ValueError("commnet has no memory: leave it out of --methods, or choose another --network than lstm")
     with seeded(seed):
+        if is_recurrent and kind in ("ippo", "mappo"):
+            alone = dataclasses.replace(config, talk=dataclasses.replace(config.talk, communicates=False))
+            remembering = TboneOfParts(alone, parts, num_agents, has_legal)
+            width = remembering.features
+            value = ValueHead(width) if kind == "ippo" else TeamValueHead(width, num_agents)
+            return TeamPolicy(remembering, MarginalHead(width, num_actions), value)
         if kind in ("tbone", "sync"):
             talking = TboneOfParts(config, parts, num_agents, has_legal)
             width, messages = talking.features, talking.message_features

@@ -168,7 +168,7 @@ def test_a_job_is_named_followed_and_ends_with_its_code(capsys, monkeypatch, end
 def test_an_experiments_own_env_goes_to_it_and_variables_are_named_otherwise(monkeypatch):
     monkeypatch.setattr(submit, "Jobs", Recorded)
     monkeypatch.setenv("MY_KEY", "secret value")
-    words = ["pettingzoo_teams", "--preset", "smoke", "--out", "/shared/a", "--no-wait"]
+    words = ["train", "--preset", "smoke", "--out", "/shared/a", "--no-wait"]
     assert submit.main([*words, "--env", "mpe2.simple_spread_v3", "--pass-env", "MY_KEY"]) == 0
     _, entrypoint, environment = Recorded.submitted
     assert entrypoint.endswith("--out /shared/a --env mpe2.simple_spread_v3")
@@ -257,15 +257,15 @@ def test_installed_packages_do_not_go_along_and_are_told_unless_a_node_has_them(
 @pytest.mark.parametrize(
     ("words", "module"),
     [
-        (["pettingzoo_teams", "--env", "alone_rescue:parallel_env"], "alone_rescue.py"),
-        (["pettingzoo_teams", "--env", "packed.inner"], "packed"),
+        (["train", "--env", "alone_rescue:parallel_env"], "alone_rescue.py"),
+        (["train", "--env", "packed.inner"], "packed"),
         (["of_a_user:EXPERIMENT"], "alone_rescue.py"),
     ],
 )
 def test_what_flags_and_presets_name_is_uploaded(own_folder, monkeypatch, words, module, capsys):
     (own_folder / "of_a_user.py").write_text(
-        "import dataclasses\nfrom tune_experiments import pettingzoo_teams as ours\n"
-        "class Mine(ours.PettingzooTeams):\n    name = 'mine'\n"
+        "import dataclasses\nfrom tune_experiments import train as ours\n"
+        "class Mine(ours.Train):\n    name = 'mine'\n"
         "    presets = {'laptop': dataclasses.replace(ours.LAPTOP, env='alone_rescue:parallel_env')}\n"
         "EXPERIMENT = Mine()\n"
     )
@@ -276,7 +276,7 @@ def test_what_flags_and_presets_name_is_uploaded(own_folder, monkeypatch, words,
 
 
 def test_a_module_that_cannot_be_imported_here_is_told_before_a_cluster_is_asked(capsys, own_folder):
-    line = said(capsys, "pettingzoo_teams", "--env", "nobodys:parallel_env", "--out", "/shared/a")
+    line = said(capsys, "train", "--env", "nobodys:parallel_env", "--out", "/shared/a")
     assert "'nobodys'" in line
 
 

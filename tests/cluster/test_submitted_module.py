@@ -23,7 +23,7 @@ def test_a_module_of_the_users_and_what_it_imports_reach_the_workers_and_their_p
     (own / "rescue.py").write_text("import rescue_parts\nparallel_env = rescue_parts.parallel_env\n")
     with LocalCluster(workers=1, cpus_per_worker=3) as cluster:  # its nodes start without the folder on their path
         monkeypatch.setenv("PYTHONPATH", str(own))
-        job = Submission(cluster, "pettingzoo_teams", ["--env", "rescue:parallel_env", *FLAGS], tmp_path / "out")
+        job = Submission(cluster, "train", ["--env", "rescue:parallel_env", *FLAGS], tmp_path / "out")
         try:
             assert job.wait(PATIENCE_SECONDS) == 0, job.printed[-5000:]
         finally:

@@ -9,6 +9,7 @@ import torch
 from examples.agreement_loss import AgreementLoss, agreement
 from examples.corridor import LENGTH, Corridor
 from examples.corridor_experiment import EXPERIMENT, LAPTOP, SMOKE
+from examples.short_experiment import EXPERIMENT as SHORT
 from examples.talking_network import TalkingConfig, talking_team
 from rl_envs import make
 from rl_envs.testing import check_registered
@@ -23,6 +24,7 @@ from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch.finished_run import Callback
 from tune_experiments.results.rows import read
+from tune_experiments.results.trial_log import read_metrics
 
 MODULE = "examples.corridor_experiment"
 
@@ -138,7 +140,7 @@ def test_the_experiment_trains_by_sync_in_rays_workers_and_is_opened_by_who_name
     assert after_training(["evaluate", str(out), "--allow", MODULE]) == 0
     evaluated = capsys.readouterr().out
     assert "corridor: sync, seed 0" in evaluated
-    for command in ("evaluate", "play", "render", "export", "table"):
+    for command in ("evaluate", "play", "render", "export-adapters", "table"):
         assert after_training([command, str(out)]) == 2
         assert f"--allow {MODULE}" in capsys.readouterr().err
     assert after_training(["doctor", str(out)]) == 0
@@ -148,3 +150,15 @@ def test_the_experiment_trains_by_sync_in_rays_workers_and_is_opened_by_who_name
     assert "cost:" not in capsys.readouterr().out, "nothing is trained twice"
     assert again.results == run.results
     assert (other.validated, len(other.ends)) == ([], 1)
+
+
+@pytest.mark.long
+def test_an_experiment_that_writes_its_plan_alone_validates_tests_and_has_a_table(tmp_path, capsys):
+    sizes = {"methods": ("sync",), "budget_env_steps": 320, "validate_every_env_steps": 160, "test_episodes": 5}
+    run = SHORT.run(out=tmp_path / "run", local=True, valid_episodes=3, **sizes)
+    lines = {line.metric: line for line in run.results}
+    assert {line.world for line in run.results} == {"corridor"} and lines["success"].n_episodes == 5
+    assert {"success", "return", "episode_length"} <= set(run.tables[0].metrics)
+    assert {"valid/success", "valid/return"} <= read_metrics(run.trials["sync"][0] / "metrics.jsonl")[-1].keys()
+    assert run.videos and run.figures
+    assert "differs from the paper" not in capsys.readouterr().out

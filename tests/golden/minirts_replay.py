@@ -114,8 +114,6 @@ class Recording:
         for row in zip(*(data[f"heur_{n}"][known] for n in ("player", "cell", "goal", "value")), strict=True):
             kernels.put_in_learned(self.games, 0, self.scratch, self.learned, *row)
 
-    # ----------------------------------------------------------------------------------------------------- one replay
-
     def replay(self):
         """Play to the end with the recorded orders and compare everything that was recorded."""
         while self.game["tick"] < self.data["end_tick"]:

@@ -179,9 +179,6 @@ def listed(kind, rows):
     }
 
 
-# ---------------------------------------------------------------------------------------------------- losses
-
-
 def losses():
     """Arrays of the losses schema, for mixtures small enough to write out."""
     random = np.random.default_rng(7)

@@ -96,9 +96,6 @@ def info_of(metrics):
     }
 
 
-# ---------------------------------------------------------------------------------------------------- losses
-
-
 def rollout(number, kind):
     """A rollout of random network outputs with its losses, all from their definitions."""
     random, steps = np.random.default_rng(number), 5

@@ -7,7 +7,7 @@ optimiser) and `paper` (the paper's sizes with those constants). A Cordial Sync,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,6 @@ from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment
-from tune_experiments.results.differences import differences
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 
@@ -63,26 +62,6 @@ _BALANCED = 288
 _PAPER_TEST = 1_000
 _DECLINE_OPTIMISER_STEPS, _STEPS_OF_TEXT = (episodes * 250 // AUTHORS_ENV_STEPS for episodes in (4_950, 5_000))
 """Optimiser steps of the authors in the 4,950 episodes, each of at most 250 env steps, in which beta falls."""
-COMPARED = {
-    "room_size": "",
-    "train_rooms": " (20 rooms)",
-    "max_episode_steps": "",
-    "bootstrap_at_limit": "",
-    "network.channels": "",
-    "network.hidden_size": "",
-    "marginal.last_convolution": " (as many parameters as SYNC)",
-    "learner.joint_ratio": "",
-    "learner.gamma": "",
-    "sync.learning_rate": "",
-    "marginal.learning_rate": "",
-    "marginal.entropy_coef": "",
-    "central.learning_rate": "",
-    "cordial.form": "",
-    "cordial.floor": "",
-    "cordial.decline_optimiser_steps": " (0: as cordial.decline_episodes or cordial.decline says)",
-    "budget_env_steps": ", about 1,000,000 episodes",
-}
-"""Settings of which a run says where they differ from the paper's, and what there is to add."""
 
 
 class GridworldExperiment(Experiment[Config]):
@@ -93,14 +72,12 @@ class GridworldExperiment(Experiment[Config]):
         smoke_rows: methods in the preset `smoke`; all of them if none is named.
         num_agents: N.
         paper: method -> metric -> what the paper's text prints.
-        compared: settings of which a run says where they differ from the paper's, and what there is to add.
     """
 
     rows: tuple[MethodName, ...]
     smoke_rows: tuple[MethodName, ...] = ()
     num_agents: int = 2
     paper: PaperNumbers | None = None
-    compared: Mapping[str, str] = COMPARED
     metric_ranges = FurnMove.metric_ranges
     columns = {
         "return": "episode/return",
@@ -129,11 +106,8 @@ class GridworldExperiment(Experiment[Config]):
         """The paper's six metrics."""
         return [make_table(results, self.caption, methods.METRICS, self.paper, says_world=True)]
 
-    def deviations(self, config: Config) -> list[str]:
-        """Deviations of a configuration from the paper, smaller sizes among them."""
-        from tune_experiments.cordial_sync.evaluation import test_starts
-
-        paper = _in_rooms_of(config, self.papers(config))
+    def deviation_notes(self, config: Config) -> list[str]:
+        """Rooms, the learning algorithm, and how long CORDIAL's weight falls."""
         notes = [
             _rooms_of(config),
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
@@ -148,12 +122,6 @@ class GridworldExperiment(Experiment[Config]):
             notes.append(
                 f"CORDIAL's weight falls over {episodes} episodes, as in the authors' code; the text has 5,000"
             )
-        found = differences(config, paper, {path: path for path in self.compared})
-        notes += [f"{sentence}{self.compared[path]}" for path, sentence in found.items()]
-        if len(starts := test_starts(config)) != _PAPER_TEST or len(starts.rooms) != len(_PAPER_TEST_ROOMS):
-            notes.append(
-                f"test: {len(starts):,} starts in {len(starts.rooms)} rooms, the paper has {_PAPER_TEST:,} in 5"
-            )
         return notes
 
     def optimiser_steps(self, config: Config) -> str:
@@ -161,10 +129,6 @@ class GridworldExperiment(Experiment[Config]):
         return beside_the_authors(
             config.learner, config.workers, config.budget_env_steps, self.presets["paper"].budget_env_steps
         )
-
-    def papers(self, config: Config) -> Config:
-        """The paper's settings for the methods and the number of agents of a configuration."""
-        return paper_preset(Config(methods=config.methods, num_agents=config.num_agents))
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, joint policies and an episode of each method."""
@@ -176,7 +140,7 @@ class GridworldExperiment(Experiment[Config]):
         """Hears what the agents tell each other."""
         return TalkSpectator(loaded)
 
-    def test_world(self, config: Config, num_worlds: int) -> World:
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Worlds that draw a start in the test's rooms, for videos and `play`."""
         from tune_experiments.cordial_sync import evaluation
 
@@ -275,13 +239,6 @@ def paper_preset(laptop: Config) -> Config:
         checkpoint_every_env_steps=1_000_000,
         test_rooms=_PAPER_TEST_ROOMS,
     )
-
-
-def _in_rooms_of(config: Config, paper: Config) -> Config:
-    """The paper's settings; who trains on the 20 floors of its training rooms differs from it in no choice of rooms."""
-    if config.train_rooms != "ithor_train":
-        return paper
-    return dataclasses.replace(paper, train_rooms=config.train_rooms, room_size=config.room_size)
 
 
 def _rooms_of(config: Config) -> str:

@@ -1,8 +1,6 @@
-"""Limits of a configuration's numbers, for the `__post_init__` of an experiment's dataclass.
+"""Ranges of a configuration's numbers, checked in `__post_init__`.
 
-A range that always holds stands beside its field, as `games: PositiveInt = 256`, and `check_ranges` refuses what is
-outside. A field is named by its dotted path, as on the command line, and the sentence names the flag. `nan` and `inf`
-are never in range. This file must not know about any experiment.
+A range stands beside its field, as `games: PositiveInt = 256`; `nan` and `inf` are never in range.
 """
 
 from __future__ import annotations

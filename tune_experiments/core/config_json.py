@@ -1,7 +1,7 @@
 """Configurations as JSON: nested frozen dataclasses out, the same ones back, read and checked by pydantic.
 
 A value is read as its type and written again; what is then not the same was missing, or had another type. Never pickle:
-a configuration can be read from a stranger's folder. This file must not know about any experiment.
+a configuration can be read from a stranger's folder.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def config_from_json(
 
 def fault_in_words(fault: Mapping[str, Any]) -> str:
     """Pydantic's complaint about a value, as the end of a sentence that begins with the value's name."""
+    if fault["type"] == "missing":
+        return " is missing: add it"
     said = f": {fault['msg']}".replace(": Input should be", " must be")
     return f"{said}, not {_SHORT.repr(fault['input'])}"
 

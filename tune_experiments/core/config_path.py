@@ -1,7 +1,4 @@
-"""Fields of a configuration by dotted path, `learner.gamma`: to read them, to replace them, and as flags.
-
-This file must not know about any experiment.
-"""
+"""Fields of a configuration by dotted path, `learner.gamma`: to read them, to replace them, and as flags."""
 
 from __future__ import annotations
 
@@ -22,8 +19,10 @@ from tune_experiments.core.config_json import DataclassInstance, config_from_jso
 from tune_experiments.core.errors import UserError
 
 __all__ = [
+    "changed_flags",
     "checked_path",
     "flag_of",
+    "flag_words",
     "flags_between",
     "replaced",
     "spelled",
@@ -49,14 +48,14 @@ def value_at(config: object, path: str) -> Any:
 
 
 def replaced(config: Config, path: str, value: Any) -> Config:
-    """The configuration with another value there; it checks itself as it did when it was made."""
+    """Copy of a configuration with another value at a path, checked like any other."""
     name, _, rest = path.partition(".")
     inner = replaced(getattr(config, name), rest, value) if rest else value
     return dataclasses.replace(config, **{name: inner})
 
 
 def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
-    """The configuration with other values, each checked against its field's type.
+    """Copy of a configuration with other values, each checked against its field's type.
 
     Args:
         config: a (nested) frozen dataclass.
@@ -94,7 +93,7 @@ def spelled(name: str, known: Collection[str]) -> str:
 
 
 def with_flags(sentence: str, config: object) -> str:
-    """A sentence of a world or a network, in which an argument that is a field of the configuration has its flag.
+    """A sentence of an environment or a network, with flags in place of the names of configuration fields.
 
     Names of one word are left alone: they are words of the sentence, too.
     """
@@ -119,11 +118,7 @@ def checked_path(config: object, name: str) -> str:
 
 
 def _plain(path: str, value: Any) -> Any:
-    """The value as JSON has it; numbers of NumPy, paths and configurations are what they stand for.
-
-    Raises:
-        UserError: anything that a run could not store, such as a function.
-    """
+    """JSON value of a NumPy number, a path, a configuration or a plain value."""
     if is_configuration(value):
         return config_to_json(value)
     if isinstance(value, tuple | list):
@@ -150,17 +145,24 @@ def flag_of(path: str) -> str:
 
 
 def flags_between(old: DataclassInstance, new: DataclassInstance) -> list[str]:
-    """The words that turn one configuration into another on the command line, e.g. a preset into a run's."""
-    words: list[str] = []
+    """Command-line words that turn one configuration into another."""
     before = dict(_leaves(old))
-    for path, value in _leaves(new):
+    return [word for path, value in _leaves(new) if value != before[path] for word in flag_words(path, value)]
+
+
+def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> list[tuple[str, str]]:
+    """Flags that differ from a reference: flag with the value, and the reference's value."""
+    before = dict(_leaves(reference))
+    found = []
+    for path, value in _leaves(config):
         if value != before[path]:
-            words += _words(path, value)
-    return words
+            flag, *values = flag_words(path, before[path])
+            found.append((" ".join(flag_words(path, value)), " ".join(values) or flag))
+    return found
 
 
 def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
-    """Every path that is a flag, with its value."""
+    """All flags of a configuration: dotted path and value."""
     if dataclasses.is_dataclass(value):
         parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     elif isinstance(value, Mapping) and value:
@@ -170,10 +172,11 @@ def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
     return [leaf for name, inner in parts.items() for leaf in _leaves(inner, f"{path}.{name}".lstrip("."))]
 
 
-def _words(path: str, value: Any) -> list[str]:
+def flag_words(path: str, value: Any) -> list[str]:
+    """Command-line words of a field with a value, as Python or JSON has it."""
     if isinstance(value, bool):
         group, dot, name = path.rpartition(".")
         return [flag_of(path if value else f"{group}{dot}no_{name}")]
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [flag_of(path), *map(str, value)]
     return [flag_of(path), str(value)]

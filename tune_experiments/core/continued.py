@@ -1,7 +1,4 @@
-"""Rules for the configuration of a run that is continued, as its fields state them (`rl_models/configuration.py`).
-
-This file must not know about any experiment.
-"""
+"""Rules for the configuration of a run that is continued, as its fields state them (`rl_models/configuration.py`)."""
 
 from __future__ import annotations
 
@@ -10,13 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from rl_models.configuration import CONTINUED
-from tune_experiments.core.config_json import (
-    ABSENT,
-    DataclassInstance,
-    differences,
-    is_configuration,
-)
-from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.config_json import ABSENT, DataclassInstance, differences, is_configuration
+from tune_experiments.core.config_path import flag_words, value_at
 
 __all__ = ["Difference", "Rules", "differences_of", "grown_values", "rules_of"]
 
@@ -27,13 +19,7 @@ Rules: TypeAlias = Mapping[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A value that a run which is continued does not repeat.
-
-    Attributes:
-        path: dotted.
-        old, new: JSON values.
-        rule: what the field allows.
-    """
+    """A value that changed between two sessions of a run, and the rule of its field."""
 
     path: str
     old: Any
@@ -51,23 +37,18 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """Flag, old and new value, and what the value may do where that is not just anything."""
+        """Flag with the old and the new value, and a limit if one was broken."""
         limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
-        return f"{_words(self.path, self.old)} -> {_value(self.new)}{'' if self.is_allowed else limit}"
+        return f"{self.old_flag} -> {_value(self.path, self.new)}{'' if self.is_allowed else limit}"
 
     @property
     def old_flag(self) -> str:
-        """The words that repeat the old value."""
-        return _words(self.path, self.old)
+        """Command-line words of the old value."""
+        return " ".join(flag_words(self.path, self.old))
 
 
 def rules_of(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
-    """The rules that stand on the fields of a configuration.
-
-    Args:
-        config: the configuration.
-        may: kinds of rules that hold; what has another one stays.
-    """
+    """Rules of the fields of a configuration, of the kinds in `may`."""
     return {path: rule for path, rule in _rules(config).items() if rule in may}
 
 
@@ -89,23 +70,17 @@ def differences_of(old: Any, new: Any, rules: Rules) -> list[Difference]:
 
 
 def grown_values(config: DataclassInstance) -> dict[str, Any]:
-    """Values of all fields that may grow, by dotted path: results with other values are of another run."""
+    """Values of all fields that may grow, by dotted path; results with other values must not be mixed."""
     return {path: value_at(config, path) for path, rule in _rules(config).items() if rule == "grows"}
 
 
 def _rule(cls: type, name: str) -> str | None:
-    """The nearest word of a class and its bases on a field; a subclass that gives another default says nothing."""
+    """Rule of a field, from the nearest class that states one."""
     fields = (base.__dict__.get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
     said = (field.metadata[CONTINUED] for field in fields if field is not None and CONTINUED in field.metadata)
     return next(said, None)
 
 
-def _words(path: str, value: Any) -> str:
-    if isinstance(value, bool):
-        group, dot, name = path.rpartition(".")
-        return flag_of(path if value else f"{group}{dot}no_{name}")
-    return f"{flag_of(path)} {_value(value)}"
-
-
-def _value(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _value(path: str, value: Any) -> str:
+    """A value without its flag, unless it is a switch."""
+    return str(value) if isinstance(value, bool) else " ".join(flag_words(path, value)[1:])

@@ -1,6 +1,6 @@
 """Figures, videos and pages as far as they can be made: one that fails is a sentence and never ends a run.
 
-Whoever draws goes through `attempt` (a file) or `tried` (a part of one). This file must not know what is drawn.
+Whoever draws goes through `attempt` (a file) or `tried` (a part of one).
 """
 
 from __future__ import annotations
@@ -10,23 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-import numpy as np
-
 from tune_experiments.core.errors import UserError, first_line
 
-__all__ = ["Drawn", "Missing", "attempt", "checked_picture", "lines_of", "reason_of", "tried"]
+__all__ = ["Drawn", "Missing", "attempt", "lines_of", "reason_of", "tried"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A figure, video or page, or a part of a page, that could not be made.
-
-    Attributes:
-        what: such as "video of ippo".
-        why: the cause in one line.
-    """
+    """A figure, video or page, or a part of a page, that could not be made, and the cause in one line."""
 
     what: str
     why: str
@@ -37,12 +30,7 @@ Drawn: TypeAlias = Path | Missing
 
 
 def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[Drawn]:
-    """Files that `make` writes; where it fails, those it had written, and what is missing.
-
-    Args:
-        what: it makes, such as "video of ippo".
-        make: writes one file and returns its path, or writes some and yields their paths.
-    """
+    """Files that `make` writes; where it fails, those it had written, and what is missing."""
     try:
         made = make()
         yield from [made] if isinstance(made, Path) else made
@@ -51,14 +39,9 @@ def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[D
 
 
 def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: T) -> T:
-    """A part of something that is drawn; `otherwise` where it cannot be made.
+    """A part of something that is drawn; `otherwise`, and its cause in `missing`, where it cannot be made.
 
-    Args:
-        missing: gets `what` with its cause, the first time; a world that says that it does not render is not asked for
-            a picture, so it gets nothing then.
-        what: the part, such as "pictures".
-        make: makes it.
-        otherwise: what stands in its place.
+    An environment that does not render is not asked for a picture, so nothing is missing then.
     """
     try:
         return make()
@@ -69,33 +52,15 @@ def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: 
         return otherwise
 
 
-def checked_picture(picture: np.ndarray) -> np.ndarray:
-    """The same picture.
-
-    Raises:
-        ValueError: it is not [H, W, 3] uint8.
-    """
-    if not isinstance(picture, np.ndarray):
-        raise ValueError(f"render must return an array [H, W, 3] uint8, not {type(picture).__name__}")
-    if picture.dtype != np.uint8 or picture.shape[2:] != (3,) or not picture.size:
-        raise ValueError(f"render must return [H, W, 3] uint8, not {list(picture.shape)} {picture.dtype}")
-    return picture
-
-
 def reason_of(error: BaseException) -> str:
-    """Cause in one line; before what an error of a program says stands its kind."""
+    """Cause of an error in one line, with its type unless it is a sentence for users."""
     said = first_line(error)
     is_sentence = isinstance(error, UserError | ValueError | NotImplementedError) or said == type(error).__name__
     return said if is_sentence else f"{type(error).__name__}: {said}"
 
 
 def lines_of(drawn: Sequence[Drawn], place: Callable[[Path], object] = str) -> list[str]:
-    """A line for each file, and one for each cause with all that it left out.
-
-    Args:
-        drawn: what was made, and what could not be.
-        place: names a file.
-    """
+    """A line for each file, and one for each cause with all that it left out."""
     by_cause: dict[str, list[str]] = {}
     for one in drawn:
         if isinstance(one, Missing):

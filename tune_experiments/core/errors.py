@@ -1,7 +1,4 @@
-"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback.
-
-This file must not know about any experiment.
-"""
+"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import ParamSpec, TextIO
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 
 __all__ = [
@@ -60,7 +57,7 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
             return main(*args, **kwargs) or 0
-        except (UserError, InputError, ForeignEnvError) as error:
+        except (UserError, InputError, CustomEnvError) as error:
             print(f"error: {one_line(error)}", file=sys.stderr)
             return EXIT_CODE
         except SystemExit as refusal:  # tyro's, which has said why, or the end of help
@@ -91,7 +88,7 @@ def _sentence_for(error: OSError) -> str:
 
 
 def drop_what_nobody_reads() -> list[TextIO]:
-    """Streams, of stdout and stderr, whose reader or terminal has gone.
+    """Close stdout and stderr if their reader has gone; the closed streams.
 
     What is left to print goes nowhere then, also at the interpreter's end.
     """

@@ -1,7 +1,4 @@
-"""Small files written whole (into a temporary neighbour, flushed, renamed over the old one), and files read back.
-
-This file must not know what the files mean.
-"""
+"""Small files written whole (into a temporary neighbour, flushed, renamed over the old one), and files read back."""
 
 from __future__ import annotations
 

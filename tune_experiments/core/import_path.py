@@ -1,8 +1,7 @@
-"""A user's own modules: those of the current folder are found, behind all that is installed.
+"""Finds a user's own modules in the current folder, behind all installed ones.
 
-Python looks first where it was started: in the current folder for `python -m`, in that of the script for
-`python tune_experiments/NAME.py`. So a file `random.py` there would hide Python's own, and our folder `play` would hide
-a module `play` of the user. This file must import nothing that such a file could hide.
+Python looks first in the current folder (`python -m`) or in that of the script, where files such as `random.py` or our
+folder `play` would hide other modules. This file must import nothing that such a file could hide.
 """
 
 from __future__ import annotations

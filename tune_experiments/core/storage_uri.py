@@ -1,8 +1,6 @@
-"""Whether a place on the command line is a folder or in an object store: the only list of schemes that are understood.
+"""Whether a place on the command line is a folder or a URI of an object store.
 
-Who writes `az://...` means no folder called `az:`, so whatever looks like a URI of another scheme is refused, wherever
-a place is named: `--out` of a script, `--storage` of a submission, on the node of a cluster, and by commands that read
-or write folders alone. This file must not know about any experiment.
+Whatever looks like a URI of an unknown scheme is refused everywhere, for `az://...` means no folder called `az:`.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter
 
 
 def uri_of(out: Path | str) -> str | None:
-    """The URI that a place on the command line stands for, or None for a folder; `Path` makes one slash of two.
+    """The URI that `--out` names, or None for a folder; `Path` makes one slash of two.
 
     Raises:
         UserError: it looks like a URI and is none that is understood, or names nothing in its store.
@@ -41,16 +39,13 @@ def uri_of(out: Path | str) -> str | None:
 
 
 def below(place: str, path: str) -> str:
-    """A path below a folder or a URI; what stands behind a URI's `?`, such as its region, stays at the end."""
+    """A path below a folder or a URI; the query of a URI, such as its region, stays at the end."""
     folder, mark, query = place.partition("?") if "://" in place else (place, "", "")
     return f"{folder.rstrip('/')}/{path}{mark}{query}"
 
 
 def check_folders(command: object) -> None:
     """Refuse URIs in a command whose files lie in folders of this machine.
-
-    Args:
-        command: a dataclass; each `Path` in it, and each of a tuple, is looked at.
 
     Raises:
         UserError: which flag names one, or what no file can be called.

@@ -105,18 +105,14 @@ def evaluation_of(settings: DivisionSettings, way: type[Way], world: World, poli
     return way(world, policy, probe=probe, draws_noise=settings.draws_masks, **options)
 
 
-def division_deviations(settings: DivisionSettings, rows: Sequence[str]) -> list[str]:
-    """Deviations of a run's settings from the paper and its release, as far as its rows read them."""
-    shared = ["agents share one network; the paper's share nothing"]
-    shares = settings.shares_network and not all(row.endswith(ON_MATCHING.lstrip("_")) for row in rows)
-    if not any(map(is_divided, rows)):
-        return shared * shares
-    notes = ["masks are of entities and their noise is replayed in all epochs; the release masks cells and draws anew"]
-    if not settings.draws_masks:
-        notes.append("tested teams take the likelier side of each mask; the paper draws")
-    notes += shared * shares
-    weights = {"regulariser": settings.regulariser_coef, "agent modelling": settings.modelling_coef}
-    return notes + [f"weight of the {name}: {one:g}, the release has 1" for name, one in weights.items() if one != 1]
+def division_notes(settings: DivisionSettings, rows: Sequence[str]) -> list[str]:
+    """Deviations from the paper of the rows of a run, which no flag says."""
+    notes = []
+    if any(map(is_divided, rows)):
+        notes.append("masks are of entities, with the same noise in all epochs; the release masks cells and draws anew")
+    if settings.shares_network and not all(row.endswith(ON_MATCHING.lstrip("_")) for row in rows):
+        notes.append("agents share one network; the paper's share nothing")
+    return notes
 
 
 EXPLANATION = (

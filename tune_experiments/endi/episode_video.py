@@ -16,7 +16,9 @@ from PIL import Image, ImageDraw
 from rl_envs import World
 from rl_envs.messenger import render as messenger_render
 from rl_envs.messenger.symbols import SIDE
+from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm import render as rtfm_render
+from rl_envs.rtfm.world import Rtfm
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
@@ -89,13 +91,13 @@ def _rtfm_cells(seen: dict[str, np.ndarray]) -> list[Cell]:
 MESSENGER = Look(
     draw=lambda scene, caption: messenger_render.draw(scene, caption=caption),
     cell_pixels=52,
-    colours=messenger_render.AGENT_COLOURS,
+    colours=Messenger.colours,
     cells=_messenger_cells,
 )
 RTFM = Look(
     draw=lambda scene, caption: rtfm_render.draw(scene, caption=caption),
     cell_pixels=rtfm_render.CELL_PIXELS,
-    colours=rtfm_render.AGENT_COLOURS,
+    colours=Rtfm.colours,
     cells=_rtfm_cells,
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from rl_envs.rtfm.arena import Arena
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.endi.division import DIVISION_RANGES, division_deviations, division_table
+from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.curriculum import Curriculum
@@ -22,7 +21,7 @@ from tune_experiments.results.main_comparison import MainComparison, first_train
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, refuse_unread
-from tune_experiments.rtfm.reading_experiments import deviations as of_rtfm
+from tune_experiments.rtfm.reading_experiments import deviation_notes as of_rtfm
 from tune_experiments.rtfm.reading_experiments import optimiser_steps_beside
 
 if TYPE_CHECKING:
@@ -109,9 +108,17 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
             for arguments in columns(config).values():
                 make_stage(config, stage, **arguments).reset(0)
 
-    def deviations(self, config: EndiRtfmConfig) -> list[str]:
-        """Against the preset `paper`."""
-        return deviations(config, self.presets["paper"])
+    def deviation_notes(self, config: EndiRtfmConfig) -> list[str]:
+        """Those of RTFM's experiments, of the reader and of the divider."""
+        from tune_experiments.endi.rtfm_trials import on_matching
+
+        is_reader_alone = all(map(on_matching, config.methods))
+        notes = of_rtfm(as_learned(config) if is_reader_alone else config)
+        if any(map(on_matching, config.methods)):
+            notes.append(MATCHING_NOTE)
+            if config.matching.shares_network:
+                notes.append("agents that read with it share one network; the paper's share nothing")
+        return [*notes, *division_notes(config.division, config.methods)]
 
     def optimiser_steps(self, config: EndiRtfmConfig) -> str:
         """In the first stage, beside those of the preset `paper`."""
@@ -126,7 +133,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         """Whether an evaluated team draws its masks."""
         return config.division.draws_masks
 
-    def test_world(self, config: EndiRtfmConfig, num_worlds: int) -> Any:
+    def test_world(self, config: EndiRtfmConfig, num_worlds: int, method: str = "") -> Any:
         """Unseen assignments of the last stage."""
         return make_stage(config, config.last_stage, num_worlds, split="test")
 
@@ -148,29 +155,3 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         from tune_experiments.endi import episode_video
 
         return episode_video.video(loaded, episode_video.RTFM, seed)
-
-
-def deviations(config: EndiRtfmConfig, paper: EndiRtfmConfig) -> list[str]:
-    """Deviations of a configuration from the paper, and those of all configurations."""
-    from tune_experiments.endi.rtfm_trials import on_matching
-
-    ours, theirs = (dataclasses.replace(one, learner=one.learner_for(one.budget_env_steps)) for one in (config, paper))
-    has_other_rows = not all(map(on_matching, config.methods))
-    if not has_other_rows:
-        unused = {"network": paper.network, "goal_channels": paper.goal_channels}
-        ours = as_learned(config, **unused, first_stage_env_steps=config.matching.budget_env_steps)
-    notes = of_rtfm(ours, theirs)
-    for path, what in (("stages", "stages"), ("goal_channels", "channels of the goal's layers")):
-        if (one := getattr(ours, path)) != (other := getattr(paper, path)):
-            notes.append(f"{what}: {' '.join(map(str, one))}, the paper has {' '.join(map(str, other))}")
-    if has_other_rows and config.divided_features:
-        notes.append(
-            f"methods with the entity divider have an output layer of {config.divided_features}; the paper's have none"
-        )
-    if (shared := config.task.team_loss) is not None:
-        notes.append(f"when one agent causes a loss the others get {shared:g}; the paper's reward is not shared")
-    if any(map(on_matching, config.methods)):
-        notes.append(MATCHING_NOTE)
-        if config.matching.shares_network:
-            notes.append("agents that read with it share one network; the paper's share nothing")
-    return [*notes, *division_deviations(config.division, config.methods)]

@@ -1,8 +1,6 @@
-"""Interface of an experiment for runs, searches, tables and players: three methods, and hooks with defaults.
+"""Interface of an experiment for runs, searches, tables and players: `plan`, and hooks with defaults.
 
-An experiment file subclasses `Experiment` (`launch/experiment.py`), which adds `run` and the default figures and
-videos. Everything that crosses a process boundary is a name and JSON: a worker imports the experiment's module again
-and builds its own objects.
+Only names and JSON cross process boundaries: a worker imports the experiment's module and builds its own objects.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import fnmatch
 import importlib.util
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
@@ -20,21 +18,24 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from rl_envs import World
 from rl_envs.core.metrics import ANY, COUNT, PROPORTION, MetricRange
 from tune_experiments.core.config_json import DataclassInstance
+from tune_experiments.core.config_path import changed_flags
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, Tests, TrialPlan
+from tune_experiments.experiment.plan import TEST_SEED, Episodes, Tests, TrialPlan, play_episodes
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.tables import PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
 
 PACKAGE = "tune_experiments"
+TEST_EPISODES = 100
+"""Number of episodes of the default test where a configuration has no `test_episodes`."""
 _OF_EVERY_TEST = {"episode_length": COUNT, "tvd": PROPORTION, "invalid_probability": PROPORTION}
-"""Ranges of what every evaluation measures."""
+"""Ranges of metrics that every evaluation has."""
 
 
 class HasMethods(DataclassInstance, Protocol):
@@ -46,25 +47,25 @@ class HasMethods(DataclassInstance, Protocol):
 
 
 Config = TypeVar("Config", bound=HasMethods)
-"""Type of an experiment's configurations."""
+"""Type of the configurations of an experiment."""
 
 
 class BaseExperiment(ABC, Generic[Config]):
     """One table of a paper, with configurations of one type.
 
-    `plan`, `evaluate` and `tables` are to be written; the rest has defaults.
+    `plan` is to be written; the rest has defaults.
 
     Attributes:
-        name: short name, snake case, of folders and results; in this package that of the file.
-        caption: what the table shows, for people.
-        presets: name -> configuration, frozen dataclasses of one type; `laptop` is the default, else the first.
-        seeds: trained when the user names none.
-        split: of the test results; "exact" where `evaluate` computes numbers and plays no episode.
-        metric_ranges: metric, or a pattern of names such as `success_of_*`, -> its range: those of the world and of the
-            experiment's own metrics. One that is not here can have any value.
-        is_greedy: whether a trained team plays its most likely actions, as in the test, or samples.
-        columns: what the live line of a trial shows, heading -> key of the log.
-        main: the one comparison that the table is about, named before the run; None where there is one method.
+        name: Short name in snake case, of folders and results; in this package the name of the file.
+        caption: Title of the table.
+        presets: Name -> configuration; `laptop` is the default, else the first.
+        seeds: Default seeds.
+        split: Split of the test results; "exact" where `evaluate` computes numbers and plays no episode.
+        metric_ranges: Metric, or a pattern such as `success_of_*`, -> its range; other metrics can have any value.
+        is_greedy: Whether tests take the most likely actions; else actions are sampled.
+        columns: Heading -> key of the log, of the live line of a trial.
+        reference_preset: Preset with the paper's numbers, with which `deviations` compares a run.
+        main: Main comparison of the table, named before the run; None where there is one method.
     """
 
     name: str
@@ -75,53 +76,47 @@ class BaseExperiment(ABC, Generic[Config]):
     metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
     is_greedy: bool = False
     columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
+    reference_preset: str = "paper"
     main: MainComparison | None = None
 
     # ------------------------------------------------------------------------------------------- to be written
 
     @abstractmethod
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-        """How one method is trained with one seed: one plan, or a curriculum of several.
+        """Plan of one trial: one method trained with one seed, in one stage or in a curriculum of several.
 
         Args:
-            config: of the run.
-            method: a row of the table.
-            seed: of weights, worlds and action sampling.
-            trial_folder: where the trial keeps its checkpoints and what `prepare` has left there; None where nothing is
-                trained, as when flags are checked or the cost is estimated.
+            config: Configuration of the run.
+            method: Row of the table.
+            seed: Seed of weights, environments and action sampling.
+            trial_folder: Folder of the trial, with checkpoints and what `prepare` wrote; None where nothing is trained.
         """
-
-    @abstractmethod
-    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
-        """The final evaluation of a trained team.
-
-        Args:
-            config: of the run.
-            method: which row the team is.
-            policy: the team.
-
-        Returns:
-            world name -> metric -> one value an episode, [K] float64. `Tested` in place of the name says a condition of
-                the test, or another player.
-        """
-
-    @abstractmethod
-    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """The tables, from the rows of results.jsonl alone."""
 
     # --------------------------------------------------------------------------------------------------- hooks
 
-    @abstractmethod
-    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
-        """Draw figures and videos of whatever there is yet; one that fails must not keep others from being drawn.
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
+        """Test a trained policy; by default in `--test-episodes` episodes of `test_world`.
 
         Args:
-            run_folder: where they go, into `plots` and `videos`.
-            trials: method -> seed -> trial folder.
+            config: Configuration of the run.
+            method: Row of the team.
+            policy: Trained team.
 
         Returns:
-            what was written, and what could not be (`core.drawing.Drawn`).
+            Name of an environment -> metric -> one value per episode, [K] float64. A `Tested` in place of the name adds
+                a condition of the test, or another player.
         """
+        world = self.test_world(config, getattr(config, "test_episodes", TEST_EPISODES), method)
+        name = type(world).__name__.lower()
+        return {name: play_episodes(world, TEST_SEED, policy, self.is_greedy, self.draws_noise(config))}
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """The tables, from the rows of results.jsonl alone; by default one of all methods and metrics."""
+        return [make_table(results, self.caption)]
+
+    @abstractmethod
+    def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
+        """Draw figures and videos into the run folder: files (`Drawn`), and what failed (`Missing`)."""
 
     @abstractmethod
     def video(self, loaded: Any, seed: int) -> Sequence[Any]:
@@ -129,14 +124,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def episodes(self, loaded: Any, seed: int, episodes: int, most_steps: int) -> Sequence[Any]:
-        """Records (`play.episode.Episode`) of the first episodes of a `LoadedPolicy`, for a page.
-
-        Args:
-            loaded: the team.
-            seed: of worlds and actions.
-            episodes: how many starts.
-            most_steps: env steps after which a record is cut.
-        """
+        """Records (`play.episode.Episode`) of first episodes of a `LoadedPolicy`, cut after `most_steps` env steps."""
 
     @abstractmethod
     def spectator(self, loaded: Any) -> Any:
@@ -144,86 +132,85 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
-        """Write a page on which people look at an episode of each method; returns the same as `figures`.
-
-        Args:
-            run_folder: where it goes.
-            trials: method -> seed -> trial folder.
-        """
+        """Write the page that shows an episode of each method."""
 
     def methods(self, config: Config) -> Sequence[str]:
         """Rows of the table, in order; by default those of the configuration."""
         return config.methods
 
     def depends_on_seed(self, method: str) -> bool:
-        """Whether a row comes out differently with another seed; one that does not is run with the first seed alone."""
+        """Whether results depend on the seed; a row without this is run once."""
         return True
 
     def evaluate_trial(self, config: Config, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """`evaluate`, for an experiment whose evaluation needs what a trial has left in its folder."""
+        """`evaluate` with the trial's folder, for an evaluation that needs files of the trial."""
         return self.evaluate(config, method, policy)
 
     def estimates(self, episodes: Episodes) -> Mapping[str, Interval]:
-        """Numbers of a test that are no means over its episodes, with intervals of their own: metric -> number.
-
-        Args:
-            episodes: of one world, as `evaluate` gives them, arrays for pictures included.
-        """
+        """Test results that are not means over episodes, with their own intervals: metric -> interval."""
         return {}
 
     def range_of(self, metric: str) -> MetricRange:
-        """Range of a metric of the results: as declared, under its name or the first pattern that it fits."""
+        """Range of a metric, as declared under its name or the first pattern that matches."""
         declared = {**self.metric_ranges, **_OF_EVERY_TEST}
         fitting = (one for name, one in declared.items() if fnmatch.fnmatchcase(metric, name))
         return declared.get(metric) or next(fitting, ANY)
 
     def split_of(self, world: str) -> str:
-        """Split in results.jsonl of what was evaluated under a world's name; by default the experiment's."""
+        """Split of the test results of an environment; by default the experiment's."""
         return self.split
 
     def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-        """Results of training itself for results.jsonl, under split "train".
-
-        Args:
-            method: a row of the table.
-            rows: of the trial's log.
-
-        Returns:
-            world name -> metric -> value.
-        """
+        """Results of training itself, for split "train": environment -> metric -> value, from the rows of a log."""
         return {}
 
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
         """The main comparison of each table; by default `main`. All other orderings are exploratory."""
         return () if self.main is None else (self.main,)
 
-    def deviations(self, config: Config) -> Sequence[str]:
-        """Deviations of a configuration from the paper, smaller sizes among them, one sentence each."""
+    def deviations(self, config: Config) -> list[str]:
+        """Deviations of a configuration from the paper: `deviation_notes`, and all flags that the paper sets otherwise.
+
+        The paper's flags are those of the preset `reference_preset`; an experiment without that preset has notes alone.
+        """
+        reference = self.presets.get(self.reference_preset)
+        changed = [] if reference is None else changed_flags(reference, config)
+        flags = ", ".join(f"{ours} ({theirs})" for ours, theirs in changed)
+        said = [f"flags, with the values of the preset {self.reference_preset} in brackets: {flags}"] if flags else []
+        return [*self.deviation_notes(config), *said]
+
+    def deviation_notes(self, config: Config) -> Sequence[str]:
+        """Deviations from the paper that no flag says, one sentence each."""
         return ()
 
     def optimiser_steps(self, config: Config) -> str:
-        """Sentence on the optimiser steps of a run beside the paper's; by default empty, as where a paper has none."""
+        """Sentence that compares the optimiser steps of a run with the paper's; empty by default."""
         return ""
 
-    def test_world(self, config: Config, num_worlds: int) -> World:
-        """Worlds in which play and render show a team; by default those in which the first method is trained."""
-        plan = self.plan(config, self.methods(config)[0], 0, None).stages[-1].plan
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
+        """Environments in which a team is played, shown and by default tested.
+
+        Args:
+            config: Configuration of the run.
+            num_worlds: B.
+            method: Row of the team, where methods see different environments; empty for the first one.
+
+        Returns:
+            By default the environments in which the method is trained.
+        """
+        plan = self.plan(config, method or self.methods(config)[0], 0, None).stages[-1].plan
         return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
 
-    def world_of(self, config: Config, method: str, num_worlds: int) -> World:
-        """The same worlds for one method, where methods see them differently."""
-        return self.test_world(config, num_worlds)
-
     def valid_world(self, config: Config, num_worlds: int) -> World | None:
-        """Worlds of validation, where those can be wrong: they are built before a run starts. None: nothing to see."""
+        """Validation environment to check before the run, or None."""
         return None
 
     def draws_noise(self, config: Config) -> bool:
-        """Whether networks that draw something themselves do so after training, or take what is most likely."""
+        """Whether stochastic networks sample after training; else they take the most likely value."""
         return True
 
     def as_loaded(self, config: Config) -> Config:
-        """The configuration of a stored run, perhaps a stranger's, that is looked at or tested again.
+        """Configuration with which a stored run is shown or tested again.
 
         It must name no file to write, and no endpoint may cost more than our own limits. A run's own figures keep what
         the run has.
@@ -231,33 +218,49 @@ class BaseExperiment(ABC, Generic[Config]):
         return config
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
-        """Seeds of validation and tests, where a game has no splits: no trial trains with one of them."""
+        """Seeds of validation and test environments; no trial may train with them."""
         return ()
 
+    def run_name(self, config: Config) -> str:
+        """Name of a run folder, before the name of its preset; by default the experiment's."""
+        return self.name
+
+    def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
+        """Look at what the run needs, such as its environment, before anything else; the configuration that follows.
+
+        Args:
+            config: what the user chose.
+            say: prints a line.
+
+        Raises:
+            ValueError: what cannot be used.
+        """
+        return config
+
     def check(self, config: Config) -> None:
-        """Refuse, before a run starts, what it needs and has not got, such as an endpoint's key.
+        """Check before a run that all it needs is there, such as the key of an endpoint.
 
         Raises:
             UserError: what is missing.
         """
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
-        """Leave beside a trial's checkpoints what its team needs elsewhere, too; called whenever the trial starts."""
+        """Write files that a policy needs beside its checkpoints; called whenever a trial starts."""
 
     def export(self, loaded: Any, folder: Path) -> Sequence[Path]:
-        """Write a `LoadedPolicy` in another library's format; what was written.
+        """Export a `LoadedPolicy` to another library's format; the written files.
 
         Raises:
             UserError: there is no such format.
         """
-        raise UserError(f"{self.name} trains no adapters; its teams are opened with load_policy")
+        raise UserError(f"{self.name} has no export: open its policies with load_policy")
 
     def shared(self, config: Config) -> contextlib.AbstractContextManager[None]:
-        """Context that trials share, such as an endpoint: open while they train, in the process that leads the run."""
+        """Context manager around the training of all trials, in the driver, such as a shared endpoint."""
         return contextlib.nullcontext()
 
     def search_space(self) -> SearchSpace | None:
-        """Search space of `--search`; its domains are Ray Tune's, so Ray is imported in here and not before."""
+        """Search space of `--search`, or None; Ray Tune's domains are imported inside."""
         return None
 
     # --------------------------------------------------------------------------------------------------- names
@@ -274,12 +277,12 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @property
     def module(self) -> str:
-        """The importable module that defines this experiment; who opens its runs names it in `allow`."""
+        """Importable module that defines this experiment, to name in `allow`."""
         return _importable(type(self).__module__)
 
     @property
     def entry_point(self) -> str:
-        """Name by which a worker finds this object: that of its script, or `package.module:NAME` from outside.
+        """Name by which workers import this object: its script's, or `package.module:NAME`.
 
         Raises:
             UserError: a worker could not find it.
@@ -299,11 +302,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
 
 def _importable(module: str) -> str:
-    """The name by which another process imports a module; a script's own is `__main__`.
-
-    Raises:
-        UserError: an interactive session, which cannot be imported.
-    """
+    """The name by which another process imports a module; a script's own is `__main__`."""
     if module != "__main__":
         return module
     main = sys.modules["__main__"]

@@ -4,8 +4,7 @@
         [--any.field value ...]
 
 `--help` is a page of our own with the flags that most people use, `--help-all` is tyro's with all of them. What tyro
-refuses it says itself, and exits with code 2. This file must not know any experiment: presets come in as a mapping from
-name to configuration.
+refuses it says itself, and exits with code 2.
 """
 
 from __future__ import annotations
@@ -36,7 +35,10 @@ DEFAULT_PRESET = "laptop"
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """A seed as NumPy, torch and RLlib all take it."""
 _FIRST_PAGE = {
+    "env": "environment: a name of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function",
+    "env_arguments": "keyword arguments of the environment, as JSON",
     "methods": "rows of the table, each a method that is trained",
+    "network.name": "network, which `--network NAME` sets, too",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",
     "out": "folder, or URI of an object store, for all that the run writes; the same command continues the run in it",
@@ -89,7 +91,7 @@ class RunOptions:
 
     @property
     def searches(self) -> bool:
-        """Whether settings are tried, in place of one run."""
+        """Whether this is a search."""
         return self.search is not None or self.search_by == "grid"
 
 
@@ -98,6 +100,7 @@ def parse(
     arguments: Sequence[str],
     description: str,
     seeds: tuple[int, ...] = (0,),
+    prog: str = "",
 ) -> tuple[Config, RunOptions]:
     """Read a command line; `--help` prints the flags that most people use, `--help-all` all, and both end the process.
 
@@ -107,6 +110,7 @@ def parse(
         arguments: The command line without the program's name.
         description: What `--help` says first.
         seeds: The default of `--seeds`.
+        prog: name of the program in its help; by default that of the script.
 
     Raises:
         UserError: a value that no run can have.
@@ -115,15 +119,15 @@ def parse(
     preset = _preset(experiment_presets, arguments)
     default = _Arguments(RunOptions(preset, None, seeds), experiment_presets[preset])
     if {"-h", "--help"} & {*arguments}:
-        print(_first_page(default, list(experiment_presets), description))
+        print(_first_page(default, list(experiment_presets), description, prog or Path(sys.argv[0]).name))
         raise SystemExit(0)
-    parsed = _read(default, arguments, f"{description}\n\nPresets: {', '.join(experiment_presets)}.")
+    parsed = _read(default, arguments, f"{description}\n\nPresets: {', '.join(experiment_presets)}.", prog)
     check_options(parsed.options)
     return parsed.config, parsed.options
 
 
 def check_options(options: RunOptions) -> None:
-    """Refuse options that no run can have.
+    """Refuse options that are out of range or contradict each other.
 
     Raises:
         UserError: which flag, and what it must be.
@@ -140,7 +144,7 @@ def check_options(options: RunOptions) -> None:
         )
     if options.searches and (options.local or options.slice_seconds is not None):
         flag = "--local" if options.local else "--slice-seconds"
-        raise UserError(f"{flag} is for runs without --search: Ray Tune decides what a search trains next")
+        raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
         if not options.searches and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
             raise UserError(f"{flag_of(name)} belongs to a search; say with --search how many settings to try")
@@ -148,30 +152,37 @@ def check_options(options: RunOptions) -> None:
 
 @dataclass(frozen=True)
 class _Arguments:
-    """Both halves; their flags carry no prefix."""
+    """Options and configuration; their flags have no prefix."""
 
     options: Annotated[RunOptions, tyro.conf.arg(name="")]
     config: Any
 
 
-def _read(default: _Arguments, arguments: Sequence[str], description: str) -> _Arguments:
+def _read(default: _Arguments, arguments: Sequence[str], description: str, prog: str) -> _Arguments:
     # tyro wants the configuration's own type, which is known only now.
     flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
-    words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default.options.preset)
-    return typing.cast(_Arguments, tyro.cli(schema, args=words, default=start, description=description))
+    words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default)
+    read = tyro.cli(schema, prog=prog or None, args=words, default=start, description=description)
+    return typing.cast(_Arguments, read)
 
 
-def _as_spelled(arguments: Sequence[str], preset: str) -> list[str]:
-    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one."""
+def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
+    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one.
+
+    `--network emma` stands for `--network.name emma`, as for every group of fields that has a name.
+    """
     words: list[str] = []
     flag = ""
     for word in arguments:
         if word.startswith("--"):
-            flag = word
+            flag, equals, value = word.partition("=")
+            group = getattr(default.config, flag[2:].replace("-", "_"), None)
+            if dataclasses.is_dataclass(group) and hasattr(group, "name"):
+                word = f"{flag}.name{equals}{value}"
         elif flag == "--preset":
-            word = preset
+            word, flag = default.options.preset, ""
         elif flag == "--methods":
             (word,) = spelled_rows([word])
         words.append(word)
@@ -191,9 +202,9 @@ def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
     return preset
 
 
-def _first_page(default: _Arguments, presets: Sequence[str], description: str) -> str:
+def _first_page(default: _Arguments, presets: Sequence[str], description: str, prog: str) -> str:
     """The page of `--help`: presets, and the flags that most people use, with their values in the chosen preset."""
-    lines = [f"usage: {Path(sys.argv[0]).name} [--preset NAME] [--FLAG VALUE ...]", "", description, ""]
+    lines = [f"usage: {prog} [--preset NAME] [--FLAG VALUE ...]", "", description, ""]
     lines += [f"  --preset {default.options.preset}", f"      values to start from: {', '.join(presets)}"]
     for path, meaning in _FIRST_PAGE.items():
         for half in (default.options, default.config):
@@ -210,7 +221,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str) -
 
 
 def _names_of(half: Any, path: str) -> str:
-    """Names that a field of a configuration has to choose from, if its type says them."""
+    """Choices of a field, from its type."""
     hint = typing.get_type_hints(type(half)).get(path)
     choices = [
         one for inner in typing.get_args(hint) if typing.get_origin(inner) is Literal for one in typing.get_args(inner)

@@ -1,16 +1,12 @@
-"""A trial in stages: the same team learns in one world after another and takes its weights along.
-
-An experiment's plan may be a `Curriculum` in place of one `TrialPlan`:
+"""Training in stages: the same policy learns in one environment after another.
 
     Curriculum((
         Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)),
         Stage(name="moving", plan=..., frozen=("network.attention.*",)),
     ))
 
-A stage ends when its promotion rule is met, or with its plan's budget. Budgets, schedules and intervals count the
-stage's own env steps; the log counts all of them. The next stage begins with the weights (by name and shape), and with
-new worlds, a new recurrent state and, unless it says otherwise, a new optimiser. This file holds what is declared;
-`run/curriculum_state.py` where a trial stands in it.
+Budgets, schedules and intervals count the stage's own env steps; the log counts all of them. The next stage begins with
+the weights (by name and shape), and with new environments, a new recurrent state and, by default, a new optimiser.
 """
 
 from __future__ import annotations
@@ -31,11 +27,7 @@ _NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Curriculum:
-    """Stages in order.
-
-    Attributes:
-        stages: one or more, with different names.
-    """
+    """One or more stages in order, with different names."""
 
     is_staged: ClassVar[bool] = True
     stages: tuple[Stage, ...]

@@ -1,8 +1,7 @@
 """Experiments by name, and the trials of a run.
 
-A name is that of a script of this package, or `package.module:NAME` for an experiment from outside. Importing a module
-runs its code. So a name that somebody types is imported, and one that is found in a file only if the caller names the
-same module (`allow`).
+Importing a module runs its code: a name that a user types is imported, one that is found in a file only if the caller
+names the same module (`allow`).
 """
 
 from __future__ import annotations
@@ -20,11 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
+from rl_envs.registry import entry_point_of
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
+_EARLIER_NAMES = {"train": "train"}
+"""Name of an experiment in older run folders -> its name now."""
 _AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
 """Name, configuration as JSON and module of the experiment of `trusting`."""
 
@@ -44,6 +46,7 @@ def find_experiment(name: str) -> BaseExperiment:
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _from_outside(*found.groups())
     known = known_experiments()
+    name = _EARLIER_NAMES.get(name, name)
     if name not in known:
         raise UserError(
             f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"
@@ -72,12 +75,6 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 
     Unless it is the configuration of `trusting`, it names no file to write (`as_loaded`).
 
-    Args:
-        name: of the experiment.
-        data: JSON of the configuration.
-        allow: modules from outside that the caller trusts.
-        where: the file.
-
     Raises:
         UserError: a module from outside that is not in `allow`, and was not imported; or no such experiment.
     """
@@ -86,17 +83,17 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
         _check_trust(found[1], allow, where)
     experiment = find_experiment(name)
     cls = experiment.config_class
-    own = {text for preset in experiment.presets.values() for text, _ in _named_in(config_to_json(preset), [cls])}
-    for text, is_built in _named_in(data, [cls]):
-        if text not in own:
-            _check_trust(text.partition(":")[0], allow, where, is_built)
+    own = {text for preset in experiment.presets.values() for text, _ in module_texts(config_to_json(preset), [cls])}
+    for text, is_built in module_texts(data, [cls]):
+        if text not in own and (module := _module_of(text)) is not None:
+            _check_trust(module, allow, where, is_built)
     config = read_configuration(experiment, data)
     return experiment, config if _is_at_hand(name, data) else experiment.as_loaded(config)
 
 
 @contextmanager
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
-    """Within it files of this experiment with exactly this configuration may name its modules, files and endpoints.
+    """Context in which files of exactly this experiment and configuration are trusted.
 
     Both are at hand already, so such a file brings in nothing. Any other file is checked as everywhere.
     """
@@ -108,21 +105,36 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 
 
 def trusted_modules(name: Any, data: Any) -> set[str]:
-    """Modules that a file may name because its experiment and its configuration are those of `trusting`."""
+    """Modules that a file may name because `trusting` trusts its experiment and configuration."""
     at_hand = _AT_HAND.get()
     if at_hand is None or not _is_at_hand(name, data):
         return set()
-    named = _named_in(data, [find_experiment(name).config_class])
-    return {at_hand[2], *(text.partition(":")[0] for text, _ in named)}
+    named = module_texts(data, [find_experiment(name).config_class])
+    return {at_hand[2], *filter(None, (_module_of(text) for text, _ in named))}
 
 
 def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[str]:
-    """Modules that a run imports by their names: the experiment's, and those of environments and the like in `config`.
+    """Modules that a run imports by name: the experiment's, and those that `config` names, such as environments.
 
     A value of the type `ModuleName` may be another name, too, such as the id of an environment.
     """
-    named = _named_in(config_to_json(config), [experiment.config_class])
-    return list(dict.fromkeys([experiment.module, *(text.partition(":")[0] for text, _ in named)]))
+    named = module_texts(config_to_json(config), [experiment.config_class])
+    return list(dict.fromkeys([experiment.module, *filter(None, (_module_of(text) for text, _ in named))]))
+
+
+def _module_of(text: str) -> str | None:
+    """Module that a name imports, of an environment or another object; None for what this package brings.
+
+    `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. The worlds of `rl_envs` build
+    themselves from any arguments. What has no name outside the process that trained it (`unnamed:`) is never imported.
+    """
+    if (entry_point := entry_point_of(text)) is not None:
+        module = entry_point.partition(":")[0]
+        return None if module.split(".")[0] in _OURS else module
+    first, _, rest = text.partition(":")
+    if first == "unnamed":
+        return None
+    return rest.rpartition(":")[0] or first if first == "gymnasium" else first
 
 
 def _is_at_hand(name: Any, data: Any) -> bool:
@@ -135,10 +147,7 @@ def _as_stored(config: Any) -> Any:
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:
-    """Refuse a module that nobody allows; one of ours is refused, too, where its function would be called.
-
-    Such a function gets arguments from the file, and not every function of ours can be called with any.
-    """
+    """Refuse a module that is not in `allow`; one of ours, too, where its function would be called."""
     is_ours = module.split(".")[0] in _OURS
     if module in allow or (is_ours and not is_built):
         return
@@ -149,15 +158,8 @@ def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool 
     )
 
 
-def _named_in(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
-    """Texts of a JSON value that name modules, and whether what they name is called to build something.
-
-    These are the values of type `ModuleName`, and any text like `package.module:NAME`.
-
-    Args:
-        data: the value, which is not trusted.
-        hints: what its type may be.
-    """
+def module_texts(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
+    """Texts of a JSON value that name modules, and whether what they name is called to build something."""
     kinds = [kind for hint in hints for kind in _kinds(hint)]
     if isinstance(data, str):
         if any(IMPORTED in getattr(kind, "__metadata__", ()) for kind in kinds):
@@ -167,16 +169,16 @@ def _named_in(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
     elif isinstance(data, list):
         inner = [argument for kind in kinds for argument in typing.get_args(kind)]
         for value in data:
-            yield from _named_in(value, inner)
+            yield from module_texts(value, inner)
     elif isinstance(data, dict):
         fields = [typing.get_type_hints(kind, include_extras=True) for kind in kinds if dataclasses.is_dataclass(kind)]
         values = [argument for kind in kinds for argument in typing.get_args(kind)]
         for name, value in data.items():
-            yield from _named_in(value, [known[name] for known in fields if name in known] + values)
+            yield from module_texts(value, [known[name] for known in fields if name in known] + values)
 
 
 def _kinds(hint: Any) -> Iterator[Any]:
-    """A type, and those that it may stand for: members of a union, what `Annotated` wraps."""
+    """A type, the members of a union, and the type inside `Annotated`."""
     yield hint
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
@@ -205,7 +207,7 @@ def trial_name(method: str, seed: int) -> str:
 
 
 def trial_folders(experiment: BaseExperiment[Config], config: Config, out: Path) -> dict[str, dict[int, Path]]:
-    """Method -> seed -> folder, of the trials that lie in a run folder."""
+    """Trial folders of a run: method -> seed -> folder."""
     found: dict[str, dict[int, Path]] = {}
     for method in experiment.methods(config):
         for folder in sorted((out / "trials").glob(f"{method}-seed*")):

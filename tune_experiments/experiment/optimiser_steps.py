@@ -1,4 +1,4 @@
-"""How often a run steps the optimiser, beside its paper. This file must not know any experiment."""
+"""How often a run steps the optimiser, beside its paper."""
 
 from __future__ import annotations
 
@@ -16,16 +16,7 @@ def optimiser_steps(learner: AlgorithmConfig, workers: Workers, env_steps: int) 
 def optimiser_steps_in_words(
     learner: AlgorithmConfig, workers: Workers, env_steps: int, reference: int, who: str = "the paper", how: str = ""
 ) -> str:
-    """Sentence on the optimiser steps of a run beside those of its paper.
-
-    Args:
-        learner: its epochs and minibatches.
-        workers: environments of an update, and env steps of each.
-        env_steps: of training, or of a stage.
-        reference: number of optimiser steps that the paper, or its release, makes in its own budget.
-        who: makes these steps.
-        how: ends the sentence.
-    """
+    """Sentence on the optimiser steps of a run, beside the `reference` steps of its paper; `how` ends the sentence."""
     steps, batch = optimiser_steps(learner, workers, env_steps), _batch(learner, workers)
     each = f"{_of_update(learner, workers):,} for each batch of {batch:,} env steps"
     return f"the optimiser steps {steps:,} times, {each}; {who} makes {reference:,} steps{how}"
@@ -37,4 +28,9 @@ def _of_update(learner: AlgorithmConfig, workers: Workers) -> int:
 
 
 def _batch(learner: AlgorithmConfig, workers: Workers) -> int:
-    return workers.env_steps_learned_at_once(takes_turns=learner.algorithm == "ppo")
+    takes_turns = learner.algorithm == "ppo"
+    if ":" in learner.algorithm:
+        from rl_models.algorithms.configured import algorithm_class
+
+        takes_turns = algorithm_class(learner.algorithm).takes_turns
+    return workers.env_steps_learned_at_once(takes_turns=takes_turns)

@@ -1,36 +1,38 @@
-"""Plan of one training run, or of one stage of a curriculum. This file must not know any experiment."""
+"""Plan of one training run, or of one stage of a curriculum."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 
 from rl_models.rllib.workers import TrainingPlan
 
 if TYPE_CHECKING:
+    from rl_envs import World
     from rl_models.policy import TeamPolicy
     from rl_models.training.algorithm import Algorithm
     from rl_models.training.local_algorithm import LocalAlgorithm
 
 Episodes = dict[str, np.ndarray]
-"""Metric name -> one value an episode, [K] float64; keys that start with `_` are arrays for pictures."""
+"""Metric -> value per episode, [K] float64; keys that start with `_` are arrays for figures."""
 RANDOM = "random"
-"""Method in results of play with uniform legal actions."""
+"""Method name of the random policy over legal actions."""
 
 
 @dataclass(frozen=True)
 class Tested:
-    """Description of a test that the name of a world does not say all of.
+    """Name of a test beyond the name of its environment.
 
     Attributes:
-        world: name of the world.
-        condition: what is different from the plain test, such as "in silence"; empty for that one.
-        method: another player in the team's place, such as `RANDOM`, that depends on neither method nor seed; empty for
+        world: Name of the environment.
+        condition: Difference from the plain test, such as "in silence"; empty for the plain test.
+        method: Another player in the team's place, such as `RANDOM`, that depends on neither method nor seed; empty for
             the trained team.
     """
 
@@ -47,12 +49,25 @@ class Tested:
 Tests: TypeAlias = dict[Any, Episodes]
 """Name of a world, or `Tested`, -> episodes."""
 
+VALIDATION_SEED, TEST_SEED = 2**31, 2**31 + 1
+"""Seeds of the default validation and test; `--seeds` takes none of them."""
 SEEDS_BETWEEN_STAGES = 1_000_003
 """Added to a stage's seed for each stage before it: two stages in the same world must not replay their episodes."""
 
 
+def play_episodes(
+    world: World, seed: int, policy: TeamPolicy, is_greedy: bool = False, draws_noise: bool = True
+) -> Episodes:
+    """Metrics of one episode in each environment, with the return summed over agents; the environments are closed."""
+    from rl_models.training.evaluation import Evaluation
+
+    with contextlib.closing(world):
+        played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=draws_noise).run(seed)
+    return played | {"return": played["return"].sum(-1)}
+
+
 def make_team_algorithm(plan: TrialPlan) -> Algorithm:
-    """RLlib's loop for a plan, or the loop of this process for one that is local."""
+    """RLlib's algorithm for a plan, or the in-process algorithm for a local plan."""
     if plan.is_local:
         return _local_algorithm(plan)
     from rl_models.rllib.team_algorithm import TeamAlgorithm  # Ray is needed only where RLlib trains
@@ -73,18 +88,19 @@ def _local_algorithm(plan: TrialPlan) -> LocalAlgorithm:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialPlan(TrainingPlan):
-    """One training run, ready to be built: what is trained, for how long, and what is measured and kept meanwhile.
+    """Plan of one training run: what is trained, for how long, and what is measured and kept meanwhile.
 
     Attributes:
-        budget_env_steps: when training ends.
-        validate_every_env_steps, checkpoint_every_env_steps: how often.
-        kept_checkpoints: of the newest; those with which a stage ended, and those with its best validation, stay too.
-        validate: metrics of the present policy on validation worlds, logged under `valid/`.
-        chosen_by: metric of `validate`; the weights with which it was highest are handed on and tested, not the last.
-        make_algorithm: who trains, from the finished plan.
-        learns: False for a team that plays as it is.
-        given_env_steps: env steps for which a team that plays as it is was trained elsewhere; None: not trained.
-        is_local: whether the trial's own process does all the work, without Ray.
+        budget_env_steps: Number of env steps of training.
+        validate_every_env_steps, checkpoint_every_env_steps: Intervals in env steps.
+        kept_checkpoints: Number of newest checkpoints that are kept, beside those that later stages and tests need.
+        validate: Function from a policy to validation metrics, logged under `valid/`; None plays `valid_episodes`
+            episodes in environments of training.
+        chosen_by: Validation metric by which weights are chosen; None keeps the last weights.
+        make_algorithm: Algorithm factory.
+        learns: False for a frozen policy.
+        given_env_steps: Env steps for which a frozen policy was trained elsewhere; None if it was not trained.
+        is_local: Whether the trial's own process does all the work, without Ray.
     """
 
     is_staged: ClassVar[bool] = False
@@ -92,7 +108,8 @@ class TrialPlan(TrainingPlan):
     budget_env_steps: int
     validate_every_env_steps: int
     checkpoint_every_env_steps: int
-    validate: Callable[[TeamPolicy], Episodes]
+    validate: Callable[[TeamPolicy], Episodes] | None = None
+    valid_episodes: int = 64
     chosen_by: str | None = None
     kept_checkpoints: int = 3
     make_algorithm: Callable[[TrialPlan], Algorithm] = make_team_algorithm
@@ -101,22 +118,25 @@ class TrialPlan(TrainingPlan):
     is_local: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse processes that the algorithm would not use, and learners without a world or with a small replay."""
+        """Refuse processes that the algorithm would not use, and learners without an environment."""
         self.workers.check_learners(self.objective)
         if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
             raise ValueError(f"--workers.aggregators is for IMPALA, and this method trains with {name}: leave it at 0")
 
-    def trained_env_steps(self, env_steps: int) -> int | None:
-        """Env steps of training that results name; None where nothing was trained.
+    def validation(self, policy: TeamPolicy) -> Episodes:
+        """Metrics of a policy in validation environments."""
+        if self.validate is not None:
+            return self.validate(policy)
+        world = self.make_world(num_worlds=self.valid_episodes, first_world=0)
+        return play_episodes(cast("World", world), VALIDATION_SEED, policy)
 
-        Args:
-            env_steps: of this run.
-        """
+    def trained_env_steps(self, env_steps: int) -> int | None:
+        """Number of env steps of training in results; None without training."""
         return env_steps if self.learns else self.given_env_steps
 
     def with_gpus(self, per_learner: float, per_runner: float) -> TrialPlan:
-        """The same plan whose processes have so many GPUs."""
+        """The same plan with other numbers of GPUs per process."""
         workers = dataclasses.replace(self.workers, gpus_per_learner=per_learner, gpus_per_runner=per_runner)
         return dataclasses.replace(self, workers=workers)
 
@@ -132,15 +152,15 @@ class TrialPlan(TrainingPlan):
 
 @dataclass(frozen=True)
 class Promotion:
-    """When a stage has been learned.
+    """Rule that ends a stage before its budget.
 
     Attributes:
-        metric: key of the log, `valid/NAME` or `episode/NAME`.
-        threshold: what the mean of its latest values must reach.
-        over: how many values; of fewer there is no mean yet.
-        at_least_env_steps: the stage takes these, however well it goes.
-        otherwise: what happens when the budget is spent before: `go_on` to the next stage, or `stop` training; the team
-            is then evaluated as its stage says if it does, else as the experiment does.
+        metric: Key of the log, `valid/NAME` or `episode/NAME`.
+        threshold: Value that the mean of its latest values must reach.
+        over: Number of values in that mean.
+        at_least_env_steps: Minimum length of the stage in env steps.
+        otherwise: What follows if the budget ends first: `go_on` to the next stage, or `stop` training; the policy is
+            then tested by its stage's `evaluate`, else by the experiment's.
     """
 
     metric: str
@@ -150,19 +170,14 @@ class Promotion:
     otherwise: Literal["go_on", "stop"] = "go_on"
 
     def __post_init__(self) -> None:
-        """Refuse a rule that could never be looked at."""
+        """Refuse a metric that is never logged."""
         if not re.fullmatch(r"(valid|episode)/\w+", self.metric):
             raise ValueError(f"a promotion looks at valid/NAME or episode/NAME, not at {self.metric!r}")
         if self.over < 1:
             raise ValueError(f"a promotion looks at the mean over 1 or more values, not {self.over}")
 
     def is_met(self, values: Sequence[float], env_steps: int) -> bool:
-        """Whether the stage has been learned.
-
-        Args:
-            values: of the metric, in this stage, the latest last.
-            env_steps: of this stage.
-        """
+        """Whether the stage has been learned, from the metric's values in it (latest last) and its env steps."""
         if len(values) < self.over or env_steps < self.at_least_env_steps:
             return False
         return sum(values[-self.over :]) / self.over >= self.threshold
@@ -170,18 +185,17 @@ class Promotion:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One stage.
+    """One stage of a curriculum.
 
     Attributes:
-        name: snake case; part of folder names and of the results' world names.
-        plan: how it trains; `budget_env_steps` is the stage's own.
-        promotion: when it ends before its budget does; None trains to the budget.
-        frozen: patterns (`network.attention.*`) of names of parameters that no optimiser touches in this stage.
-        grown: patterns of names of tables (embeddings) that may have more rows than in the stage before: those that
-            were there are transferred, the new ones begin as built. Row i must mean in both stages the same.
-        keeps_optimiser: whether the optimiser's state of parameters transferred whole is transferred too.
-        evaluate: the stage's last policy after training: world name -> Episodes. The experiment's `evaluate` is of the
-            last stage; teams of a stage with other observations could not take it.
+        name: Name in snake case, part of folder names and results.
+        plan: Plan of the stage, with a budget of its own.
+        promotion: Rule that ends the stage early; None trains to the budget.
+        frozen: Patterns (`network.attention.*`) of parameters that no optimiser touches in this stage.
+        grown: Patterns of embedding tables that may have more rows than before; old rows are transferred, so row i
+            must mean the same in both stages.
+        keeps_optimiser: Whether the optimiser state of parameters transferred whole is transferred too.
+        evaluate: Test of the stage's last policy, after training; the experiment's own is of the last stage.
     """
 
     name: str
@@ -193,7 +207,7 @@ class Stage:
     evaluate: Callable[[TeamPolicy], Tests] | None = None
 
     def plan_at(self, index: int) -> TrialPlan:
-        """The plan as it is trained when `index` stages come before: with frozen parameters, and seeds of its own."""
+        """Plan of the stage after `index` others, with frozen parameters and a seed of its own."""
         from rl_models.training.weight_transfer import FrozenBuild
 
         changes: dict[str, object] = {}

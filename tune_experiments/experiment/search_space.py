@@ -24,11 +24,10 @@ class SearchSpace:
     """Domains and objective of a search.
 
     Attributes:
-        domains: dotted path -> `tune.loguniform(...)`, `tune.choice(...)` and so on; the values of those that are
-            `tune.grid_search([...])` are gone through in turn, all combinations equally often.
-        uses: `(config, method, path)` -> whether the value there changes how the method trains. A path that depends
-            on another one stands after it.
-        objective: what should be large: a key of the trials' log.
+        domains: Dotted path -> `tune.loguniform(...)`, `tune.choice(...)` and so on; all combinations of
+            `tune.grid_search([...])` are tried equally often.
+        uses: `(config, method, path)` -> whether the method reads the value; a path stands after those it depends on.
+        objective: Key of the trials' log that is maximised.
     """
 
     domains: Mapping[str, Any]

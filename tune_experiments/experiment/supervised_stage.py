@@ -1,6 +1,6 @@
 """Base of supervised stages: a team, and the `Algorithm` interface around it.
 
-Such a stage replaces RLlib's algorithm in its place of a curriculum. This file must not know what is learned.
+Such a stage replaces RLlib's algorithm in its place of a curriculum.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ __all__ = ["NoTraining", "SupervisedStage"]
 
 
 class SupervisedStage(ABC):
-    """A team that learns from examples; `train` says what one call learns and sets the progress."""
+    """A policy trained on examples, as an `Algorithm`; `train` is to be written and sets the progress."""
 
     def __init__(self, plan: TrialPlan) -> None:
-        """Build the team; nothing is learned yet."""
+        """Build the policy."""
         self._plan, self._policy, self._progress = plan, plan.new_policy(), Progress()
 
     @abstractmethod
     def train(self) -> dict[str, float]:
-        """Learn; what it came to."""
+        """Train for one iteration; metrics."""
 
     def progress(self) -> Progress:
-        """How far it is."""
+        """Progress of the stage."""
         return self._progress
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
-        """The team with its present weights, which are those of the checkpoint that was taken last, if any was."""
+        """The policy with its current weights."""
         return self._policy.eval()
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """All weights of the team."""
+        """All weights of the policy."""
         return {"weights": self.weights()}, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Take the weights."""
+        """Load weights and progress."""
         self._policy.load_state_dict({name: torch.as_tensor(value) for name, value in tensors["weights"].items()})
         self._progress = progress
 
     def close(self) -> None:  # noqa: B027 (nothing by default)
-        """Nothing runs anywhere else."""
+        """No process to end."""
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of all weights, on the CPU."""
@@ -56,9 +56,9 @@ class SupervisedStage(ABC):
 
 
 class NoTraining(SupervisedStage):
-    """A stage without examples, for a team that plays as it is."""
+    """A stage without training, for a frozen policy."""
 
     def train(self) -> dict[str, float]:
-        """Nothing is learned; the budget counts as spent."""
+        """No metrics; the budget counts as spent."""
         self._progress = Progress(env_steps=self._plan.budget_env_steps)
         return {}

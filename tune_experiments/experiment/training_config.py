@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import typing
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from pydantic import PositiveInt
 
@@ -31,6 +31,7 @@ class PlanArguments(TypedDict):
     budget_env_steps: int
     validate_every_env_steps: int
     checkpoint_every_env_steps: int
+    valid_episodes: NotRequired[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +71,7 @@ class TrainingConfig:
         check_ranges(self)
 
     def plan_arguments(self, budget_env_steps: int | None = None) -> PlanArguments:
-        """Processes and lengths of a trial.
-
-        Args:
-            budget_env_steps: in place of the configuration's.
-        """
+        """Processes and lengths of a trial."""
         return PlanArguments(
             workers=self.workers,
             budget_env_steps=self.budget_env_steps if budget_env_steps is None else budget_env_steps,
@@ -85,17 +82,21 @@ class TrainingConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentConfig(TrainingConfig):
-    """The same, with numbers of episodes, for experiments that play their games at random."""
+    """The same, with numbers of validation and test episodes."""
 
     valid_episodes: PositiveInt = 64
     """Number of episodes in each validation."""
     test_episodes: PositiveInt = field(default=100, metadata=MAY_GROW)
     """Number of test episodes behind each number of the table."""
 
+    def plan_arguments(self, budget_env_steps: int | None = None) -> PlanArguments:
+        """The same, with the number of validation episodes."""
+        return {**super().plan_arguments(budget_env_steps), "valid_episodes": self.valid_episodes}
+
 
 @dataclass(frozen=True, kw_only=True)
 class StagedExperimentConfig(ExperimentConfig):
-    """The same for training in stages, of which the first has lengths of its own."""
+    """The same for a curriculum whose first stage has its own budget."""
 
     first_stage_env_steps: PositiveInt = 100_000
     """Number of env steps of training in the first of the stages."""

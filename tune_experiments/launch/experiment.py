@@ -4,15 +4,13 @@
         name, caption, presets = "my_table", "What my table shows", {"smoke": ..., "laptop": ...}
 
         def plan(self, config, method, seed, trial_folder): ...
-        def evaluate(self, config, method, policy): ...
-        def tables(self, results): ...
 
     EXPERIMENT = MyTable()
 
     if __name__ == "__main__":
         sys.exit(main(EXPERIMENT))
 
-The three methods and all hooks are described in `base_experiment.py`.
+`plan` and all hooks are described in `base_experiment.py`.
 """
 
 from __future__ import annotations
@@ -121,7 +119,7 @@ class Experiment(BaseExperiment[Config]):
         return run
 
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
-        """Learning curves of what the live line shows, and an episode of each method where its world can be drawn."""
+        """Learning curves of `columns`, and a video of each method if the environment renders."""
         from tune_experiments.play.trial_figures import draw_curves, draw_teams
         from tune_experiments.play.video import write_gif
 
@@ -133,17 +131,17 @@ class Experiment(BaseExperiment[Config]):
         return [*draw_curves(run_folder, trials, curves, bins=40), *draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """Frames of an episode, [H, W, 3] uint8 each: the world's own pictures."""
+        """Rendered frames of an episode, [H, W, 3] uint8 each."""
         return record_episode(loaded, seed)
 
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
-        """The first episode of each of some worlds."""
+        """First episodes, one per environment."""
         return record_episodes(loaded, seed, episodes, most_steps)
 
     def spectator(self, loaded: LoadedPolicy) -> Spectator:
-        """Sees the world's own picture."""
+        """Shows the rendered frame."""
         return Spectator(loaded)
 
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
@@ -159,21 +157,26 @@ class Experiment(BaseExperiment[Config]):
 
 
 def _as_tuple(seeds: Any) -> tuple[Any, ...]:
-    """One seed or several, with whole numbers of NumPy as those of Python."""
+    """One seed or several as a tuple of Python integers."""
     several = seeds if isinstance(seeds, Iterable) else (seeds,)
     return tuple(seed.item() if isinstance(seed, np.integer) else seed for seed in several)
 
 
 @exits_with_one_sentence
-def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None) -> int:
+def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, prog: str = "") -> int:
     """Train every method with every seed, evaluate it, and leave table, plots and videos in the run folder.
 
     With `--search` instead: try settings of every method and leave their ranking.
+
+    Args:
+        experiment: the experiment.
+        arguments: command line without the program's name; by default that of this process.
+        prog: name of the program in its help; by default that of the script.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     current_folder_last()
     words = sys.argv[1:] if arguments is None else arguments
-    config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds)
+    config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds, prog)
     from tune_experiments.launch.launch import launch
 
     return 1 if launch(experiment, config, options).failures else 0

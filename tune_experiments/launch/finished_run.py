@@ -1,6 +1,4 @@
-"""A finished run (its results, tables, files and trained teams), and callbacks that a run calls.
-
-A callback is a user's own code, called in the process that leads the run while its trials train elsewhere.
+"""A finished run (results, tables, files and trained policies), and callbacks.
 
     class Print(Callback):
         def on_validation(self, trial, row):
@@ -8,8 +6,8 @@ A callback is a user's own code, called in the process that leads the run while 
 
     EXPERIMENT.run(preset="smoke", callbacks=[Print()])
 
-They are never sent to a trial or stored. An error that a callback raises ends the run; the same call without it
-continues.
+Callbacks run in the driver and are never sent to a trial or stored. An error in one ends the run; the same call without
+it continues.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -25,7 +23,7 @@ from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.trial_watch import TrialListener
+from tune_experiments.run.trial_watch import Callback
 
 __all__ = ["Callback", "Run"]
 
@@ -78,11 +76,7 @@ class Run(Generic[Config]):
         return trial_folders(self.experiment, self.config, self.folder)
 
     def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:
-        """A trained team.
-
-        Args:
-            method: a row of the table; by default the first one that was trained.
-            seed: by default the lowest.
+        """A trained team: by default the first trained method with its lowest seed.
 
         Raises:
             UserError: there is no such team.
@@ -97,10 +91,3 @@ class Run(Generic[Config]):
             raise UserError(f"{self.out} holds no trial of {asked}; there are {', '.join(known) or 'none'}")
         with trusting(self.experiment, self.config):
             return load_policy(seeds[number])
-
-
-class Callback(TrialListener):
-    """Override what is of interest, `on_validation`, `on_checkpoint` or `on_end`; nothing happens by default."""
-
-    def on_end(self, run: Run[Any]) -> None:
-        """The run is over, whether or not trials have failed; it is not called where the user or a slice stopped it."""

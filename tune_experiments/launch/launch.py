@@ -11,7 +11,7 @@ from typing import Any, Generic, cast
 from rich.console import Console
 from rich.markup import escape
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import refusing_gpu
@@ -19,23 +19,22 @@ from rl_models.training.checkpoint import load_state
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.continued import grown_values, rules_of
-from tune_experiments.core.drawing import attempt, lines_of
 from tune_experiments.core.errors import UserError, one_line
-from tune_experiments.core.storage_uri import below
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.finding import trial_folders, trial_name, trusting
+from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.launch.finished_run import Callback, Run
+from tune_experiments.launch.report import read_results, show_results
 from tune_experiments.launch.run_checks import check_run
 from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results import rows as result_file
-from tune_experiments.results.main_comparison import announcements, with_verdicts
+from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
-from tune_experiments.run.continuation import finished_otherwise, trained_otherwise, with_parts
+from tune_experiments.results.tables import PaperTable
+from tune_experiments.run.continuation import finished_otherwise, trained_otherwise
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.local_trials import run_local_trials, what_is_ignored
@@ -43,7 +42,7 @@ from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, gpus_of_cluster, ray_cluster
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, plan_of, request_for
-from tune_experiments.run.run_folder import RunFolder, read_sessions, with_announcement_times
+from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.slices import Slice, SliceScheduler, env_steps_of, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
@@ -60,21 +59,18 @@ def launch(
 ) -> Run[Config]:
     """Train every method with every seed, evaluate it, and leave tables, figures and videos; or search.
 
-    Args:
-        experiment: what.
-        config: its configuration.
-        options: where to, seeds, and a search if there is to be one.
-        callbacks: called when something happens.
-
     Raises:
         UserError: before anything is trained, what is wrong.
         KeyboardInterrupt: it was stopped; the same call continues it.
     """
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
-    check_run(experiment, config, options)
+    config = check_run(experiment, config, options)
     search = Search(experiment, config, options) if options.searches else None
-    out = options.out or Path(DEFAULT_OUT) / f"{experiment.name}_{options.preset}{'_search' if search else ''}"
+    out = (
+        options.out
+        or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{'_search' if search else ''}"
+    )
     # Settings of a search are compared, so all must be trained alike: other workers may learn from other batches.
     rules = rules_of(config) if search is None else rules_of(config, may=())
     with (
@@ -85,7 +81,7 @@ def launch(
         session = _Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
         try:
             run = session.train_and_evaluate() if search is None else session.search(search)
-        except (ForeignEnvError, InputError) as error:
+        except (CustomEnvError, InputError) as error:
             raise UserError(with_flags(one_line(error), config)) from error
         except KeyboardInterrupt:
             console.print(STOPPED)
@@ -126,13 +122,13 @@ class _Session(Generic[Config]):
                 result_file.replace_rows(self.folder.results, rows)
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
             self.console.print(self._progress_of(requests))
-            return replace(self._ended(_read_results(self.folder.path), [], failures), is_complete=False)
+            return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
         uri = self.sync.uri if self.sync else None
         results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
         return self._ended(results, tables, failures)
 
     def _remove_outdated_rows(self) -> None:
-        """Take rows of other budgets out of the results, which must not be mixed; their trials are tested again."""
+        """Remove results of trials with another budget; those trials are tested again."""
         for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
             for seed, folder in by_seed.items():
                 rows = read_test_results(folder)
@@ -145,7 +141,7 @@ class _Session(Generic[Config]):
                         )
 
     def _how_it_is_trained(self) -> Request:
-        """Keys of a request on the form of this session."""
+        """Keys of a request that depend on this session."""
         form: Request = {"is_local": True} if self.options.local else {}
         return form if self.slice is None else form | {"ends_at": self.slice.ends_at}
 
@@ -168,7 +164,7 @@ class _Session(Generic[Config]):
         return f"slice ended: {done:,} of {budget:,} env steps; the same command continues"
 
     def _is_unfinished(self, request: Request) -> bool:
-        """Whether there is training or a test left; trials of a search cannot get another budget."""
+        """Whether there is training or a test left."""
         folder = Path(request["folder"])
         if self.options.searches:
             return read_test_results(folder) is None
@@ -183,7 +179,7 @@ class _Session(Generic[Config]):
         search.claim(self.folder.path)
         failures = self._train_unfinished(search.parts(self.folder))
         search.show(self.folder, self.console)
-        return self._ended(_read_results(self.folder.path), [], failures)
+        return self._ended(read_results(self.folder.path), [], failures)
 
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
         for name, reason in failures.items():
@@ -192,7 +188,7 @@ class _Session(Generic[Config]):
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
     def _train_unfinished(self, parts: Sequence[Part]) -> dict[str, str]:
-        """Say what is done, and do what is left of it; trial name -> what went wrong."""
+        """Print the run's header and train what is left; failures by trial name."""
         self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
         for deviation in self.experiment.deviations(self.config):
@@ -212,7 +208,7 @@ class _Session(Generic[Config]):
         return self._train(parts)
 
     def _left(self, parts: Sequence[Part], failed: Collection[str]) -> list[Request]:
-        """Trials to train to their end that neither are finished nor have failed for good."""
+        """Trials that are neither finished nor failed for good."""
         return [
             request
             for part in parts
@@ -257,7 +253,7 @@ class _Session(Generic[Config]):
         return failures
 
     def _finished_otherwise(self, unfinished: Collection[str]) -> list[str]:
-        """In what the trials that are trained now differ from those that have finished, also with other seeds."""
+        """How updates differ from those of trials that have finished."""
         parts: list[str] = []
         for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
             for seed, folder in by_seed.items():
@@ -269,7 +265,7 @@ class _Session(Generic[Config]):
         return parts
 
     def _continued(self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, int]:
-        """Say which trials continue, and what of their training is other than before; env steps of each by name."""
+        """Print which trials continue and what changed; env steps of each by name."""
         parts: list[str] = []
         begun: dict[str, int] = {}
         for request in requests:
@@ -287,7 +283,7 @@ class _Session(Generic[Config]):
         return begun
 
     def _joined(self, stack: contextlib.ExitStack) -> Any:
-        """Ray, to the end of the stack."""
+        """Connect to Ray until the stack closes."""
         self.console.print("connecting to Ray")
         return stack.enter_context(ray_cluster())
 
@@ -302,7 +298,7 @@ class _Session(Generic[Config]):
         return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
 
     def _say_cost(self, plans: Mapping[str, TrialPlan | Curriculum], concurrent: int) -> None:
-        """Say what is to be trained; slices spend their time on training."""
+        """Print the cost of training, except for slices."""
         if self.slice is None:
             self.console.print(cost(list(plans.values()), concurrent, self.console.print))
         self.console.print("starting trials")
@@ -360,7 +356,7 @@ class _Session(Generic[Config]):
 def trial_requests(
     experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
 ) -> list[Request]:
-    """Every method with every seed; a row that does not depend on seeds once, with its seed in the folder or the first.
+    """Requests for every method with every seed; a row that does not depend on seeds is run once.
 
     Sessions with other seeds must not run such a row again: its trials would count as several seeds.
     """
@@ -374,39 +370,3 @@ def trial_requests(
         request_for(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
         for method, seed in dict.fromkeys(trials)
     ]
-
-
-def _read_results(out: Path) -> list[Result]:
-    path = out / result_file.RESULTS_FILE
-    return result_file.read(path) if path.exists() else []
-
-
-def show_results(
-    experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
-) -> tuple[Sequence[Result], Sequence[PaperTable]]:
-    """Tables and figures from what lies in a run folder, which may be a passing copy of what a store holds.
-
-    Returns:
-        the rows, and the tables made of them.
-    """
-    results = _read_results(out)
-    if not results:
-        return [], []
-    sessions = read_sessions(out, may_be_missing=True)
-    comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
-    tables = with_parts(with_verdicts(experiment.tables(results), comparisons, results), sessions)
-    write_tables(out / TABLE_FILE, tables)
-    for table in tables:
-        console.print(table.for_terminal(console.width), crop=False)
-    trials = trial_folders(experiment, config, out)
-    with trusting(experiment, config):
-        drawn = [
-            *attempt("figures", lambda: experiment.figures(out, trials)),
-            *attempt("page", lambda: experiment.page(out, trials)),
-        ]
-    for line in lines_of(drawn, lambda path: below(uri, str(path.relative_to(out))) if uri else path):
-        console.print(line)
-    where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
-    folder = "FOLDER" if uri else out / "trials"
-    console.print(f"curves: {where}tensorboard --logdir {folder}")
-    return results, tables

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.errors import UserError, one_line
+from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.plan import Stage
@@ -17,15 +18,19 @@ from tune_experiments.run.weight_transfer import check_transfers
 __all__ = ["check_run"]
 
 
-def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> None:
+def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> Config:
     """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
+
+    Returns:
+        the configuration, with what the experiment has found out about its environment.
 
     Raises:
         UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
     """
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
-        raise UserError(f"--seeds {taken[0]}: validation or tests play the games of this seed; train with another one")
+        raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     try:
+        config = experiment.inspect(config, Terminal().print)
         experiment.check(config)
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0], None)
@@ -46,15 +51,11 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
                 test_world.reset(0)
     except ValueError as error:
         raise UserError(with_flags(one_line(error), config)) from error
+    return config
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Refuse what would come to light days later.
-
-    Raises:
-        UserError: a search.
-        ValueError: a weight transfer that is impossible.
-    """
+    """Check a curriculum whose later stages would fail days later."""
     if options.searches:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "

@@ -7,7 +7,6 @@
 The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
 and when they were named. All other lines are those of results.jsonl. In a document such a table stands between
 `<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift; the saved file lies beside the document.
-This file must not know an experiment.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,23 +34,14 @@ __all__ = ["MAX_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "r
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
 """Largest size of a saved file in bytes."""
-_BLOCK = re.compile(r"(<!-- table: ([\w.-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- table: ([\w.-]+)((?:; \w+(?: [\w.-]+)+)*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN = "<!-- table:"
 _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file.
-
-    Attributes:
-        experiment: name of a script of this package.
-        commits: of the sessions of the run; one that ends with `+` had local changes.
-        commands: of the sessions.
-        seeds: of all sessions.
-        comparisons: and when they were named.
-        results: the rows of results.jsonl.
-    """
+    """Contents of a saved file; a commit that ends with `+` had local changes."""
 
     experiment: str
     commits: tuple[str, ...]
@@ -64,11 +54,20 @@ class SavedRun:
         """The tables of the experiment, with their verdicts."""
         return with_verdicts(find_experiment(self.experiment).tables(self.results), self.comparisons, self.results)
 
-    def markdown(self) -> str:
-        """The tables, and where they come from."""
+    def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
+        """The tables, and where they come from.
+
+        Args:
+            chosen: Numbers of `tables` (from 1), names of `columns` and methods (`rows`) to show; where given,
+                a caption does not repeat what an earlier one says.
+
+        Raises:
+            UserError: a choice that is not in the tables.
+        """
         source = [f"Seeds {' '.join(map(str, self.seeds))}, commit {', '.join(self.commits)}:", ""]
         source += [f"    {command}" for command in self.commands]
-        return "\n".join([*(table.markdown() for table in self.tables()), *source, ""])
+        tables = self.tables() if chosen is None else _choose(self.tables(), chosen)
+        return "\n".join([*(table.markdown() for table in tables), *source, ""])
 
 
 def save(
@@ -79,13 +78,6 @@ def save(
     path: Path,
 ) -> None:
     """Write the saved file of a run.
-
-    Args:
-        experiment: whose run.
-        config: of the run.
-        results: the rows of its results.jsonl.
-        sessions: of its manifest.json.
-        path: the new file, or a saved file that it replaces.
 
     Raises:
         UserError: an experiment from outside, a wrong name, another file of that name, or too many bytes.
@@ -170,6 +162,7 @@ def remake(document: Path, only_check: bool) -> str:
 def with_tables(document: Path) -> str:
     """The text of a document with every marked table made again.
 
+    A marker may choose what a page shows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ... -->`.
     A table's title is a caption there and not a heading, and what lists of seeds mean is said once for all tables, in
     docs/results.md.
 
@@ -181,10 +174,61 @@ def with_tables(document: Path) -> str:
         raise UserError(f"{document} has a marker `{_BEGIN} NAME -->` without `<!-- end -->`; add it")
 
     def made(block: re.Match[str]) -> str:
-        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown()
-        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables.replace(LISTED, ''))}\n{block[4]}"
+        choices = (choice.split() for choice in block[3].split(";")[1:])
+        chosen = {kind: names for kind, *names in choices}
+        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown(chosen)
+        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables.replace(LISTED, ''))}\n{block[5]}"
 
     return _BLOCK.sub(made, text)
+
+
+def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -> list[PaperTable]:
+    """The chosen tables, columns and rows."""
+    numbers = chosen.get("tables", [str(number) for number in range(1, len(tables) + 1)])
+    picked = [tables[int(number) - 1] for number in numbers if number.isdigit() and 0 < int(number) <= len(tables)]
+    known = {
+        "tables": numbers if len(picked) == len(numbers) else [],
+        "columns": [_as_word(metric) for table in picked for metric in table.metrics],
+        "rows": [name for table in picked for label, _ in table.rows for name in _names(label)],
+    }
+    for kind, names in chosen.items():
+        if unknown := set(names) - set(known.get(kind, [])):
+            raise UserError(f"a marker chooses {kind} {' '.join(sorted(unknown))}, which its saved file does not have")
+    return _without_repetitions([_choose_cells(table, chosen.get("columns"), chosen.get("rows")) for table in picked])
+
+
+def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
+    """The tables, whose captions leave out the sentences of the tables before; verdicts stay."""
+    said: set[str] = set()
+    shortened = []
+    for table in tables:
+        caption, gap, verdict = table.caption.partition("\n\n")
+        sentences = re.split(r"(?<=\.) (?=[A-Z`])", caption)
+        new = " ".join(sentence for sentence in sentences if sentence not in said)
+        said.update(sentences)
+        shortened.append(replace(table, caption=f"{new}{gap if new else ''}{verdict}"))
+    return shortened
+
+
+def _choose_cells(table: PaperTable, columns: Sequence[str] | None, rows: Sequence[str] | None) -> PaperTable:
+    """A table with only these columns and rows, in the table's order."""
+    places = [place for place, metric in enumerate(table.metrics) if columns is None or _as_word(metric) in columns]
+    kept = [row for row in table.rows if rows is None or _names(row[0]) & set(rows)]
+    return replace(
+        table,
+        metrics=tuple(table.metrics[place] for place in places),
+        rows=tuple((label, tuple(cells[place] for place in places)) for label, cells in kept),
+    )
+
+
+def _names(label: str) -> set[str]:
+    """A row's method and its whole label."""
+    return {_as_word(label.removesuffix(", paper")), _as_word(label.removesuffix(", paper").split(" · ")[0])}
+
+
+def _as_word(name: str) -> str:
+    """A name as a marker writes it: `sama, weak planner` is `sama_weak_planner`."""
+    return re.sub(r"[^\w.]+", "_", name)
 
 
 def _as_caption(title: re.Match[str]) -> str:

@@ -42,7 +42,7 @@ class MessengerExperiment(Experiment[Config]):
         """With frozen encodings in the user's cache, whatever folder the stored run had for them."""
         return dataclasses.replace(config, encoder=dataclasses.replace(config.encoder, folder=""))
 
-    def test_world(self, config: Config, num_worlds: int) -> Messenger:
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> Messenger:
         """New games of the last stage."""
         return make_world(config, config.last_stage, num_worlds, split="test")
 

@@ -89,7 +89,7 @@ class OvercookedExperiment(Experiment[Config]):
                 f"not {settings.generations:,}"
             )
 
-    def test_world(self, config: Config, num_worlds: int) -> Overcooked:
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> Overcooked:
         """The run's kitchen."""
         return make_world(config, num_worlds)
 

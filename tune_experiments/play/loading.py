@@ -21,7 +21,7 @@ import torch
 
 from rl_envs import World
 from rl_envs.core.chance import Chance
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.texts import TextStore
 from rl_models.configuration import DeviceChoice
 from rl_models.errors import InputError
@@ -90,7 +90,7 @@ class LoadedPolicy:
     def make_world(self, num_worlds: int) -> World:
         """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
         if self.curriculum.is_in_last_stage:
-            return self.experiment.world_of(self.config, self.method, num_worlds)
+            return self.experiment.test_world(self.config, num_worlds, self.method)
         return cast(World, self.curriculum.plan.make_world(num_worlds=num_worlds, first_world=0))
 
     def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:
@@ -199,7 +199,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:
         raise UserError(str(error)) from error
-    except (ForeignEnvError, InputError) as error:  # what the team needs beside its weights; they are whole
+    except (CustomEnvError, InputError) as error:  # what the team needs beside its weights; they are whole
         raise UserError(f"{checkpoint_path} cannot be opened as it is: {one_line(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         version = state.get("written_by", {}).get("concord_version", "that wrote it")

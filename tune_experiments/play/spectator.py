@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from rl_envs.core.spec import Array
-from tune_experiments.core.drawing import checked_picture
+from rl_envs.core.spec import Array, checked_picture
 
 
 @dataclass(frozen=True)

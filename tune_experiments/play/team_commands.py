@@ -290,7 +290,7 @@ def pack_team(command: Pack, console: Console) -> None:
 def doctor(command: Doctor, console: Console) -> None:
     """Print where the time of a trial went, and what to try; or an overview of the runs in a folder."""
     from tune_experiments.play.loading import find_checkpoint
-    from tune_experiments.run.doctor import diagnose, environment_of, processes_of, report
+    from tune_experiments.run.doctor import examine
     from tune_experiments.run.overview import overview, runs_in
 
     if runs := runs_in(command.path):
@@ -305,9 +305,7 @@ def doctor(command: Doctor, console: Console) -> None:
         )
     rows = read_metrics(log)
     console.print(skipped_words(rows))
-    workers, takes_turns = processes_of(checkpoint)
-    found = report(diagnose(rows, workers, takes_turns), workers)
-    for line in (*found, *environment_of(checkpoint, command.allow)):
+    for line in examine(checkpoint, rows, command.allow):
         console.print(line)
 
 

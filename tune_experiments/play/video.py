@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tune_experiments.core.drawing import checked_picture
+from rl_envs.core.spec import checked_picture
 from tune_experiments.core.files import write_atomically
 
 __all__ = ["check_frames", "write_gif"]

@@ -1,11 +1,10 @@
-"""Methods beside each other, from `results.jsonl` alone: mean, difference, interquartile mean, share of pairs above.
+"""Comparison of methods from `results.jsonl` alone: mean, difference, interquartile mean, share of pairs above.
 
     python -m tune_experiments compare RUN [RUN ...]
 
-Any number of runs or searches; the first method of a table is what the others are compared with. These comparisons
-were not named before the runs, so all of them are exploratory. Means have Student's t interval over seeds, differences
-Welch's. The last two columns (Agarwal et al. 2021) have none: a bootstrap of a few seeds covers too little, and with
-three seeds the interquartile mean is the mean. This file must not know an experiment.
+All methods are compared with the first of a table; such comparisons are exploratory. Means have Student's t interval
+over seeds, differences Welch's. The last two columns (Agarwal et al. 2021) have none: a bootstrap of a few seeds covers
+too little.
 """
 
 from __future__ import annotations
@@ -49,13 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All methods in one metric of one world.
-
-    Attributes:
-        title: experiment, world and split.
-        metric: what is compared.
-        rows: methods, in order of appearance.
-    """
+    """All methods, in order of appearance, in one metric of one environment and split."""
 
     title: str
     metric: str
@@ -116,7 +109,7 @@ def compare(results: Sequence[Result]) -> list[Comparison]:
     with_seeds = {key for key, methods in groups.items() if next(iter(methods.values()))[0].seed is not None}
     found = [Comparison(*key, _rows(groups[key])) for key in groups if key in with_seeds and len(groups[key]) > 1]
     if not found:
-        raise UserError("there are no two methods with results in the same world; name more runs")
+        raise UserError("there are no two methods with results in the same environment; name more runs")
     return found
 
 

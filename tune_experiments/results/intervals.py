@@ -9,8 +9,7 @@
 | episodes of one seed, a number that is no mean | percentiles of a bootstrap over hundreds of episodes |
 
 A percentile bootstrap of three seeds is exactly from the lowest to the highest and covers the mean 75 times of 100, so
-there is none here. Episodes of several seeds are never put together: they are not independent. This file must not know
-what is measured.
+there is none here. Episodes of several seeds are never put together: they are not independent.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""The one comparison that a table is about, named before its run, and what came of it.
+"""The main comparison of a table: named before the run, which prints it, with its verdict under the table.
 
-A table with many rows and columns holds many differences, and some of them look large by chance. So each table names
-one comparison, in its experiment's file; the run prints it before it trains, and its verdict stands under the table.
-All other orderings are exploratory, and all are where a run trains only one side. This file must not know an
-experiment.
+All other orderings are exploratory, because some of many differences look large by chance.
 """
 
 from __future__ import annotations
@@ -69,7 +66,7 @@ class MainComparison:
         if not first or not second:
             return "Every ordering here is exploratory."
         if any(len({line.seed for line in side}) < len(side) for side in (first, second)):
-            return f"{opening}: **no verdict**: a seed stands in several worlds and the comparison names none. {_REST}"
+            return f"{opening}: **no verdict**: a seed has several environments and the comparison names none. {_REST}"
         difference = welch_interval([line.value for line in first], [line.value for line in second])
         if min(len(first), len(second)) < 2:
             counts = f"here they have {len(first)} and {len(second)}"
@@ -104,13 +101,7 @@ def announcements(comparisons: Sequence[MainComparison], methods: Collection[str
 def with_verdicts(
     tables: Sequence[PaperTable], comparisons: Sequence[MainComparison], results: Sequence[Result]
 ) -> list[PaperTable]:
-    """The tables, each with the verdict of its main comparison under its caption.
-
-    Args:
-        tables: what the experiment made of the results.
-        comparisons: of the run; one of a table that is not there is passed over.
-        results: the rows of results.jsonl.
-    """
+    """The tables, each with the verdict of its main comparison under its caption."""
     found = []
     for number, table in enumerate(tables):
         mine = [one for one in comparisons if one.table == table.title or (not one.table and number == 0)]
@@ -120,10 +111,7 @@ def with_verdicts(
 
 
 def _all_apart(upper: Sequence[Result], lower: Sequence[Result]) -> bool:
-    """Whether each of several seeds lies above each of the others, intervals over episodes included.
-
-    It decides where the seeds of each method are equal, so that Welch's t has nothing to go by.
-    """
+    """Whether each of several seeds lies above each of the others, intervals over episodes included."""
     lowest = min(line.value if line.ci_low is None else line.ci_low for line in upper)
     highest = max(line.value if line.ci_high is None else line.ci_high for line in lower)
     return min(len(upper), len(lower)) > 1 and lowest > highest
@@ -137,5 +125,5 @@ def _in_words(difference: Interval, first: int, second: int) -> str:
 
 
 def first_trained(pairs: Sequence[tuple[str, str]], methods: Collection[str]) -> tuple[str, str] | None:
-    """The first of some pairs of rows of which a run trains both; None if there is none."""
+    """The first pair of rows that a run trains both of, or None."""
     return next((pair for pair in pairs if set(pair) <= set(methods)), None)

@@ -1,7 +1,7 @@
 """`results.jsonl`: one line per number that a run ends with. Tables are made from these lines alone.
 
 A line of one seed carries the interval over its episodes; a line with seed null belongs to no seed. Each line names the
-rule of its interval. This file must not know what a metric means.
+rule of its interval.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def read(path: Path) -> list[Result]:
 
 
 def replace_rows(path: Path, results: Sequence[Result]) -> None:
-    """Put these lines in place of every line of the same trials, so that a repeated evaluation doubles nothing.
+    """Replace all rows of the same trials.
 
     Raises:
         UserError: the file is damaged.

@@ -40,13 +40,7 @@ def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
 
 
 def why_it_fails(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:
-    """Sentence on why a trial cannot go on: more than half of its last updates were skipped; None if it can.
-
-    Args:
-        rows: of the trial's log, at least the newest.
-        stage_updates: optimiser steps of the present stage.
-        is_last: whether training ends here; then fewer updates than the window count by themselves.
-    """
+    """Sentence on why a trial cannot go on: more than half of its last updates were skipped; None if it can."""
     from rl_models.training.skipped_updates import SKIPPED, WINDOW
 
     newest = rows[-1]

@@ -1,8 +1,7 @@
 """The paper's table from `results.jsonl` alone: methods as rows, metrics as columns, the paper's numbers below ours.
 
 Several seeds: the mean over seeds with Student's t interval, or all seeds where that says nothing (`intervals.py`). One
-seed: its value with the interval over its episodes. The caption says which. This file must not know an experiment; the
-paper's numbers are handed in.
+seed: its value with the interval over its episodes. The caption says which.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One TensorBoard event file, written synchronously: no thread to fork or lose, no torch to import.
 
-The x axis of everything is the number of env steps. This file must not know where the numbers come from.
+The x axis of everything is the number of env steps.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EventFile:
         self._write(event_pb2.Event(wall_time=wall_time, step=0, summary=summary))
 
     def flush(self) -> None:
-        """Hand everything to the operating system, where TensorBoard sees it."""
+        """Flush to disk."""
         self._file.flush()
 
     def close(self) -> None:

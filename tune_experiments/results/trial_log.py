@@ -4,9 +4,7 @@
     folder/texts/<tag>.md          texts
     folder/events.out.tfevents.*   all of the above for TensorBoard, x axis = env steps
 
-A trial that continues from a checkpoint calls `rewind` with the checkpoint's env steps: what a lost future wrote is cut
-from metrics.jsonl, and the events are written anew from what remains. So no point is doubled, missing or from a future
-that never was. This file must not know what the numbers mean, nor where checkpoints lie.
+`rewind` cuts the log to the env steps of a checkpoint and writes the events anew, so no point is doubled or missing.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tune_experiments.core.errors import UserError
@@ -49,11 +46,7 @@ _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 
 def logs_of(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]:
-    """Method -> the metrics.jsonl of each of its seeds, of those that have one yet.
-
-    Args:
-        trials: method -> seed -> folder.
-    """
+    """Method -> the metrics.jsonl of each of its seeds, of those that have one yet."""
     found = {
         method: [path for folder in seeds.values() if (path := folder / METRICS_FILE).exists()]
         for method, seeds in trials.items()
@@ -138,9 +131,7 @@ class TrialLog:
     def __enter__(self) -> TrialLog:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
     def _open_events(self) -> EventFile:

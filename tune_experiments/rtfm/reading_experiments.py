@@ -18,7 +18,6 @@ from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.play.recording import SEED
-from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
@@ -34,27 +33,6 @@ COLUMNS = {"return": "episode/return", "win rate": "episode/win_rate", "greedy":
 Run = TypeVar("Run", bound=RunConfig)
 RATE_OF_TEXT, RATE_OF_RELEASE = 0.005, 0.0007
 GOAL_OF_TEXT, BASELINE_OF_TEXT = 10, 0.5
-_COMPARED = {
-    "task.size": "training room",
-    "task.max_episode_steps": "horizon",
-    "task.setting": "letters",
-    "task.resample_text": "texts written anew every",
-    "network.form": "networks as in the",
-    "network.channels": "channels",
-    "network.document_hidden_size": "document states",
-    "network.goal_hidden_size": "goal states",
-    "network.inventory_hidden_size": "inventory states",
-    "network.word_features": "word features",
-    "network.features": "features before the heads",
-    "learner.algorithm": "algorithm",
-    "learner.optimiser": "optimiser",
-    "learner.final_learning_rate_share": "share of the learning rate at the end",
-    "learner.entropy_coef": "entropy weight",
-    "workers.fragment_length": "unroll",
-    "first_stage_env_steps": "env steps of the first stage",
-    "budget_env_steps": "env steps",
-    "transfer_env_steps": "env steps of a transfer",
-}
 
 
 class ReadingExperiment(Experiment[Run]):
@@ -98,9 +76,9 @@ class ReadingExperiment(Experiment[Run]):
         pair = first_trained(self.compared, config.methods) or self.compared[0]
         return (MainComparison(*pair, "win_rate", column(UNSEEN, max(config.test_sizes))),)
 
-    def deviations(self, config: Run) -> list[str]:
-        """Against the preset `paper`."""
-        return deviations(config, self.presets["paper"])
+    def deviation_notes(self, config: Run) -> list[str]:
+        """What every preset does otherwise than the paper's text."""
+        return deviation_notes(config)
 
     def optimiser_steps(self, config: Run) -> str:
         """Beside those of the preset `paper`, if there is one."""
@@ -111,7 +89,7 @@ class ReadingExperiment(Experiment[Run]):
         """The configuration with the learner, workers and budget that its rows have."""
         return config
 
-    def test_world(self, config: Run, num_worlds: int) -> World:
+    def test_world(self, config: Run, num_worlds: int, method: str = "") -> World:
         """Unseen assignments."""
         from tune_experiments.rtfm.evaluation import TEST
 
@@ -156,8 +134,8 @@ class ReadingInStages(ReadingExperiment[CurriculumConfig]):
         return [*super().tables(results), transfer_table(results, self.caption, self.transfers)]
 
 
-def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
-    """Deviations of a configuration from the paper, and those of all configurations."""
+def deviation_notes(config: RunConfig) -> list[str]:
+    """Deviations from the paper's text, which the preset `paper` has, too."""
     notes = ["training and unseen assignments are split by our own key: the released split changes with every start"]
     rate, weight, goal = config.learner.learning_rate, config.learner.value_coef, config.network.goal_hidden_size
     notes.append(
@@ -170,7 +148,7 @@ def deviations(config: RunConfig, paper: RunConfig) -> list[str]:
     has_papers_networks = any("matching" not in row for row in config.methods)
     if has_papers_networks and config.network.form == "code" and goal != GOAL_OF_TEXT:
         notes.append(f"goal states: {goal} in networks as in RTFM's code, the text has {GOAL_OF_TEXT}")
-    return [*notes, *differences(config, paper, _COMPARED).values()]
+    return notes
 
 
 def optimiser_steps_beside(config: RunConfig, paper: RunConfig) -> str:

@@ -1,8 +1,7 @@
-"""In what trials of one run differ that were not all trained with its present flags from the start, for people.
+"""Sentences on what changed in training between sessions of a run.
 
-Runners, groups, learners and GPUs change nothing that is learned, up to rounding. Three things do: another budget, for
-schedules that last for the budget follow the new one from here on; another number of env steps in an update; and
-another number of parts of a minibatch, within each of which a contrastive loss compares texts.
+Three things do: the budget, for schedules follow the new one; the number of env steps in an update; and the number of
+parts of a minibatch, within each of which a contrastive loss compares texts.
 """
 
 from __future__ import annotations
@@ -26,14 +25,7 @@ __all__ = ["finished_otherwise", "trained_otherwise", "with_parts"]
 def trained_otherwise(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
 ) -> list[str]:
-    """Sentences on how a trial is trained on otherwise than it was trained to its newest checkpoint.
-
-    Args:
-        experiment: its experiment.
-        request: what is asked for now.
-        plan: of the request.
-        state: what the checkpoint says of the trial.
-    """
+    """Sentences on how the training of a continued trial changes from its newest checkpoint on."""
     old = _former_plan(experiment, request, state)
     if old is None:
         return []
@@ -55,20 +47,13 @@ def trained_otherwise(
 def finished_otherwise(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
 ) -> list[str]:
-    """Sentences on how trials are trained now otherwise than one that has finished and stands in the same table.
-
-    Args:
-        experiment: its experiment.
-        request: of the finished trial, with the flags of now.
-        plan: of the request.
-        state: what the trial's last checkpoint says of it.
-    """
+    """Sentences on how trials are now trained differently from a finished trial of the same table."""
     old = _former_plan(experiment, request, state)
     return [] if old is None else [f"{said} as in {request['name']}" for said in _updates(old, plan)]
 
 
 def with_parts(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
-    """The tables, whose captions say in what later sessions of the run trained otherwise than earlier ones."""
+    """The tables, with captions that say what changed between sessions of the run."""
     stored = (session.get(PARTS) for session in sessions)
     parts = dict.fromkeys(str(part) for one in stored if isinstance(one, list) for part in one)
     said = "".join(f" Continued: {part}." for part in parts)

@@ -17,26 +17,19 @@ __all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
 
 
 def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
-    """One sentence on the cost; an update is made and timed, in the last stage of the longest trial.
+    """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
     As a rule that is the dearest, and a stage that is learned early costs less. It is the time of training alone: Ray's
     start, validations, tests and figures come on top.
-
-    Args:
-        plans: of all trials in their order.
-        concurrent: how many of them run at once.
-        say: hears that the measurement begins, which takes a while.
     """
     learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
     if not learning:
-        return (
-            f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} that train nothing, {concurrent} at a time: their tests"
-        )
+        return f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} without training, {concurrent} at a time: their tests"
     plans, concurrent = learning, min(concurrent, len(learning))
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
     last = longest.stages[-1].plan
     say("measuring this machine's speed")
-    seconds = seconds_per_env_step(*_measured(last), last.workers, last.objective.takes_turns)
+    seconds = seconds_per_env_step(*measured_seconds(last), last.workers, last.objective.takes_turns)
     give_memory_back()
     budgets = [plan.budget_env_steps for plan in plans]
     minutes = seconds * makespan_env_steps(budgets, concurrent) / 60
@@ -49,15 +42,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable
 
 
 def seconds_per_env_step(playing: float, learning: float, workers: Workers, takes_turns: bool) -> float:
-    """Seconds of a trial for one env step, if each of its processes has a core or a GPU of its own.
-
-    Args:
-        playing: seconds of one process that plays an env step.
-        learning: seconds of one process that learns from it.
-        workers: processes of the trial; runners share the env steps, and learners share the learning.
-        takes_turns: the algorithm plays and learns in turns, as PPO does; else at the same time, as IMPALA does where
-            runners are processes of their own.
-    """
+    """Seconds of a trial for one env step, from those of one process that plays it and of one that learns from it."""
     playing, learning = playing / max(1, workers.runners), learning / max(1, workers.learners)
     return playing_and_learning(playing, learning, takes_turns or not workers.runners)
 
@@ -77,7 +62,7 @@ def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
     return f"at most {budget_text} in up to {stages} stages" if stages > 1 else budget_text
 
 
-def _measured(plan: TrialPlan) -> tuple[float, float]:
+def measured_seconds(plan: TrialPlan) -> tuple[float, float]:
     """Seconds of this process to play an env step, and to learn from it."""
     workers: Workers = plan.workers
     worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))

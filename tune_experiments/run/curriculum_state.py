@@ -1,7 +1,7 @@
-"""Curriculum state of a trial: what each checkpoint stores of its stages, and what its log and its live line show.
+"""Curriculum state of a trial: what checkpoints store of its stages, and what log and live line show.
 
-All of it follows from what was trained, never from a clock or a file, so a trial that is killed anywhere and continued
-takes the same turns. A plain plan is a curriculum of one stage that shows none of this.
+It follows from training alone, never from a clock or a file, so a trial that is killed and continued takes the same
+turns.
 """
 
 from __future__ import annotations
@@ -20,12 +20,7 @@ __all__ = ["Choice", "CurriculumState", "StageEnd", "curriculum_behind", "needed
 
 @dataclass(frozen=True)
 class Choice:
-    """Weights that are better than those before them.
-
-    Attributes:
-        value: of the validation.
-        env_steps: of all stages: the number of their checkpoint.
-    """
+    """The best validated weights so far: their value, and the number (env steps of all stages) of their checkpoint."""
 
     value: float
     env_steps: int
@@ -36,11 +31,10 @@ class StageEnd:
     """How a stage ended.
 
     Attributes:
-        name: its name.
-        passed: whether its promotion rule was met; None without a rule.
-        progress: in this stage.
-        env_steps: of all stages to its end: the number of its last checkpoint.
-        chosen: the number of the checkpoint with its best validation; None where weights are not chosen.
+        passed: Whether its promotion rule was met; None without a rule.
+        progress: Progress in this stage.
+        env_steps: Env steps of all stages to its end: the number of its last checkpoint.
+        chosen: Number of the checkpoint with its best validation; None where weights are not chosen.
     """
 
     name: str
@@ -57,15 +51,15 @@ class StageEnd:
 
 @dataclass
 class CurriculumState:
-    """A trial's way through its stages; it stands in one of them, at its beginning, in its middle or at its end.
+    """Current stage of a trial and the history of the stages before it.
 
     Attributes:
-        declared: what the experiment planned.
-        ended: the stages behind it.
-        progress: in the present stage; budgets and schedules read it.
-        values: the latest of what the stage's promotion looks at.
-        validated_at: env steps of the stage at its last validation.
-        choice: the stage's best validation so far, where its plan chooses weights.
+        declared: Plan of the experiment.
+        ended: Stages that have ended.
+        progress: Progress in the current stage; budgets and schedules read it.
+        values: Latest values of the promotion's metric.
+        validated_at: Env steps of the stage at its last validation.
+        choice: Best validation of the stage so far, where its plan chooses weights.
     """
 
     declared: TrialPlan | Curriculum
@@ -82,12 +76,12 @@ class CurriculumState:
 
     @property
     def stage(self) -> Stage:
-        """Present stage."""
+        """Current stage."""
         return self.stages[len(self.ended)]
 
     @property
     def plan(self) -> TrialPlan:
-        """How it trains there."""
+        """Plan of the current stage."""
         return self.stage.plan_at(len(self.ended))
 
     @property
@@ -113,7 +107,7 @@ class CurriculumState:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the stage's end is that of training, though others would follow."""
+        """Whether training stops with this stage although others would follow."""
         rule = self.stage.promotion
         stops = rule is not None and rule.otherwise == "stop" and not self.passed
         return self.stage_is_over and stops and not self.is_in_last_stage
@@ -129,7 +123,7 @@ class CurriculumState:
         return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
 
     def take(self, row: Mapping[str, float]) -> None:
-        """Remember what the stage's promotion looks at.
+        """Record the metric of the stage's promotion from a row.
 
         Raises:
             ValueError: the log has such metrics, but not this one.
@@ -165,7 +159,7 @@ class CurriculumState:
         return value if self.choice is None or value > self.choice.value else None
 
     def end(self) -> StageEnd:
-        """How the present stage ended."""
+        """How the current stage ended."""
         chosen = None if self.choice is None else self.choice.env_steps
         return StageEnd(self.stage.name, self.passed, self.progress, self.total().env_steps, chosen)
 
@@ -175,7 +169,7 @@ class CurriculumState:
         return needed_checkpoints(self.state(self.progress))
 
     def next_stage(self) -> None:
-        """Leave a stage that is over for the one after it."""
+        """Begin the next stage."""
         self.ended.append(self.end())
         self.progress, self.values, self.validated_at, self.choice = Progress(), [], 0, None
 
@@ -193,7 +187,7 @@ class CurriculumState:
         return state | {"curriculum": stage}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Stand where a checkpoint was written.
+        """Restore the state of a checkpoint.
 
         Raises:
             ValueError: it was written by a trial with other stages.
@@ -236,7 +230,7 @@ class CurriculumState:
         return shown | ({"notice": self.verdict()} if self.stage_is_over else {})
 
     def verdict(self) -> str:
-        """How the present stage ended, in a sentence."""
+        """Sentence on how the current stage ended."""
         rule, steps = self.stage.promotion, f"{self.progress.env_steps:,} env steps"
         name = f"stage {len(self.ended) + 1} of {len(self.stages)}, {self.stage.name},"
         if rule is None:
@@ -249,22 +243,13 @@ class CurriculumState:
 
 
 def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:
-    """Numbers of checkpoints that a trial needs beside its newest one: how stages ended, and the best validated.
-
-    Args:
-        state: what the newest one says.
-    """
+    """Numbers of the checkpoints that the newest one's state needs: ends of stages, and the best validated."""
     ends = [*state.get("curriculum", {}).get("ended", ()), state.get("choice", {})]
     return {end[key] for end in ends for key in ("env_steps", "chosen") if end.get(key) is not None}
 
 
 def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
-    """Curriculum state of a checkpoint.
-
-    Args:
-        declared: what its experiment plans.
-        state: what the checkpoint says; of a plain plan nothing is asked.
-    """
+    """Curriculum state of a checkpoint."""
     curriculum = CurriculumState(declared)
     if curriculum.is_staged:
         curriculum.restore(state)

@@ -1,9 +1,7 @@
-"""Diagnosis of a trial: its time, its bottleneck, and how many runners, worlds and learners to try instead.
+"""Diagnosis of a trial from its log: where its time goes, and how many runners, environments and learners to try.
 
-The time is read from the trial's log: how fast one runner plays, which share of the time the learner learned, how
-fast the trial was. Where playing and learning take turns (PPO) their times add up; where they go on side by side
-(IMPALA) the slower one decides. An environment of others is played at random, with all checks. This file must not know
-about any experiment.
+Where playing and learning take turns (PPO) their times add up; where they go on side by side (IMPALA) the slower one
+decides. A custom environment is played at random, with all checks.
 """
 
 from __future__ import annotations
@@ -17,18 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from rl_envs.core.errors import ForeignEnvError
-from rl_envs.wrappers.foreign import play_at_random
-from rl_envs.wrappers.foreign_world import ForeignWorld
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.rllib.workers import Workers
 from rl_models.team_world import MakeWorld
 from rl_models.training.checkpoint import CheckpointError, load_state
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored
-from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import SPEED
 from tune_experiments.run.curriculum_state import curriculum_behind
+from tune_experiments.run.environment_probe import probe
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
 BUSY = "speed/learner_busy_share"
@@ -46,11 +43,11 @@ class Diagnosis:
 
     Attributes:
         speed: env steps a second.
-        playing: seconds of all runners together, side by side, for 1,000 env steps.
+        playing: seconds for 1,000 env steps of all runners, side by side.
         learning: seconds of the learner for 1,000 env steps.
-        takes_turns: playing and learning wait for each other.
-        lag: updates between the weights that acted and those that learn.
-        queue: batches that wait for the learner.
+        takes_turns: whether playing and learning wait for each other.
+        lag: number of updates between the weights that acted and those that learn.
+        queue: number of batches that wait for the learner.
     """
 
     speed: float
@@ -90,11 +87,6 @@ def playing_and_learning(playing: float, learning: float, takes_turns: bool) -> 
 def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:
     """Diagnosis from the newest rows of a trial's log.
 
-    Args:
-        rows: of `metrics.jsonl`.
-        workers: with which it ran.
-        takes_turns: its algorithm plays and learns in turns.
-
     Raises:
         UserError: the log does not tell.
     """
@@ -117,31 +109,6 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
         lag=middle(LAG),
         queue=middle(QUEUE),
     )
-
-
-def processes_of(checkpoint: Path) -> tuple[Workers, bool]:
-    """The processes of a trial, and whether it plays and learns in turns; no code from outside is imported.
-
-    The configuration in the checkpoint tells, and the experiment's plan where the experiment is ours and names no
-    module from outside.
-
-    Raises:
-        UserError: a damaged checkpoint, or one that does not tell.
-    """
-    try:
-        state = load_state(checkpoint)
-    except CheckpointError as error:
-        raise UserError(str(error)) from error
-    config = state.get("config", {})
-    try:
-        own = _plan_of(checkpoint, state, ())
-    except (UserError, KeyError, TypeError, ValueError):
-        stored, learner = config.get("workers"), config.get("learner")
-        if not isinstance(stored, dict):
-            raise UserError(f"{checkpoint} does not say how many processes its trial had; name another trial") from None
-        algorithm = learner.get("algorithm") if isinstance(learner, dict) else None
-        return config_from_json(Workers, stored, f"{checkpoint}: workers"), algorithm != "impala"
-    return own.workers, own.objective.takes_turns
 
 
 def _tells(row: Mapping[str, float]) -> bool:
@@ -180,9 +147,9 @@ def _where(workers: Workers) -> str:
 
 def report(found: Diagnosis, workers: Workers) -> list[str]:
     """Lines of the report: where the time goes, what the bottleneck is, what to try."""
-    shape = f"{workers.runners} runners x {workers.worlds_per_runner} worlds, {workers.learners} learners"
+    shape = f"{workers.runners} runners x {workers.worlds_per_runner} environments, {workers.learners} learners"
     if not workers.runners and not workers.learners:
-        shape = f"one process samples ({workers.worlds_per_runner} worlds) and learns"
+        shape = f"one process samples ({workers.worlds_per_runner} environments) and learns"
     shape += f" x {workers.aggregators} aggregators" if workers.aggregators else ""
     how = "in turns" if found.takes_turns else "side by side"
     lines = [
@@ -197,43 +164,63 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
     return lines + ([f"try {text}" for text in proposed] if proposed else [_NOTHING])
 
 
-def _plan_of(checkpoint: Path, state: Mapping[str, Any], allow: Sequence[str]) -> TrialPlan:
-    """The plan of the stage that a checkpoint is of; UserError where it needs code from outside that is not allowed."""
-    experiment, read = find_stored(state.get("experiment"), state.get("config", {}), allow, checkpoint)
-    plan = experiment.plan(read, state["method"], int(state["seed"]), checkpoint.parent.parent)
-    return curriculum_behind(plan, state).plan
-
-
-def environment_of(checkpoint: Path, allow: Sequence[str]) -> list[str]:
-    """Line on the custom environment that a trial plays (`environment_report`).
+def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequence[str]) -> list[str]:
+    """Lines on a trial: where its time goes, what to try, and what a custom environment breaks in random play.
 
     Args:
-        checkpoint: of the trial.
-        allow: modules from outside that may be imported; without the environment's it is not played.
+        checkpoint: Checkpoint of the trial.
+        rows: Rows of its log.
+        allow: Modules from outside that may be imported; without the environment's it is not played.
+
+    Raises:
+        UserError: a damaged checkpoint, or one that does not say its processes; or the log does not tell.
     """
     try:
-        plan = _plan_of(checkpoint, load_state(checkpoint), allow)
+        state = load_state(checkpoint)
+    except CheckpointError as error:
+        raise UserError(str(error)) from error
+    environment: list[str] = []
+    plan = None
+    try:
+        experiment, config = find_stored(state.get("experiment"), state.get("config", {}), allow, checkpoint)
+        declared = experiment.plan(config, state["method"], int(state["seed"]), checkpoint.parent.parent)
+        plan = curriculum_behind(declared, state).plan
     except UserError as error:
-        return [f"environment: not checked: {error}"]
+        environment = [f"environment: not checked: {error}"]
     except (KeyError, TypeError, ValueError):
-        return []  # of an older version
-    return environment_report(plan.make_world)
+        pass  # of an older version
+    if plan is None:
+        workers, takes_turns = _stored_processes(checkpoint, state.get("config", {}))
+    else:
+        workers, takes_turns = plan.workers, plan.objective.takes_turns
+        environment = environment_report(plan.make_world)
+    return [*report(diagnose(rows, workers, takes_turns), workers), *environment]
+
+
+def _stored_processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Workers, bool]:
+    """Processes by the stored configuration, and whether they play and learn in turns; nothing is imported."""
+    stored, learner = config.get("workers"), config.get("learner")
+    if not isinstance(stored, dict):
+        raise UserError(f"{checkpoint} does not say how many processes its trial had; name another trial")
+    algorithm = learner.get("algorithm") if isinstance(learner, dict) else None
+    return config_from_json(Workers, stored, f"{checkpoint}: workers"), algorithm != "impala"
 
 
 def environment_report(make_world: MakeWorld) -> list[str]:
-    """Line on a custom environment that is played at random, with all checks: what it breaks, or nothing.
+    """Lines on a custom environment that is played at random, with all checks; none on a world of this package.
 
     Args:
         make_world: builds worlds of training.
     """
     try:
-        with contextlib.closing(make_world(num_worlds=2, first_world=0)) as world:
-            if not isinstance(world, ForeignWorld):
+        with contextlib.closing(make_world(num_worlds=1, first_world=0)) as world:
+            if not isinstance(world, PettingZooWorld):
                 return []
-            env_steps = play_at_random(world)
-    except ForeignEnvError as error:
+        seen = probe(make_world)
+    except CustomEnvError as error:
         return [f"environment: {error}"]
-    return [f"environment: what it gave in {env_steps:,} env steps of random play is what its spaces say"]
+    said = f"environment: what it gave in {seen.env_steps:,} env steps of random play is what its spaces say"
+    return [said, *seen.lines()]
 
 
 _MEANINGS = {

@@ -1,7 +1,6 @@
-"""How a trained team is evaluated, and the files in which a finished trial leaves its numbers and data for figures.
+"""Evaluation of a trained policy, and the files with its results and data for figures.
 
-A trial at its end and `python -m tune_experiments evaluate` have the same rule: a team of the last stage takes the
-experiment's evaluation, one of an earlier stage its stage's own, so that a stage may be of another game.
+A policy of the last stage takes the experiment's evaluation, one of an earlier stage its stage's own.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from rl_models.policy import TeamPolicy
-from rl_models.training.checkpoint import load_state, newest_whole_checkpoint
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
@@ -41,8 +39,8 @@ __all__ = [
 
 TEST_RESULTS_FILE = "test_results.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
-_FIGURE_DATA, _OLD_FIGURE_DATA = "_figures.npz", "_pictures.npz"
-"""How files with data for figures end, now and in runs of earlier versions."""
+_FIGURE_DATA = "_figures.npz"
+"""Ending of files with data for figures."""
 _METRICS = {"length": "episode_length"}
 """Name of a metric in worlds -> its name in results."""
 
@@ -57,7 +55,7 @@ def evaluations_of(
     curriculum: CurriculumState,
     trial_folder: Path | None,
 ) -> dict[str, Evaluate]:
-    """How a team is evaluated: stage after which each evaluation is, empty for that of the whole curriculum -> it.
+    """Evaluations of a policy: stage after which it is tested (empty for the whole curriculum) -> evaluation.
 
     A team of the last stage takes the experiment's evaluation, beside its stage's own if there is one. One of an
     earlier stage takes its stage's own, or the experiment's under the stage's name, so that it is not taken for the
@@ -77,13 +75,7 @@ def evaluations_of(
 def evaluate_all(
     evaluations: Mapping[str, Evaluate], method: str, policy: TeamPolicy
 ) -> Iterator[tuple[Tested, Episodes]]:
-    """All tests of some evaluations, each with the stage after which it is in its condition.
-
-    Args:
-        evaluations: of `evaluations_of`.
-        method: of the team; another player of the same name is left out.
-        policy: the team.
-    """
+    """Tests of all evaluations, with the stage in their condition."""
     for stage, evaluate in evaluations.items():
         for key, episodes in evaluate(policy).items():
             tested = key if isinstance(key, Tested) else Tested(key)
@@ -145,7 +137,7 @@ def results_of(
 def results_of_training(
     experiment: BaseExperiment, method: str, seed: int, rows: Sequence[Mapping[str, float]], env_steps: int
 ) -> list[Result]:
-    """Rows of results.jsonl for what the log of a trial tells, without intervals; most experiments have none."""
+    """Rows of results.jsonl from the log of training, without intervals."""
     return [
         Result(
             experiment=experiment.name,
@@ -172,12 +164,7 @@ def _bounds(experiment: BaseExperiment, metric: str) -> tuple[float | None, floa
 
 
 def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str, Any] | None = None) -> None:
-    """Say that the trial in this folder has finished, and with which results.
-
-    Args:
-        folder: of the trial.
-        results: of its test, none where it was not to be tested.
-        of: the budgets that it was trained and tested with (`grown_values`), which a continued run may raise.
+    """Write the test results of a finished trial.
 
     Raises:
         UserError: a result is no finite number, which no table could show; the trial can be tested again.
@@ -194,25 +181,10 @@ def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str,
 
 
 def is_tested_with(folder: Path, budgets: Mapping[str, Any]) -> bool:
-    """Whether a trial has finished with exactly these budgets (`grown_values`); else there is training or a test left.
-
-    What an older version has written does not say; its newest checkpoint does.
-    """
+    """Whether a trial has finished with exactly these budgets (`grown_values`)."""
     path = folder / TEST_RESULTS_FILE
-    if not path.exists():
-        return False
-    of = read_json(path).get("of")
-    if of is None:
-        newest = newest_whole_checkpoint(folder / "checkpoints")
-        config = {} if newest is None else load_state(newest).get("config", {})
-        of = {name: value for name in budgets if (value := _json_at(config, name)) is not None}
-    return all(of.get(name, value) == value for name, value in budgets.items())
-
-
-def _json_at(value: Any, path: str) -> Any:
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    of = read_json(path).get("of", {}) if path.exists() else None
+    return of is not None and all(of.get(name, value) == value for name, value in budgets.items())
 
 
 def read_test_results(folder: Path) -> list[Result] | None:
@@ -238,7 +210,5 @@ def save_figure_data(folder: Path, tested: Tested, episodes: Episodes) -> None:
 
 
 def figure_data_files(folder: Path) -> dict[str, Path]:
-    """Files of `save_figure_data` in a trial's folder, world and condition -> file, in the order of their names."""
-    ends = (_OLD_FIGURE_DATA, _FIGURE_DATA)
-    found = {path.name.removesuffix(end): path for end in ends for path in folder.glob(f"*{end}")}
-    return dict(sorted(found.items(), key=lambda one: one[1].name))
+    """Files of `save_figure_data` in a trial's folder: environment and condition -> file, by name."""
+    return {path.name.removesuffix(_FIGURE_DATA): path for path in sorted(folder.glob(f"*{_FIGURE_DATA}"))}

@@ -24,11 +24,7 @@ __all__ = ["run_local_trials", "what_is_ignored"]
 
 
 def what_is_ignored(workers: Workers) -> str | None:
-    """Sentence on the processes that a trial in one process does without; None if it asked for none.
-
-    Args:
-        workers: as the configuration has them.
-    """
+    """Sentence on configured processes that a local trial ignores, or None."""
     if workers.cpus == 1:
         return None
     return (
@@ -47,13 +43,6 @@ def run_local_trials(
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
     """Run trials here, each until it has finished or failed; none begins after the end of its slice.
-
-    Args:
-        requests: what to run.
-        budgets: trial name -> env steps, for the progress display.
-        columns: what a trial's live line shows, heading -> key of its log.
-        uri: of the run, where an object store keeps it.
-        watch: tells callbacks what trials write.
 
     Returns:
         trial name -> what went wrong, for those that failed.

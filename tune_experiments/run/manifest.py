@@ -1,7 +1,4 @@
-"""Origin of the numbers of one session of a run: versions, git, command, hardware and seeds.
-
-This file must not know what is run, and asks no library that would start a GPU or a cluster.
-"""
+"""Origin of the numbers of one session of a run: versions, git, command, hardware and seeds."""
 
 from __future__ import annotations
 

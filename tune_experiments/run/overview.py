@@ -1,7 +1,6 @@
 """Overview of the runs in a folder: what is running, since when, and how far each trial has come.
 
-Only logs, configurations and locks are read; no module from outside Concord is imported. This file must not know about
-any experiment.
+Only logs, configurations and locks are read; no module from outside Concord is imported.
 """
 
 from __future__ import annotations
@@ -22,18 +21,14 @@ __all__ = ["overview", "runs_in"]
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The run folders in a folder that is none itself, in the order of their names."""
+    """Run folders in a folder that is not a run folder itself, by name."""
     if (folder / MANIFEST_FILE).exists():
         return []
     return sorted(path.parent for path in folder.glob(f"*/{MANIFEST_FILE}"))
 
 
 def overview(run: Path) -> list[str]:
-    """Lines on a run: whether it is running, then each trial of its methods and seeds, or which file is damaged.
-
-    Args:
-        run: its folder.
-    """
+    """Lines on a run: whether it is running, then each trial of its methods and seeds, or which file is damaged."""
     try:
         sessions = read_sessions(run, may_be_missing=True)
     except UserError as error:

@@ -1,8 +1,7 @@
-"""Which processes of a trial have how much of a GPU.
+"""GPUs of a trial's processes.
 
-A trial's own process has one wherever there is one: it acts, learns and validates, whichever of these are not done by
-processes of their own. Learner processes share with it, and runners have one if `--workers.gpus-per-runner` says so.
-Ray may give a fraction: several processes then use the same GPU.
+The trial's own process has a GPU wherever there is one, learners share with it, and runners have one if
+`--workers.gpus-per-runner` says so. A fraction means that several processes use the same GPU.
 """
 
 from __future__ import annotations
@@ -27,13 +26,7 @@ _MAX_PARTS = 100
 
 @dataclass(frozen=True)
 class Gpus:
-    """GPUs of one trial.
-
-    Attributes:
-        own: of the trial's own process.
-        learner: of each learner process.
-        runner: of each env runner process.
-    """
+    """GPUs of a trial's own process, of each learner and of each env runner."""
 
     own: float = 0.0
     learner: float = 0.0
@@ -44,13 +37,7 @@ NO_GPUS = Gpus()
 
 
 def gpus_of_trial(workers: Workers, has_gpus: float, trials: int) -> Gpus:
-    """GPUs of each process of a trial.
-
-    Args:
-        workers: processes of the trial.
-        has_gpus: GPUs that may be used, 0 if none may.
-        trials: how many of such trials run at once; they share what there is where `workers` names no number.
-    """
+    """GPUs of each process of a trial; where `workers` names no number, the trials share what there is."""
     if not has_gpus:
         return NO_GPUS
     share = workers.gpus_per_learner or largest_share(workers, int(has_gpus), trials)

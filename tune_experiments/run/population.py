@@ -1,8 +1,7 @@
 """A member of a population (Jaderberg et al. 2017), as the trainable of Ray Tune's `PopulationBasedTraining`.
 
-It stops at the end of each generation and hands Tune its folder of checkpoints, without which Tune skips every exploit
-in silence. Where Tune then gives it another member's folder, with another member's configuration whose values Tune has
-changed, it continues from these weights and learns with these values from its first update on.
+After each generation it hands Tune its folder of checkpoints, without which Tune skips every exploit in silence. Given
+another member's folder and changed values, it continues from those weights with these values.
 """
 
 from __future__ import annotations
@@ -51,31 +50,19 @@ EXPLOITS_FILE = "exploits.jsonl"
 
 
 def ends_of(budget: int) -> dict[int, int]:
-    """Generation, from 1, -> env steps at which it ends; the last one, which nobody judges, is left out."""
+    """Generation, from 1, -> env steps at its end; the last one is not judged."""
     return {number: math.ceil(budget * number / GENERATIONS) for number in range(1, GENERATIONS)}
 
 
 def values_of(experiment: BaseExperiment[Config], trial: Path, config: Config, paths: Sequence[str]) -> dict[str, Any]:
-    """Path -> what a member learns with: what its newest checkpoint says, else the configuration that it begins with.
-
-    Args:
-        experiment: its experiment.
-        trial: its folder.
-        config: what it begins with.
-        paths: dotted.
-    """
+    """Path -> value that a member learns with, by its newest checkpoint, else by the configuration at its start."""
     newest = newest_whole_checkpoint(trial / CHECKPOINTS)
     config = config if newest is None else read_configuration(experiment, load_state(newest)["config"])
     return {path: value_at(config, path) for path in paths}
 
 
 def own_request(request: Request, name: str) -> Request:
-    """The request of a member from that of the one that it takes over from, or its own, with its values.
-
-    Args:
-        request: with `values`.
-        name: of the member.
-    """
+    """The request of a member of this name, with its values, from that of the member that it takes over from."""
     config = read_configuration(find_experiment(request["experiment"]), request["config"])
     return request | {
         "name": name,
@@ -90,13 +77,13 @@ def train_member(
     train: Callable[[Request], None],
     tell: Callable[[dict[str, Any], Path], None],
 ) -> None:
-    """Train to the end of each generation, tell Tune, and to the end.
+    """Train to the end of each generation, report to Tune, and train to the end.
 
     Args:
-        request: of the member, with `ends` and `first`.
-        handed: folder of checkpoints that Tune gives back, in a folder of its owner's name; None where none was told.
-        train: trains a request, to its `until`.
-        tell: reports a row with the folder of checkpoints; Tune may end the process in it.
+        request: Request of the member, with `ends` and `first`.
+        handed: Folder of checkpoints that Tune gives back, in a folder of its owner's name; None if there was none.
+        train: Trains a request to its `until`.
+        tell: Reports a row with the folder of checkpoints; Tune may end the process in it.
     """
     folder = Path(request["folder"])
     if handed is not None and handed.parent.name != request["name"]:
@@ -115,17 +102,9 @@ def train_member(
 
 
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
-    """Put the source's newest checkpoint in place of all of the target's, with the target's configuration.
+    """Replace all checkpoints of the target by the source's newest, with the target's configuration; its env steps.
 
-    Those that the newest one needs come along, as the source's choice so far where weights are chosen by validation.
-
-    Args:
-        source: folder of checkpoints.
-        target: another.
-        config: what the target learns with from now on, as JSON.
-
-    Returns:
-        env steps of the newest.
+    Those that the newest one needs come along.
     """
     newest = _env_steps(source)
     needed = needed_checkpoints(load_state(path_of(source, newest))) - {newest}

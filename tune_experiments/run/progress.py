@@ -1,6 +1,6 @@
 """One live line per trial while a run trains; plain lines now and then where output is no terminal.
 
-Updates are plain dicts, the rows of a trial's log. This file must not know who sends them.
+Updates are plain dicts, the rows of a trial's log.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
 from typing import Any, Literal
 
 import rich.progress
@@ -35,16 +34,13 @@ class Progress:
     """The live display of a run; a context manager.
 
     Args:
-        budgets: trial -> env steps that it will train for, in the order of the lines.
+        budgets: Trial -> budget in env steps, in the order of the lines.
         columns: Heading -> key of the row, a number or a word.
-        console: Where to draw; standard output by default.
+        console: Console to draw on; standard output by default.
     """
 
     def __init__(
-        self,
-        budgets: Mapping[str, int],
-        columns: Mapping[str, str] = COLUMNS,
-        console: Console | None = None,
+        self, budgets: Mapping[str, int], columns: Mapping[str, str] = COLUMNS, console: Console | None = None
     ) -> None:
         self._columns = dict(columns)
         self._console = console or Console()
@@ -93,9 +89,7 @@ class Progress:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._live.stop()
 
     def _line(self, task: Task) -> str:

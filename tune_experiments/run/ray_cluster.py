@@ -31,9 +31,6 @@ _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
     """The `ray` module, connected; disconnected afterwards, unless the caller had connected it before.
 
-    Args:
-        num_cpus: number of CPUs of a cluster started here; this machine's where it is None.
-
     Raises:
         UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in, or none can start here.
     """

@@ -1,13 +1,8 @@
-"""One run at a time in an object store: a claim that a run renews while it lives.
+"""One run at a time in an object store, which has no locks: a claim file that a run renews while it lives.
 
-Stores have no locks. A run writes a hidden file, its claim, and renews it every few seconds. A run that finds another's
-claim watches it for a minute. If it changes, its run lives, and the newcomer is refused. If it does not, its run was
-killed, on whatever machine, and the newcomer goes on. A run that ends says so in its claim. So nothing is deleted, and
-no clocks are compared.
-
-Limits: two runs that begin in the same second may both believe that they have the claim; the one that loses it notices
-this when it renews the claim, and sends nothing more. The same holds for a run that was suspended for longer than a
-minute. The claim is the run's own: trials do not look at it.
+A run that finds another's claim watches it for a minute: if it changes, the newcomer is refused, else the other run was
+killed. A run whose claim was taken over uploads nothing more. Two runs that begin in the same second, or one that was
+suspended for a minute, notice this at the next renewal. Trials do not look at the claim.
 """
 
 from __future__ import annotations
@@ -37,12 +32,7 @@ _TRIES = 10
 
 
 class Claim:
-    """A claim on a store; a context manager.
-
-    Args:
-        read: contents of a file of the store; raises FileNotFoundError where there is none.
-        write: replaces it.
-        uri: of the run, for sentences.
+    """Lock of a store, renewed while its run lives; a context manager.
 
     Raises:
         UserError: on entering, another run has the claim, or a file of others has its name.
@@ -55,7 +45,7 @@ class Claim:
         self._own: dict[str, Any] = whose | {"beat": 0, "is_over": False}
         self._over = threading.Event()
         self._lost: UserError | None = None
-        self._beats = threading.Thread(target=self._renew, name="claim", daemon=True)
+        self.beats = threading.Thread(target=self._renew, name="claim", daemon=True)
 
     def check(self) -> None:
         """Refuse to go on where another run has taken the claim over.
@@ -71,12 +61,12 @@ class Claim:
         self._write()
         time.sleep(SETTLES_AFTER_SECONDS)
         self._refuse(self._read())
-        self._beats.start()
+        self.beats.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._beats.join()
+        self.beats.join()
         try:
             self._refuse(self._read())
             self._own["is_over"] = True
@@ -115,7 +105,7 @@ class Claim:
             raise UserError(f"{self._uri} is in use by {who}; wait for it, end it, or give --out another place")
 
     def _read(self) -> dict[str, Any]:
-        """The claim that stands there; where there is none, an own one that is over."""
+        """The claim in the store; if there is none, one that is over."""
         for _ in range(_TRIES):  # a file system may show it half written for a moment
             try:
                 found = json.loads(self._read_file(CLAIM_FILE))

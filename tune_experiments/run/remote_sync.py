@@ -1,14 +1,8 @@
 """A run whose results live in an object store: `--out s3://bucket/run`, or another URI of `core/storage_uri.py`.
 
-Checkpoints and logs need what object stores lack (renames, appending, fsync), so a run works in a folder of its own
-machine and uploads what is new there whenever there is a new checkpoint. A run that continues begins in an empty folder
-with what the store holds. A checkpoint's state.json is uploaded last, and a checkpoint without it is none.
-
-Nothing in a store is ever deleted. Checkpoints that the folder does not keep stay in the store, and a run that
-continues downloads the newest whole one and those that it names as needed. What others keep there stays, too: a run
-looks at config.json first. If that is of another run, or there is none beside visible files, the run refuses: it
-downloads and uploads nothing. Hidden names are left alone, but for the claim by which one run at a time works in a
-store (`remote_claim.py`).
+A run works in a local folder, which begins with what the store holds, and uploads what is new at each checkpoint. A
+checkpoint's state.json is uploaded last; without it the checkpoint is ignored. Nothing in a store is ever deleted, and
+a store of another run or of other visible files is refused untouched.
 """
 
 from __future__ import annotations
@@ -41,7 +35,7 @@ __all__ = ["RemoteSync", "open_run", "synced_folder"]
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 3600.0
-_RETRIES_AFTER_SECONDS = 10.0
+RETRIES_AFTER_SECONDS = 10.0
 _IN_CHECKPOINT = re.compile(r"((?:.+/)?checkpoints)/checkpoint_(\d{6,18})/.+")
 Stamp = tuple[int, int]
 """Size in bytes and time of modification in nanoseconds."""
@@ -55,7 +49,7 @@ def open_run(
     seeds: Sequence[int],
     rules: Rules = MappingProxyType({}),
 ) -> Iterator[tuple[RunFolder, RemoteSync | None]]:
-    """`RunFolder.open` for a folder or a URI, with what uploads it, where that is to be.
+    """`RunFolder.open` for a folder or a URI, with the `RemoteSync` of a URI.
 
     Trials upload what is theirs themselves, from wherever they run; Ray's own bookkeeping is not kept.
 
@@ -89,10 +83,7 @@ def synced_folder(uri: str) -> Iterator[tuple[Path, RemoteSync]]:
 
 @contextmanager
 def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSync]:
-    """A temporary folder of a store; errors name the store in its place.
-
-    The folder is deleted at the end, unless the store lacks what was done in it: then it stays and the error names it.
-    """
+    """A temporary folder of a store; errors name the store in its place."""
     folder, kept = Path(tempfile.mkdtemp(prefix="concord_")).resolve(), ""
     sync = None
     try:
@@ -124,21 +115,15 @@ def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
     while not sync.push():
         if time.monotonic() > deadline:
             raise UserError(f"{sync.uri} could not be written for {PATIENCE_SECONDS / 60:.0f} minutes")
-        time.sleep(_RETRIES_AFTER_SECONDS)
+        time.sleep(RETRIES_AFTER_SECONDS)
     sync.is_behind = False
 
 
 class RemoteSync:
-    """A folder and the place in a store that it is uploaded to.
-
-    Args:
-        folder: on this machine.
-        uri: of the place.
-        others: beginnings of names that another process uploads.
+    """A folder on this machine and the URI of a store that it is uploaded to.
 
     Attributes:
-        folder, uri: the same.
-        is_behind: the folder may hold what the store lacks, so it must not be deleted.
+        is_behind: Whether the folder may hold what the store lacks, so that it must not be deleted.
 
     Raises:
         UserError: no such kind of store.
@@ -150,7 +135,7 @@ class RemoteSync:
 
         self.uri, self.folder, self._others = uri, folder, others
         self.is_behind = False
-        self._claim: Claim | None = None
+        self.claim: Claim | None = None
         self._uploaded: dict[str, Stamp] = {}
         with self._asking("opened"):
             self._store, self._root = fs.FileSystem.from_uri(uri)
@@ -164,7 +149,7 @@ class RemoteSync:
         """
         with contextlib.ExitStack() as stack:
             with self._asking("written"):
-                self._claim = stack.enter_context(Claim(self._read, self._write, self.uri))
+                self.claim = stack.enter_context(Claim(self.read, self.write, self.uri))
             yield
 
     def check(self, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> None:
@@ -175,7 +160,7 @@ class RemoteSync:
             StoreUnavailableError: it does not answer.
         """
         with self._asking("read"):
-            names = self._there(recursive=False)
+            names = self.names(recursive=False)
             if CONFIG_FILE in names:
                 self._download(CONFIG_FILE)
         if CONFIG_FILE in names:
@@ -186,15 +171,12 @@ class RemoteSync:
     def pull(self, only: str = "") -> None:
         """Download what the store holds; of checkpoints the newest whole one of a trial and those that it needs.
 
-        Args:
-            only: beginning of the names.
-
         Raises:
             StoreUnavailableError: the store does not answer.
         """
         checkpoints: dict[str, dict[int, list[str]]] = {}
         with self._asking("read"):
-            for name in self._there():
+            for name in self.names():
                 if name.startswith(only) and (found := _IN_CHECKPOINT.fullmatch(name)):
                     checkpoints.setdefault(found[1], {}).setdefault(int(found[2]), []).append(name)
                 elif name.startswith(only):
@@ -224,14 +206,14 @@ class RemoteSync:
         """
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.uri} cannot be kept up to date, for its folder on this machine is gone")
-        if self._claim is not None:
-            self._claim.check()
+        if self.claim is not None:
+            self.claim.check()
         try:
             here = {name: stamp for name, stamp in _stamps(self.folder).items() if not name.startswith(self._others)}
             # state.json last: it says that a checkpoint's other files are whole.
             for name in sorted(here, key=lambda name: (name.endswith(STATE_FILE), name)):
                 if self._uploaded.get(name) != here[name]:
-                    self._write(name, (self.folder / name).read_bytes())
+                    self.write(name, (self.folder / name).read_bytes())
                     self._uploaded[name] = here[name]
         except OSError as error:
             logger.warning("%s is not up to date (%s); it will be tried again", self.uri, first_line(error))
@@ -241,22 +223,24 @@ class RemoteSync:
     def _download(self, name: str) -> None:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(self._read(name))
-        self._uploaded[name] = _stamp(path)
+        path.write_bytes(self.read(name))
+        self._uploaded[name] = stamp_of(path)
 
-    def _read(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
+        """Content of a file of the store."""
         with self._store.open_input_stream(f"{self._root}/{name}") as source:
             content: bytes = source.read()
         return content
 
-    def _write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file of the store."""
         self._store.create_dir(str(Path(f"{self._root}/{name}").parent), recursive=True)
         with self._store.open_output_stream(f"{self._root}/{name}") as sink:
             sink.write(content)
 
     @contextmanager
     def _asking(self, what: str) -> Iterator[None]:
-        """What is missing, or is no address, stays so when a trial starts again; other errors of a store may pass."""
+        """Turn errors of the store into sentences; only some may pass when a trial starts again."""
         try:
             yield
         except (OSError, ValueError) as error:
@@ -265,7 +249,7 @@ class RemoteSync:
                 f"{self.uri} cannot be {what} ({first_line(error)}); correct --out or see to the store, and run again"
             ) from error
 
-    def _there(self, recursive: bool = True) -> list[str]:
+    def names(self, recursive: bool = True) -> list[str]:
         """Names of the visible files in the store; where it is not `recursive`, of files and folders."""
         from pyarrow import fs
 
@@ -276,11 +260,7 @@ class RemoteSync:
 
 
 def _stamps(folder: Path) -> dict[str, Stamp]:
-    """Stamps of all files but hidden ones and those in hidden folders, which are temporary.
-
-    Raises:
-        OSError: a folder cannot be listed, which does not mean that it is empty.
-    """
+    """Stamps of all files but hidden ones and those in hidden folders, which are temporary."""
 
     def refuse(error: OSError) -> None:
         raise error
@@ -291,7 +271,7 @@ def _stamps(folder: Path) -> dict[str, Stamp]:
             name = path.relative_to(folder).as_posix()
             with contextlib.suppress(FileNotFoundError):  # it was deleted since it was listed
                 if not _is_hidden(name):
-                    found[name] = _stamp(path)
+                    found[name] = stamp_of(path)
     return found
 
 
@@ -299,6 +279,7 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def _stamp(path: Path) -> Stamp:
+def stamp_of(path: Path) -> Stamp:
+    """Size and time of modification of a file."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns

@@ -1,13 +1,8 @@
-"""Reports of a trial's rows beside its log: to Tune now and then, to Weights & Biases, and with its copy to a store.
+"""Reports of a trial's rows beside its log: to Tune, to Weights & Biases, and uploads to a store.
 
-A trial reports to Tune rarer and rarer. Of each report, Tune keeps a reference and the row as long as the trial's
-process lives: some 4 to 20 kB of the driver's memory, gigabytes in a long run, for a live line that people look at. So
-a report follows the one before after ten seconds at first, and later after a hundredth of the time that the trial has
-taken: some 540 in a day. The trial's own log has every row.
-
-Weights & Biases gets the rows where WANDB_PROJECT names a project; training never fails by it. A row that it does not
-take is not sent again, and the first refusal ends the sending, with one sentence. The x axis is the number of env
-steps, so rows that a continued trial repeats lie on those it had sent. This file must not know what the numbers mean.
+Tune keeps 4 to 20 kB of the driver's memory for each report, so reports follow each other at growing intervals: after
+ten seconds at first, later after a hundredth of the trial's time. Weights & Biases gets the rows where WANDB_PROJECT
+names a project; its first error ends the sending with one sentence, and never training.
 """
 
 from __future__ import annotations
@@ -17,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from tune_experiments.core.errors import first_line
@@ -33,20 +27,12 @@ _SHARE = 0.01
 
 
 class PacedReport:
-    """Passes on a row now and then, with all that came meanwhile; a context manager.
+    """Passes on a row now and then, with merged metrics; a context manager.
 
-    Args:
-        report: gets the rows.
-        seconds: between two of them at least. A row with a `notice` or a score goes at once, the last one at the end.
-        clock: seconds.
+    At least `seconds` pass between two rows. A row with a `notice` or a score goes at once, the last one at the end.
     """
 
-    def __init__(
-        self,
-        report: Report,
-        seconds: float = 10.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, report: Report, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._report, self._seconds, self._clock = report, seconds, clock
         self._waiting: dict[str, Any] = {}
         self._began_at, self._sent_at = clock(), -seconds
@@ -63,9 +49,7 @@ class PacedReport:
     def __enter__(self) -> PacedReport:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is None:
             self._send()
 
@@ -76,14 +60,7 @@ class PacedReport:
 
 
 class WandbLogger:
-    """Hands on what a trial reports; a context manager, for a run has an end.
-
-    Args:
-        report: gets every row, whatever becomes of W&B.
-        identity: experiment, method, seed and configuration.
-        name: of the trial, and of its run there.
-        run_id: of the run that the trial belongs to.
-    """
+    """Sends rows to Weights & Biases and on to `report`; a context manager."""
 
     def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str) -> None:
         self._report, self._identity, self._name = report, identity, name
@@ -103,9 +80,7 @@ class WandbLogger:
             numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
             self._disable_on_error(lambda: self._run.log(numbers))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._run is not None:
             self._disable_on_error(lambda: self._run.finish(exit_code=0 if error is None else 1))
 
@@ -133,7 +108,7 @@ class WandbLogger:
 
 
 def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
-    """Report, and bring the copy up to date if there is a checkpoint that was not there the last time."""
+    """Report rows, and upload the folder when there is a new checkpoint."""
     seen: set[Path] = set()
 
     def both(row: dict[str, Any]) -> None:
@@ -146,10 +121,5 @@ def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> R
 
 
 def with_scores(report: Report, objective: str) -> Report:
-    """Report, with each validation as the score by which Tune's schedulers judge a trial.
-
-    Args:
-        report: gets every row.
-        objective: key of the number.
-    """
+    """Report rows, with the objective as the score for Tune's schedulers."""
     return lambda row: report(row | {SCORE: finite(row[objective])} if objective in row else row)

@@ -1,8 +1,4 @@
-"""Requests: what is sent to the process that trains a trial, and who decides which one comes next.
-
-Without a search that decides, all requests of a run are there from the start. A `SearchScheduler` hands them out one at
-a time. This file is free of Ray but for the adapter at its end.
-"""
+"""Requests for trials, and the scheduler that decides which one comes next."""
 
 from __future__ import annotations
 
@@ -62,11 +58,11 @@ class SearchScheduler(Protocol):
         """Next request to train; None if there is none, or none before another one has ended."""
 
     def ended(self, request: Request, failed: bool) -> None:
-        """Hear that a request has ended, or failed for good."""
+        """Called when a request has ended, or failed for good."""
 
 
 def as_searcher(scheduler: SearchScheduler) -> Any:
-    """The scheduler in the shape in which Ray Tune asks what to train next.
+    """The scheduler as a Ray Tune `Searcher`.
 
     `failure` is what it has raised.
     """
@@ -95,9 +91,9 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
                 self.failure = raised
 
         def save(self, checkpoint_path: str) -> None:
-            """Nothing: what a scheduler must remember it has written down itself."""
+            """No-op: schedulers keep their own state on disk."""
 
         def restore(self, checkpoint_path: str) -> None:
-            """Nothing either."""
+            """No-op."""
 
     return _Searcher()

@@ -4,7 +4,7 @@
     DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds, changed flags
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
-This file must not know what an experiment trains, and it is free of Ray.
+A folder that holds other things is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any
 
 from rl_models.file_lock import hold_lock
@@ -45,11 +45,11 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 4
-"""Schema version of run files and configuration fields. 1: to commit 657fe97, before experiments became classes."""
+"""Schema version of run files and configuration fields."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it named before it trained; null as long as it has not, so
-that it has trained nothing. Sessions of older versions lack it."""
+that it has trained nothing."""
 PARTS = "trained_on_with"
 """Key of a session in the manifest: in what its training differs from that of the sessions before."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
@@ -65,7 +65,6 @@ class RunFolder:
     """An open run folder; `close` it, or leave its `with` block, to let another process have it.
 
     Attributes:
-        path: The folder.
         continued: Whether it held this run already.
         run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
         changed: flags with their old and new values, where this session has others than the one before.
@@ -89,13 +88,6 @@ class RunFolder:
         """Create the folder of a run, or continue it.
 
         A run without any checkpoint takes every configuration; what its trials have left is set aside.
-
-        Args:
-            out: The folder.
-            config_json: What `config_to_json` gave.
-            experiment: Its entry point: name of the script, or `package.module:NAME`.
-            seeds: For the manifest alone; more seeds may be added to a run.
-            rules: What a run that is continued may do with a field; others stay as they were.
 
         Raises:
             UserError: not writable, in use, foreign, of another experiment or a configuration that cannot follow.
@@ -153,9 +145,7 @@ class RunFolder:
     def __enter__(self) -> RunFolder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
 
@@ -180,16 +170,12 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
 def check_version(written_by: Mapping[str, Any], path: Path) -> None:
     """Refuse what another version has written, in names that this one does not have.
 
-    Args:
-        written_by: `WRITTEN_BY` of the program that wrote it, without its second half where that was an old one.
-        path: of the file, or of the checkpoint.
-
     Raises:
         UserError: which version wrote it.
     """
     schema = written_by.get("schema_version")
     if schema != SCHEMA_VERSION:
-        version = written_by.get("concord_version", "0.1.0, commit 657fe97 or earlier" if schema == 1 else "unknown")
+        version = written_by.get("concord_version", "of an unknown version")
         raise UserError(
             f"{path} was written by Concord {version} (schema version {schema!r}), and this version reads "
             f"{SCHEMA_VERSION}: open it with that version, or train anew with another --out"
@@ -198,10 +184,6 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 
 def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
     """Refuse a place that is not a run folder yet and holds visible files.
-
-    Args:
-        out: the place, for the sentence.
-        names: of what lies in it.
 
     Raises:
         UserError: there are such files.
@@ -215,13 +197,6 @@ def check_config(
     out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules, is_trained: bool = True
 ) -> list[Difference]:
     """Check that a run folder is of this run, or may be continued with this configuration; where it differs.
-
-    Args:
-        out: the folder.
-        config_json: the configuration.
-        experiment: the entry point.
-        rules: what may differ.
-        is_trained: whether there is anything that the configuration must fit.
 
     Raises:
         UserError: damaged, of another experiment or of a configuration that cannot change so.
@@ -253,20 +228,11 @@ def holds_training(out: Path) -> bool:
 def with_announcement_times(
     comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
 ) -> list[MainComparison]:
-    """The comparisons, and when they were named by the record of the sessions that may have trained.
-
-    A comparison was named before the run if each of these sessions recorded its announcement. Where one of them has no
-    record, as in older versions, it is not recorded.
-
-    Args:
-        comparisons: as the experiment names them now.
-        sessions: of the run's manifest.json.
-    """
-    is_recorded = all(ANNOUNCED in session for session in sessions)
+    """The comparisons, and whether all sessions that may have trained recorded them before."""
     announced = [session[ANNOUNCED] for session in sessions if session.get(ANNOUNCED) is not None]
 
     def named(comparison: MainComparison) -> str:
-        if not (is_recorded and announced):
+        if not announced:
             return NOT_RECORDED
         return BEFORE if all(comparison.announcement() in one for one in announced) else UNANNOUNCED
 
@@ -274,15 +240,11 @@ def with_announcement_times(
 
 
 def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
-    """Sessions of a run, as each wrote itself into manifest.json, the oldest first.
-
-    Args:
-        out: the run folder.
-        may_be_missing: whether a run without this file has no sessions, instead of an error; nor need a session say
-            then how it was run.
+    """Sessions of a run from manifest.json, the oldest first.
 
     Raises:
-        UserError: the file is missing or lists no sessions, or one does not say how it was run.
+        UserError: the file is missing or lists no sessions, or one does not say how it was run; with `may_be_missing` a
+            missing file has no sessions, and none need say how it was run.
     """
     path = out / MANIFEST_FILE
     if not path.exists():
@@ -324,7 +286,7 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
 
 
 def _set_trials_aside(out: Path) -> None:
-    """Keep what trials without a checkpoint have left out of the way: it is of another configuration."""
+    """Move aside files of trials without a checkpoint: they are of another configuration."""
     left = [folder for folder in out.glob("trials/*") if folder.is_dir() and any(folder.iterdir())]
     if left:
         aside = out / _SET_ASIDE / uuid.uuid4().hex[:8]
@@ -334,7 +296,7 @@ def _set_trials_aside(out: Path) -> None:
 
 
 def _add_session(out: Path, experiment: str, seeds: Sequence[int], changed: Sequence[str]) -> str:
-    """Write a session down; the run's id, drawn now where the manifest has none."""
+    """Add a session to the manifest; the run's id, drawn if there is none."""
     path, sessions = out / MANIFEST_FILE, read_sessions(out, may_be_missing=True)
     run_id = (read_json(path) if sessions else {}).get("run_id", uuid.uuid4().hex)
     if not isinstance(run_id, str):

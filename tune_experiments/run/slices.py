@@ -1,7 +1,6 @@
 """Slices: a run that trains for so many seconds, stops at checkpoints, and is continued by the same command.
 
-What is trained in slices is equal to what is trained at once: a slice ends between two rows of a trial's log, at a
-checkpoint of that moment, and makes no validation that was not due.
+Training in slices equals training at once: a slice ends between two rows of a log, without an extra validation.
 """
 
 from __future__ import annotations
@@ -26,12 +25,7 @@ def is_past(ends_at: float | None) -> bool:
 
 @dataclass(frozen=True)
 class Slice:
-    """One stretch of a run.
-
-    Attributes:
-        seconds: from its beginning to the moment when trials are to stop.
-        ends_at: that moment on the clock of all processes, which on a cluster agree to a second or so.
-    """
+    """One slice of a run, of so many seconds; `ends_at` is its end on the clock of all processes."""
 
     seconds: float
     ends_at: float = field(init=False)
@@ -47,11 +41,6 @@ class Slice:
 
     def check_progress(self, left: Sequence[Request], begun: Mapping[str, int], trials: int) -> None:
         """Refuse a slice so short that the same command would never come to an end.
-
-        Args:
-            left: trials that are not finished.
-            begun: env steps that trials had before the slice, by name.
-            trials: number of trials that were not finished before it.
 
         Raises:
             UserError: no trial has learned anything or has finished.

@@ -28,16 +28,7 @@ def never() -> bool:
 
 
 class StageTraining:
-    """Brings a trial to the end of the stage that it stands in.
-
-    Args:
-        curriculum: where it stands.
-        folder: for checkpoints.
-        identity: what every checkpoint says of the trial.
-        log: gets every row.
-        report: gets every row, and what the live line shows beside it.
-        is_time_up: asked after each row; then it stops at a checkpoint, without a validation that is not due.
-    """
+    """Trains a trial to the end of its current stage."""
 
     def __init__(
         self,
@@ -84,11 +75,7 @@ class StageTraining:
                 self._checkpoint(held, curriculum.better_value(row))
 
     def _refuse_skipping(self) -> None:
-        """End a trial that learns nothing any more; a part of a search goes on, to be judged by its score.
-
-        Raises:
-            UserError: more than half of the last updates were skipped.
-        """
+        """End a trial that learns nothing any more; a part of a search goes on, to be judged by its score."""
         curriculum, last = self._curriculum, self._log.last
         if self._until is None and why_it_fails([last], curriculum.progress.updates, curriculum.stage_is_over):
             rows = read_metrics(self._log.folder / METRICS_FILE)
@@ -100,10 +87,7 @@ class StageTraining:
         return self._until is not None and self._curriculum.total().env_steps >= self._until
 
     def _held(self, algorithm: Algorithm) -> Tensors | None:
-        """Tensors of a checkpoint, where validation or a checkpoint is due; None elsewhere.
-
-        IMPALA learns on meanwhile. The row, the validation and the checkpoint are all of this moment.
-        """
+        """Tensors of a checkpoint, where validation or a checkpoint is due; None elsewhere."""
         if not (self._validation_is_due or self._checkpoint_is_due):
             return None
         tensors: Tensors
@@ -132,7 +116,7 @@ class StageTraining:
     def _validation(self, policy: TeamPolicy) -> Row:
         self._curriculum.validated_at = self._curriculum.progress.env_steps
         with self._cpu.paused():
-            episodes = self._plan.validate(policy)
+            episodes = self._plan.validation(policy)
         return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
     def _checkpoint(self, tensors: Tensors, best: float | None) -> None:
@@ -165,12 +149,12 @@ class StageTraining:
 
 
 def _notice_of(row: dict[str, float | None]) -> dict[str, str]:
-    """Notice on games of others that could not continue where they stopped; empty if there are none."""
+    """Notice on custom environments that could not be restored; empty if there are none."""
     restarted = row.get(RESTARTED)
     if not restarted:
         return {}
-    why = "cannot be restored, because their environment has chance that its seed does not fix"
-    return {"notice": f"{restarted:.0f} games {why}: their episodes began anew"}
+    why = "cannot be restored, because their seeds do not fix their chance"
+    return {"notice": f"{restarted:.0f} environments {why}: their episodes began anew"}
 
 
 class _Clock:
@@ -193,19 +177,14 @@ class _Clock:
 
 
 class _CpuClock:
-    """CPU-seconds that training has taken, from the first row of the trial on.
-
-    Args:
-        last: the newest row of the log; without such a time an older version began the trial, and none is told.
-    """
+    """CPU-seconds that training has taken, from the first row of the trial on."""
 
     def __init__(self, last: Mapping[str, float]) -> None:
-        before = last.get(CPU_SECONDS) if last else 0.0
-        self._before = None if before is None else before - time.process_time()
+        self._before = last.get(CPU_SECONDS, 0.0) - time.process_time()
 
     def add(self, seconds: float) -> None:
-        """Count what other processes took."""
-        self._before = None if self._before is None else self._before + seconds
+        """Count CPU-seconds of other processes."""
+        self._before += seconds
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -214,6 +193,6 @@ class _CpuClock:
         yield
         self.add(begins - time.thread_time())
 
-    def seconds(self) -> float | None:
+    def seconds(self) -> float:
         """The sum until now."""
-        return None if self._before is None else self._before + time.process_time()
+        return self._before + time.process_time()

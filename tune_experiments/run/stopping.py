@@ -27,9 +27,6 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
     does SIGHUP, which a terminal sends as it closes, unless it is ignored, as by `nohup`. Where either ends Ray's
     processes, too, Tune waits for them in vain, so after 20 s the process ends with status 130.
 
-    Args:
-        say: gets a sentence at the first one, and where Tune does not end.
-
     Raises:
         KeyboardInterrupt: at the second one, or at the first while Tune does not run.
     """

@@ -1,9 +1,7 @@
-"""One training run: an algorithm (RLlib's as a rule), our log, our checkpoints, our validation; one stage or several.
+"""One training run: an algorithm, its log, its checkpoints and its validation, in one stage or several.
 
-A trial that starts looks into its own folder and continues from the newest whole checkpoint, whatever ended it the
-last time; rows written after that checkpoint are taken back first. A stage begins in the same way, from the checkpoint
-that the stage before has left, its last or the best validated one, so it makes no difference whether the trial died in
-between. Nothing pickled is ever read.
+A trial continues from the newest whole checkpoint in its folder; later rows of its log are cut first. A stage begins in
+the same way, from the last or the best checkpoint of the stage before. Nothing pickled is ever read.
 """
 
 from __future__ import annotations
@@ -144,10 +142,7 @@ class Trial(Generic[Config]):
         }
 
     def _evaluate(self, report: Report) -> list[Result]:
-        """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last.
-
-        Before them stands what training itself has left.
-        """
+        """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last."""
         curriculum, rows = self.curriculum, read_metrics(self.folder / METRICS_FILE)
         rows_at = {int(row["env_steps"]): row for row in rows}
         results = results_of_training(self.experiment, self.method, self.seed, rows, self.curriculum.total().env_steps)

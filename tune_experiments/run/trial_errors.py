@@ -1,8 +1,4 @@
-"""Errors that would come again if a trial were started again: told once, without a traceback, and not tried again.
-
-A process that dies, a disk that is away and a store that does not answer are mended by starting again. A wrong input
-and a mistake in somebody's code are not.
-"""
+"""Errors after which a trial is not started again: wrong inputs and mistakes in code, each told in one sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.config_path import with_flags
@@ -20,7 +16,7 @@ __all__ = ["ERROR_FILE", "Refusal", "refusal_of", "with_advice"]
 
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an error that nobody has foreseen."""
-_TOLD = (UserError, ForeignEnvError, InputError)
+_TOLD = (UserError, CustomEnvError, InputError)
 _OF_CODE = (
     ValueError,
     TypeError,
@@ -43,9 +39,7 @@ class Refusal(str):
 def refusal_of(error: Exception, folder: Path) -> str | None:
     """Why it is no use to start a trial again, in one sentence; None where it is.
 
-    Args:
-        error: what the trial has raised, perhaps in another process.
-        folder: of the trial; the traceback of an error that nobody has foreseen goes into it.
+    The traceback of an unforeseen error is written into the trial's folder.
     """
     chain = list(_chain(error))
     if any(isinstance(one, _PASSING) for one in chain):

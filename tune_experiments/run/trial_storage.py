@@ -1,8 +1,7 @@
-"""A trial's folder while it trains: it must be there, one process writes to it, and it may go away for a while.
+"""A trial's folder while it trains: one process writes to it, and it may go away for a while.
 
-A full disk or a shared folder that is away fails whatever was writing. Starting again at once would fail again, so the
-trial waits for its folder first, and then continues from its newest whole checkpoint like any other that died. This
-file must not know what a trial writes.
+After an error of the disk, such as a full one, the trial waits for its folder and then continues from its newest whole
+checkpoint.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from rl_models.training.checkpoint_files import CheckpointError
 __all__ = ["await_folder", "only_writer", "patient_storage"]
 
 PATIENCE_SECONDS = 3600.0
-_LOOKS_AFTER_SECONDS = 2.0
+LOOKS_AFTER_SECONDS = 2.0
 _LOCK_FILE = ".writer.lock"
 
 
@@ -30,11 +29,6 @@ def patient_storage(
     folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS
 ) -> Iterator[None]:
     """Own a trial's folder, and hold back the error of a disk that refuses until the disk takes files again.
-
-    Args:
-        folder: of the trial; it must exist.
-        say: gets a sentence when there is something to wait for.
-        patience_seconds: after so long the trial fails, and the same command continues it later.
 
     Raises:
         FileNotFoundError: no such folder on this machine.
@@ -64,17 +58,12 @@ def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: flo
         if not has_said:
             say(f"{refusal}: waiting until {folder} can be written, for {patience_seconds / 60:.0f} minutes")
             has_said = True
-        time.sleep(_LOOKS_AFTER_SECONDS)
+        time.sleep(LOOKS_AFTER_SECONDS)
 
 
 @contextmanager
 def only_writer(folder: Path, say: Callable[[str], None], patience_seconds: float = 300.0) -> Iterator[None]:
     """Keep others from writing to the folder: a trial that lost its cluster may live on for a while.
-
-    Args:
-        folder: of the trial.
-        say: gets a sentence when another process must be waited for.
-        patience_seconds: after so long the trial fails.
 
     Raises:
         TimeoutError: another process keeps it.

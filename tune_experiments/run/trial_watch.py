@@ -1,8 +1,6 @@
-"""Sees what trials write while they train elsewhere, and tells listeners in the process that leads the run.
+"""Polls the folders of trials and calls callbacks in the driver.
 
-Everything is read from the folders that trials write into, so nothing of a listener's is sent to a trial or stored. An
-error that a listener raises ends the run. Of a run in an object store, whose trials' folders lie elsewhere, all calls
-come at its end.
+An error in a callback ends the run. For a run in an object store all calls come at its end.
 """
 
 from __future__ import annotations
@@ -10,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["TrialListener", "TrialWatch"]
+__all__ = ["Callback", "TrialWatch"]
 
 _SHARE = 0.02
 """Largest share of time spent polling."""
@@ -22,43 +21,31 @@ _SECONDS = 1.0
 """Shortest time between polls, in seconds."""
 
 
-class TrialListener:
-    """Hears of trials; nothing happens by default."""
+class Callback:
+    """Callbacks of a run; all hooks are no-ops."""
 
     def on_validation(self, trial: str, row: Mapping[str, float]) -> None:
-        """A trial has validated its team.
-
-        Args:
-            trial: its name, `METHOD-seedN`.
-            row: of its log: `env_steps`, metrics of validation as `valid/NAME`, and all else that was measured then.
-        """
+        """Called after a validation of a trial with its row of the log: `env_steps`, `valid/NAME` and all else."""
 
     def on_checkpoint(self, trial: str, checkpoint: Path) -> None:
-        """A trial has a new checkpoint, which `load_policy` opens until newer ones take its place.
+        """Called with the folder of a new checkpoint, which `load_policy` opens until newer ones replace it."""
 
-        Args:
-            trial: its name.
-            checkpoint: the folder.
-        """
+    def on_end(self, run: Any) -> None:
+        """Called with the finished `Run`, also if trials have failed, but not if the user or a slice stopped it."""
 
 
 class TrialWatch:
-    """Looks at what trials write and tells callbacks what is new since the watch was made, each thing once.
+    """Tells callbacks what is new in trials' folders, each thing once.
 
     Attributes:
-        failure: the error that a callback has raised; no callback is called after it.
+        failure: The error that a callback has raised; no callback is called after it.
     """
 
-    def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[TrialListener]) -> None:
-        """Remember what there is already.
-
-        Args:
-            trials: name -> folder.
-            callbacks: called in this order.
-        """
+    def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
+        """Remember what there is already."""
         self.failure: Exception | None = None
         self._trials = {name: _Trial(folder) for name, folder in trials.items()}
-        self._callbacks: Sequence[TrialListener] = ()
+        self._callbacks: Sequence[Callback] = ()
         self._next_at = 0.0
         self.look(is_due=True)
         self._callbacks = callbacks

@@ -1,7 +1,10 @@
-"""Passes what Tune's trials report to the live display, and lets callbacks see what they write."""
+"""What Tune's trials report, passed to the live display and to callbacks; and trials that wait for their resources."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,80 @@ from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.progress import PAUSED, STOPPED, Progress
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.waiting_trials import PendingTrials, cluster_capacity
+
+Amounts = Mapping[str, float]
+"""Resource -> how much of it, in Ray's words: CPU, GPU."""
+
+
+@dataclass(frozen=True)
+class ClusterCapacity:
+    """Resources of a cluster, in total and free.
+
+    Attributes:
+        is_short: whether a placement group is pending; a trial that waits otherwise has a place and is starting.
+    """
+
+    total: Amounts
+    free: Amounts
+    is_short: bool
+
+
+class PendingTrials:
+    """Says every few minutes which trials wait, and for what; Tune says nothing of them."""
+
+    def __init__(
+        self,
+        say: Callable[[str, str], None],
+        capacity: Callable[[], ClusterCapacity],
+        seconds: float = 180.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._say, self._capacity, self._seconds, self._clock = say, capacity, seconds, clock
+        self._since: dict[str, float] = {}
+        self._asked_at = -seconds
+
+    def look(self, needed: Mapping[str, Amounts]) -> None:
+        """Take what pending trials need; of those that have waited, the first is named."""
+        now = self._clock()
+        self._since = {trial: self._since.get(trial, now) for trial in needed}
+        late = [trial for trial, since in self._since.items() if now - since >= self._seconds]
+        if not late or now - self._asked_at < self._seconds:
+            return
+        self._asked_at = now
+        capacity = self._capacity()
+        if capacity.is_short:
+            minutes = (now - self._since[late[0]]) / 60
+            self._say(late[0], _sentence(minutes, len(late) - 1, needed[late[0]], capacity))
+
+
+def _sentence(minutes: float, others: int, needed: Amounts, capacity: ClusterCapacity) -> str:
+    wanted = {name: amount for name, amount in needed.items() if amount > 0}
+    asked = " and ".join(_counted(amount, name) for name, amount in wanted.items())
+    there = " and ".join(
+        f"{capacity.free.get(name, 0):g} of its {_counted(capacity.total.get(name, 0), name)} free" for name in wanted
+    )
+    too = f", as {others} more trial{'s do' if others > 1 else ' does'}" if others else ""
+    return (
+        f"has waited {minutes:.0f} minutes for {asked}{too}, and the cluster has {there}: it begins when other jobs "
+        f"end (python -m cluster.submit list, stop JOB) or nodes join; or give the same command to a larger cluster"
+    )
+
+
+def _counted(amount: float, name: str) -> str:
+    return f"{amount:g} {name}{'s' * (amount != 1)}"
+
+
+def cluster_capacity() -> ClusterCapacity:
+    """Resources of the cluster that this process has joined."""
+    import ray
+    from ray.util import placement_group_table
+
+    is_short = any(group["state"] in ("PENDING", "RESCHEDULING") for group in placement_group_table().values())
+    return ClusterCapacity(ray.cluster_resources(), ray.available_resources(), is_short)
 
 
 class _Display(Callback):  # type: ignore[misc]
-    """Rows to progress lines, by trial name: a member of a population takes over the configuration of another one."""
+    """Rows to progress lines, by trial name: a member of a population may have the configuration of another one."""
 
     def __init__(self, progress: Progress, watch: TrialWatch | None, is_population: bool) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population
@@ -32,11 +104,7 @@ class _Display(Callback):  # type: ignore[misc]
         return (Callback, ())
 
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
-        """See who waits, and what trials have written.
-
-        Tune holds no more trials than may run at once, so a pending trial could run. Members of a population take
-        turns.
-        """
+        """Look at what trials have written, and at pending ones; members of a population wait for their turn."""
         if self._watch is not None:
             self._watch.look()
         pending = [] if self._is_population else [trial for trial in trials if trial.status == Trial.PENDING]
@@ -58,7 +126,7 @@ class _Display(Callback):  # type: ignore[misc]
         self._progress.finish(str(trial), how)
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is started again, and why, unless the last that it said was that it waits, as for a disk."""
+        """Say that it is started again, and why, unless it said that it waits."""
         last = trial.last_result or {}
         why = "" if WAITS in last else "its process or one that it needs has died; "
         why = f"{last[HANGS]}; " if HANGS in last else why

@@ -79,11 +79,6 @@ def _train_member(request: Request, gpus: Gpus) -> None:
 def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
     """Train one trial in this process.
 
-    Args:
-        request: what to train, and the folder that it continues from and writes to.
-        gpus: of the trial's processes.
-        tell: gets a row now and then.
-
     Raises:
         UserError: something that the trial refuses, in a sentence.
     """
@@ -161,7 +156,7 @@ def run_trials(
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
-    return _failures(results)
+    return failures_of(results)
 
 
 def _trainable(has_gpus: float, concurrent: int) -> Any:
@@ -218,7 +213,7 @@ def _name_of(trial: Any) -> str:
     return name
 
 
-def _failures(results: Iterable[Any]) -> dict[str, str]:
+def failures_of(results: Iterable[Any]) -> dict[str, str]:
     """Trial name, which is that of its folder, -> why it failed."""
     reasons = {Path(result.path).name: _reason(result) for result in results}
     return {name: reason for name, reason in reasons.items() if reason is not None}

@@ -22,15 +22,9 @@ Tensors = dict[str, dict[str, Any]]
 
 
 def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
-    """Transfer weights and optimiser state to the present stage; the report is written to its folder.
+    """Transfer weights and optimiser state to the current stage: what an algorithm restores, and a sentence on it.
 
-    Args:
-        curriculum: at the beginning of a stage.
-        tensors: of the checkpoint that the stage before has left.
-        trial: folder of the trial.
-
-    Returns:
-        what an algorithm restores, and what happened, in a sentence.
+    A report is written to the stage's folder.
     """
     team = curriculum.plan.build_policy()
     weights = with_present_names(team, tensors["weights"])

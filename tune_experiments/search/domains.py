@@ -1,8 +1,7 @@
 """A search space from the command line: `--search-over learning_rate=loguniform:1e-4:1e-1 sync.components=grid:1,3,13`.
 
-Any field of the configuration may be named by its dotted path; a field that holds several values takes lists,
-`symbolic.hidden_sizes=grid:[64],[64,64]`. Words are parsed, never evaluated. This file must not
-know any experiment.
+Fields are named by dotted path; a field of several values takes lists, `symbolic.hidden_sizes=grid:[64],[64,64]`. Words
+are parsed, never evaluated.
 """
 
 from __future__ import annotations
@@ -32,12 +31,6 @@ def space_over(
     words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
     """The space that the words describe; what they do not say (objective, who uses what) is the declared one's.
-
-    Args:
-        words: of `--search-over`.
-        config: whose fields they name.
-        declared: the experiment's own space.
-        objective: what is ranked by where there is none.
 
     Raises:
         UserError: no such field, no such kind, a value that the field cannot take.
@@ -73,7 +66,7 @@ def _ends(path: str, kind: str, text: str) -> tuple[float, float]:
     try:
         low, high = (float(one) for one in text.split(":"))
     except ValueError:
-        raise UserError(f"--search-over {path}: a range is LOW:HIGH, not {text!r}") from None
+        raise UserError(f"--search-over {path}: a range must be LOW:HIGH, not {text!r}") from None
     if not -math.inf < low < high < math.inf:
         raise UserError(f"--search-over {path}: the low end must be below the high one and both finite, not {text!r}")
     if kind == "loguniform" and low <= 0:

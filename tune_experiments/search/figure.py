@@ -23,13 +23,7 @@ _SPREAD = 20.0
 
 
 def draw_scores(plots: Path, ranking: Ranking, objective: str) -> Path:
-    """Write `search.png`: a panel for each value that varies, small points for seeds and large ones for settings.
-
-    Args:
-        plots: folder of the figure.
-        ranking: what has finished.
-        objective: what it was ranked by.
-    """
+    """Write `search.png`: a panel for each value that varies, small points for seeds and large ones for settings."""
     paths = list(dict.fromkeys(path for ranked in ranking.values() for one in ranked for path in one.setting.values))
     columns = min(_MAX_COLUMNS, max(1, len(paths)))
     rows = math.ceil(max(1, len(paths)) / columns)
@@ -74,13 +68,7 @@ def _draw_panel(panel: Axes, path: str, ranking: Ranking, styles: dict[str, Line
 
 
 def write_hparams(out: Path, ranking: Ranking, objective: str) -> None:
-    """Write `hparams/`: a run a trial that has finished; TensorBoard takes means over the seeds of a setting.
-
-    Args:
-        out: the search's folder.
-        ranking: what has finished.
-        objective: what it was ranked by.
-    """
+    """Write `hparams/`: a run a trial that has finished; TensorBoard takes means over the seeds of a setting."""
     folder = out / "hparams"
     shutil.rmtree(folder, ignore_errors=True)
     for method, ranked in ranking.items():

@@ -1,11 +1,11 @@
-"""Files of a search in its folder, beside trials that are like any other's but for the test.
+"""Files of a search in its folder, beside its trials.
 
     DIR/search.json     what is searched, so that the folder continues this search and no other
-    DIR/search.jsonl    one line a method and setting: rank, objective, values, the flags that make it a full run
+    DIR/search.jsonl    one line per method and setting: rank, objective, values, flags of the full run
     DIR/search.md       the same for people
-    DIR/plots/search.png, DIR/hparams/    settings against scores, and for TensorBoard's tab HParams (`figure.py`)
+    DIR/plots/search.png, DIR/hparams/    settings against scores, also for TensorBoard's tab HParams (`figure.py`)
 
-This file is free of Ray.
+Rows are ordered by rank.
 """
 
 from __future__ import annotations
@@ -41,13 +41,7 @@ SEARCH_FILE, RANKING_FILE, REPORT_FILE = "search.json", "search.jsonl", "search.
 
 @dataclass(frozen=True)
 class Ranked:
-    """A setting whose trials have all finished; of ASHA and PBT, which judge single trials, a setting with one seed.
-
-    Attributes:
-        setting: what was tried.
-        by_seed: seed -> score of its trial.
-        flags: what its full run is started with.
-    """
+    """A setting whose trials have all finished; of ASHA and PBT, which judge single trials, a setting with one seed."""
 
     setting: Setting
     by_seed: dict[int, float]
@@ -65,11 +59,7 @@ Ranking = Mapping[str, Sequence[Ranked]]
 
 
 def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
-    """Write down what a new search is, or check that the folder holds the same one.
-
-    Args:
-        out: the folder.
-        search: whatever must not change, as JSON values.
+    """Record a new search, or check that the folder holds the same one.
 
     Raises:
         UserError: the folder is that of a run, or of another search.
@@ -88,7 +78,7 @@ def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
 
 
 def refuse_search_folder(out: Path) -> None:
-    """A run does not go into the folder of a search.
+    """Refuse the folder of a search for a run.
 
     Raises:
         UserError: it is one.
@@ -116,17 +106,7 @@ def rank(tried: Sequence[Ranked]) -> list[Ranked]:
 def write_ranking(
     out: Path, title: str, objective: str, ranking: Ranking, judged: str, script: str | None, remarks: Sequence[str]
 ) -> None:
-    """Write search.jsonl and search.md.
-
-    Args:
-        out: the search's folder.
-        title: of the experiment.
-        objective: what was ranked by.
-        ranking: what has finished.
-        judged: sentences on how settings were judged.
-        script: what trains a winner anew; None where no single setting does.
-        remarks: further lines of search.md.
-    """
+    """Write search.jsonl and search.md."""
     lines = [
         json.dumps({"method": method, "rank": place, "objective": objective, **_plain(one)}) + "\n"
         for method, ranked in ranking.items()

@@ -1,7 +1,7 @@
 """TPE of Optuna (Bergstra et al. 2011), which judges a setting by the mean over its seeds.
 
-Each method has a study in `DIR/optuna.jsonl`, Optuna's own journal. What is asked next is a function of the journal and
-of the search's seed, so a search that is killed continues with the settings that were under way. Nothing is pickled.
+Each method has a study in `DIR/optuna.jsonl`, Optuna's journal. The next setting is a function of the journal and the
+search's seed, so a killed search continues with the same settings. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -35,17 +35,7 @@ _SETTING = "setting"
 
 
 class OptunaSearch:
-    """A `SearchScheduler` of settings that follow from the scores of earlier ones.
-
-    Args:
-        space: where settings come from, and what should be large.
-        starts: method -> the configuration that its search starts from, which is its setting 0.
-        seeds: of the trials of each setting.
-        count: settings a method.
-        search_seed: of what is drawn.
-        journal: the file.
-        request_of: `(setting, method, seed) -> request`, whose `folder` is the trial's.
-    """
+    """A `SearchScheduler` of settings that follow from the scores of earlier ones."""
 
     def __init__(
         self,
@@ -143,7 +133,7 @@ class OptunaSearch:
         return finite(float(np.mean([score(folder, self._space.objective) for folder in folders])))
 
     def _tell(self, method: str) -> None:
-        """Tell the study all that is known and that it has not been told."""
+        """Tell the study all scores that it has not been told."""
         from optuna.trial import TrialState
 
         study, settings = self._studies[method], {one.number: one for one in self.settings(method)}

@@ -1,7 +1,7 @@
-"""An experiment's search, `--search 12`: which trials it trains, and what it says at the end.
+"""An experiment's search, `--search 12`: its trials and its report.
 
-Every method is tried with as many settings as every other, so a baseline gets the care that a new method gets. Trials
-are trained in parts, each a session of Ray Tune: what competes with each other, and with nothing else.
+Every method is tried with as many settings as every other. Trials that compete with each other are a part, which is one
+session of Ray Tune.
 """
 
 from __future__ import annotations
@@ -34,15 +34,7 @@ from tune_experiments.run.request import Request, SearchScheduler, request_for
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.search.domains import KINDS, space_over
 from tune_experiments.search.figure import draw_scores, write_hparams
-from tune_experiments.search.folder import (
-    Ranked,
-    Ranking,
-    claim_for_search,
-    command,
-    rank,
-    whole_lines,
-    write_ranking,
-)
+from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, whole_lines, write_ranking
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
 
 RUNGS_FILE = "asha.jsonl"
@@ -79,7 +71,7 @@ class Part:
 
 
 class Search:
-    """A search that has been drawn.
+    """A search and its settings.
 
     Args:
         experiment, config, options: what is searched.
@@ -210,7 +202,7 @@ class Search:
         console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {out}")
 
     def _finished(self, method: str, trials: Path) -> list[Ranked]:
-        """Settings all of whose seeds have finished; trials by themselves where these are what is judged."""
+        """Settings whose seeds have all finished; single trials for ASHA and PBT."""
         found = []
         for setting in self._settings_of(method):
             folders = {seed: trials / _name(method, setting.number, seed) for seed in self._options.seeds}
@@ -234,7 +226,7 @@ class Search:
         return Ranked(dataclasses.replace(setting, values=values), by_seed, ())
 
     def _exploits(self, trials: Path) -> list[str]:
-        """Lines of search.md: who has continued with whose weights."""
+        """Lines of search.md on exploits."""
         lines = [
             "## Exploits",
             "",
@@ -319,7 +311,7 @@ def _stopped(asha: Any, failed: Collection[str]) -> Collection[str]:
 
 
 def _lost(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
-    """Members of a population that has lost one for good: it stops, and the same command continues it."""
+    """All members, if one of the population has failed for good."""
     return population if set(population) & set(failed) else ()
 
 

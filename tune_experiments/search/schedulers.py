@@ -1,12 +1,10 @@
 """Ray Tune's `ASHAScheduler` and `PopulationBasedTraining`, for the trials of a search.
 
-Tune keeps no scheduler for a session that is killed, and what it keeps are pickles. So a search that is continued is a
-new session of Tune's: ASHA is told again what is written down, trial by trial; members of a population continue with
-the values of their checkpoints, and the next generation that all of them can reach is judged.
+Tune's state of a killed session is pickled, so a continued search is a new session: ASHA judges the recorded
+validations again, and members of a population continue with the values of their checkpoints.
 
-Both judge single trials. ASHA stops a trial where its validation is below that of the best third of those that came so
-far before it, so seeds compete as settings do. Learning rates and loss weights fall with the budget, so a rank early in
-training says little about the end: searches do not stop early unless asked to.
+Both judge single trials. Learning rates and loss weights fall with the budget, so an early rank says little about the
+end: searches do not stop early unless asked to.
 """
 
 from __future__ import annotations
@@ -46,12 +44,7 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
     """
 
     def __init__(self, trials: Iterable[str], budget: int, file: Path) -> None:
-        """Judge again what is written down.
-
-        Args:
-            trials: names of all trials that compete.
-            budget: env steps of each.
-            file: one line `{trial, env_steps, search/score}` a validation.
+        """Judge the recorded validations again.
 
         Raises:
             UserError: the file is of no such search.
@@ -80,10 +73,10 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
                 ) from error
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        """Nothing: trials are known by name."""
+        """No-op: trials are known by name."""
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        """Write a validation down, and judge it."""
+        """Record a validation, and judge it."""
         if SCORE not in result:
             return str(TrialScheduler.CONTINUE)
         told = {"trial": str(trial), "env_steps": result["env_steps"], SCORE: result[SCORE]}
@@ -92,10 +85,10 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
         return self._judge(told["trial"], told["env_steps"], told[SCORE])
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
-        """Nothing: its last validation has been judged."""
+        """No-op: its last validation has been judged."""
 
     def on_trial_remove(self, tune_controller: Any, trial: Any) -> None:
-        """Nothing either."""
+        """No-op."""
 
     def _judge(self, trial: str, env_steps: int, value: float) -> str:
         decision = super().on_trial_result(None, _named(trial), {"env_steps": env_steps, SCORE: value})
@@ -112,15 +105,7 @@ def _named(name: str) -> Any:
 def population(
     experiment: BaseExperiment, requests: Sequence[Request], space: SearchSpace, paths: Sequence[str], budget: int
 ) -> tuple[list[Request], Any]:
-    """Members for the generations that are left, and Tune's scheduler of them; Tune draws from global generators.
-
-    Args:
-        experiment: theirs.
-        requests: of the members; one that has a checkpoint goes on with the values that it learned with there.
-        space: what should be large, and the domains.
-        paths: of the fields that are perturbed.
-        budget: env steps of each.
-    """
+    """Members for the generations that are left, and Tune's scheduler of them; Tune draws from global generators."""
     least = min(map(trained_env_steps, requests), default=0)
     ends = ends_of(budget)
     first = next((generation for generation, end in ends.items() if end > least), GENERATIONS)

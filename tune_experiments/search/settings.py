@@ -1,12 +1,7 @@
 """The settings that a search tries with one method: points of its space (`experiment/search_space.py`).
 
-A setting's values depend on the search's seed, the number of the draw and the path alone. So a path that two methods
-share has the same values for both, a longer search begins with a shorter one's settings, and a method that does not
-use a path changes nothing for the others. Setting 0 is the configuration itself: the winner is never worse than it on
-validation. This file must not know about any experiment.
-
-Trials are not stopped early unless that is asked for (`schedulers.py`). Learning rates and loss weights fall with the
-budget, so a setting's rank half-way says little about its end.
+A value depends on the search's seed, the number of the draw and the path alone, so methods share the values of shared
+paths, and a longer search begins with a shorter one's settings. Setting 0 is the configuration itself.
 """
 
 from __future__ import annotations

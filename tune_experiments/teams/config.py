@@ -1,4 +1,4 @@
-"""Every setting of a run on an environment of others, with the laptop's values as defaults."""
+"""Every setting of a run on any environment, with the laptop's values as defaults."""
 
 from __future__ import annotations
 
@@ -90,11 +90,13 @@ class Config(
     """One run."""
 
     env: ModuleName = "mpe2.simple_spread_v3"
-    """Environment to play: a module with a PettingZoo parallel_env, or package.module:function of your own."""
+    """Environment to play: an id of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function of
+    your own."""
     env_arguments: str = "{}"
     """Keyword arguments of the environment as a JSON object, such as '{"max_cycles": 50}'."""
     agents_leave: bool = False
-    """Whether agents can leave before an episode ends."""
+    """Whether agents can leave before an episode ends; it is set where random play before the run shows one that
+    does."""
     max_episode_steps: NonNegativeInt = 0
     """Number of env steps until an episode is truncated; 0 takes what the environment declares."""
     max_words: PositiveInt = 64

@@ -22,10 +22,10 @@ from typing import cast
 import numpy as np
 import torch
 
+from rl_envs import World
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.wrappers.foreign_spaces import ACTION_TEXTS
-from rl_envs.wrappers.foreign_world import ForeignWorld
-from rl_envs.wrappers.word_ids import Characters
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS
+from rl_envs.wrappers.custom.word_ids import Characters
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.model_cache import keep_copy, small_model
@@ -66,7 +66,7 @@ def language_policy(config: Config, method: str, seed: int, trial_folder: Path |
         raise UserError(str(error)) from error
 
 
-def text_game(config: Config, world: ForeignWorld, is_blind: bool = False) -> TextGame:
+def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
     """Texts of a game for the language model.
 
     Raises:
@@ -75,7 +75,7 @@ def text_game(config: Config, world: ForeignWorld, is_blind: bool = False) -> Te
     found = {
         key: GameText(key, spec.length, int(np.prod(spec.rows, dtype=int))) for key, spec in world.text_spec.items()
     }
-    phrases = found.pop(ACTION_TEXTS, world.action_texts)
+    phrases = found.pop(ACTION_TEXTS, getattr(world, ACTION_TEXTS, None))
     if phrases is None or not found:
         lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one an action"
         raise UserError(
@@ -128,7 +128,7 @@ def _situations(config: Config, method: str, draws: np.random.Generator) -> Iter
             obs = world.step(chances.argmax(-1))[0]
 
 
-def _codes(world: ForeignWorld, game: TextGame, obs: Arrays) -> Array:
+def _codes(world: World, game: TextGame, obs: Arrays) -> Array:
     """Distinct codes of what agents see now, [D, F]."""
     shown = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
     shown |= {f"{TEXTS}{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}

@@ -1,4 +1,4 @@
-"""One training run on a foreign environment, built from settings: worlds, team, loss, evaluation.
+"""One training run on any environment, built from settings: worlds, team, loss, evaluation.
 
 Rows, from agents on their own to agents that draw together. `ippo` and `mappo` have one policy network that all agents
 share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all
@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from rl_envs import World
+from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -28,6 +29,7 @@ from rl_models.algorithms.qmix import qmix_objective
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.losses.extra_loss import ExtraLoss
+from rl_models.networks.network_needs import fitted, is_recurrent
 from rl_models.networks.parts import Part
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Schedule
@@ -36,6 +38,7 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.teams.config import BLIND, LANGUAGE_ROWS, Q_ROWS, Config
+from tune_experiments.teams.inspection import probed
 from tune_experiments.teams.language import check_lengths, language_policy, text_game
 from tune_experiments.teams.worlds import make_world, training_world
 
@@ -71,13 +74,22 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     if method in LANGUAGE_ROWS:
         return language_policy(config, method, seed, trial_folder)
     world = _example(config)
-    parts, agents, actions = parts_of(world), world.num_agents, cast(int, world.action_spec)
+    agents, actions = world.num_agents, cast(int, world.action_spec)
+    if config.network.text_encoder and not isinstance(world, PettingZooWorld):
+        raise UserError(
+            f"--network.text-encoder reads texts of other packages' environments, and {config.env} gives its texts as "
+            "numbers of words: leave it out"
+        )
+    try:
+        network, parts = fitted(config.network, parts_of(world))
+    except ValueError as error:
+        raise UserError(f"--network {config.network.name} in {config.env}: {error}") from error
     if method in Q_ROWS:
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
-        return qmix_parts_team(config.network, parts, agents, actions, width, seed)
+        return qmix_parts_team(network, parts, agents, actions, width, seed)
     kind, components = _kind(method)
-    has_legal = "legal" in world.observation_spec
-    return parts_team(config.network, parts, agents, actions, kind, components, has_legal, seed)
+    legal, remembers = "legal" in world.observation_spec, is_recurrent(network)
+    return parts_team(network, parts, agents, actions, kind, components, legal, seed, remembers)
 
 
 def check_row(config: Config, method: str) -> None:
@@ -91,6 +103,11 @@ def check_row(config: Config, method: str) -> None:
             text_game(config, world, method == BLIND)
         check_lengths(config, method)
         return
+    if (method in Q_ROWS or method.startswith("sync")) and probed(config).is_zero_sum:
+        raise UserError(
+            f"{method} learns from the reward of the whole team, which is always 0 in {config.env}: leave it out of "
+            "--methods, for example for ippo or mappo"
+        )
     if "decides" in _example(config).observation_spec and (method in Q_ROWS or method.endswith(CORDIAL)):
         raise UserError(
             f"{method} needs agents that all choose an action at every step, and those of {config.env} do not: leave "
@@ -98,6 +115,19 @@ def check_row(config: Config, method: str) -> None:
         )
     _cordial(config, method)
     build_policy(config, method, 0)
+
+
+def check_actions(config: Config) -> None:
+    """Refuse an environment whose actions no method can choose.
+
+    Raises:
+        UserError: they have several parts.
+    """
+    if isinstance(actions := _example(config).action_spec, dict):
+        raise UserError(
+            f"--env {config.env}: its actions have several parts ({', '.join([*actions][:3])}, ...), and the methods "
+            "choose one of a list of actions: name another environment"
+        )
 
 
 def random_team(config: Config) -> TeamPolicy:
@@ -109,14 +139,24 @@ def random_team(config: Config) -> TeamPolicy:
 
 
 def parts_of(world: World) -> list[Part]:
-    """Parts of a world's observations that a network reads; arrays [H, W, C] of 3 x 3 cells and more are images."""
-    bounds = getattr(world, "bounds", {})
+    """Parts of a world's observations that a network reads; arrays of 3 x 3 cells and more are images.
+
+    These are [C, H, W] in the worlds of this package, and [H, W, C] in environments of others.
+    """
+    bounds, planes_first = getattr(world, "bounds", {}), not isinstance(world, PettingZooWorld)
     arrays = []
     for key, one in world.observation_spec.items():
-        if key not in _NOT_SEEN:
-            is_image = len(one.shape) == 3 and min(one.shape[:2]) >= 3
+        if key in world.text_tables:
+            table = world.tables[world.text_tables[key]]
+            is_grid = len(one.shape) == 3 and min(one.shape[:2]) >= 3
+            arrays.append(Part(key, one.shape, is_image=is_grid, vocabulary=int(table.max()) + 1, table=table))
+        elif one.ids:
+            arrays.append(Part(key, one.shape, ids=int(one.high) + 1))
+        elif key not in _NOT_SEEN:
+            is_image = len(one.shape) == 3 and min(one.shape[1:] if planes_first else one.shape[:2]) >= 3
             low, high = bounds.get(key, (one.low, one.high))
-            arrays.append(Part(key, one.shape, _scale(low, high, is_image), is_image))
+            scale = _scale(low, high, is_image)
+            arrays.append(Part(key, one.shape, scale, is_image, planes_first=is_image and planes_first))
     texts = [Part(key, one.rows, vocabulary=one.vocabulary) for key, one in world.text_spec.items()]
     return arrays + texts
 
@@ -182,15 +222,28 @@ def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
     if not method.endswith(CORDIAL):
         return ()
     world = _example(config)
-    sets = world.tables.get("coordination")
+    sets = _coordination_sets(world)
     if sets is None:
         raise UserError(
             f"{method} needs coordination sets, and {config.env} declares none: give the environment an attribute "
             "coordination_sets, or train sync without _cordial"
         )
-    sets = sets.reshape(-1, *[cast(int, world.action_spec)] * world.num_agents)
     beta = Schedule.linear(config.cordial_coef, config.cordial_coef / 10, config.budget_env_steps)
     return (CoordinationLoss(CoordinationSet.from_matrices(torch.from_numpy(sets).long()), beta),)
+
+
+def _coordination_sets(world: World) -> NDArray[np.bool_] | None:
+    """Sets of coordinated joint actions, [K, A, ..., A] bool, of a world that has any under `coordination`."""
+    shape = (cast(int, world.action_spec),) * world.num_agents
+    if "coordination" in world.tables:
+        return world.tables["coordination"].reshape(-1, *shape)
+    if "coordination" not in world.observation_spec or "coordinated_actions" not in world.tables:
+        return None
+    listed = world.tables["coordinated_actions"]
+    sets = np.zeros((len(listed), *shape), bool)
+    for number, joint_actions in enumerate(listed):
+        sets[(number, *joint_actions.T)] = True
+    return sets
 
 
 def _qmix(config: Config) -> Objective:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
+import difflib
+import functools
+import inspect
 import sys
 from typing import Any
 
+import numpy as np
+
+from rl_envs import World
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.registry import entry_point_of, world_class
 from rl_envs.wrappers import from_pettingzoo, hangs
-from rl_envs.wrappers.foreign import named_env, play_at_random
-from rl_envs.wrappers.foreign_world import ForeignWorld
-from rl_envs.wrappers.word_ids import Characters
+from rl_envs.wrappers.custom.word_ids import Characters
+from rl_envs.wrappers.named import Adapted, named_environment
 from rl_models.text.token_states import ModelTokens
+from tune_experiments.core.errors import UserError
 from tune_experiments.teams.config import LANGUAGE_ROWS, Config
+from tune_experiments.teams.environment_names import UNNAMED, unnamed_callable
 
 _ALL_CHARACTERS = 2**20
 
 
-def training_world(config: Config, method: str, num_worlds: int = 1, first_world: int = 0) -> ForeignWorld:
+def training_world(config: Config, method: str, num_worlds: int = 1, first_world: int = 0) -> World:
     """Worlds of training, which play in processes if the configuration says so.
 
     A process that Ray has started and that hangs in its environment says where, and ends; it is started again.
@@ -27,8 +36,8 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
 
 
 def make_world(
-    config: Config, num_worlds: int = 1, first_world: int = 0, *, method: str = "", **more: Any
-) -> ForeignWorld:
+    config: Config, num_worlds: int = 1, first_world: int = 0, *, method: str = "", render_mode: str = "", **more: Any
+) -> World:
     """Worlds for one row: a language model wants texts as they are, the other rows their words or an encoder's tokens.
 
     Args:
@@ -36,28 +45,26 @@ def make_world(
         num_worlds: B.
         first_world: number of the first of these worlds.
         method: the row.
-        more: further options of `from_pettingzoo`, or `render_mode`, which goes to the environment.
-    """
-    arguments = config.arguments() | ({"render_mode": more.pop("render_mode")} if "render_mode" in more else {})
-    return from_pettingzoo(
-        named_env(config.env, arguments),
-        num_worlds,
-        first_world,
-        max_episode_steps=config.max_episode_steps or None,
-        agents_leave=config.agents_leave,
-        **_numbers(config, method),
-        **more,
-    )
-
-
-def try_out(config: Config) -> None:
-    """Play an episode of random play in two copies of the environment, in which everything is checked.
+        render_mode: goes to an environment of another package; worlds of `rl_envs` always draw.
+        more: further options of `from_pettingzoo`.
 
     Raises:
-        ForeignEnvError: what the environment gives does not fit.
+        CustomEnvError: no such environment, or it cannot be built.
+        UserError: a world of `rl_envs` has no such argument.
     """
-    with contextlib.closing(make_world(config, 2)) as world:
-        play_at_random(world)
+    arguments = config.arguments()
+    if entry_point := entry_point_of(config.env):
+        return _own_world(config, world_class(entry_point), num_worlds, first_world)
+    if config.env.startswith(UNNAMED):
+        make_env: Any = Adapted(functools.partial(unnamed_callable(config.env), **arguments))
+    else:
+        arguments |= {"render_mode": render_mode} if render_mode else {}
+        make_env = named_environment(config.env, arguments)
+    if isinstance(make_env, type):
+        return _own_world(config, make_env, num_worlds, first_world)
+    limit = config.max_episode_steps or None
+    options = {"max_episode_steps": limit, "agents_leave": config.agents_leave, **_numbers(config, method), **more}
+    return from_pettingzoo(make_env, num_worlds, first_world, **options)
 
 
 def _numbers(config: Config, method: str) -> dict[str, Any]:
@@ -70,3 +77,50 @@ def _numbers(config: Config, method: str) -> dict[str, Any]:
         "max_words": config.max_words,
         "max_sentences": config.max_sentences,
     }
+
+
+def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int) -> World:
+    """Worlds of a class of `World`, in which each agent sees which one it is."""
+    arguments, known = config.arguments(), inspect.signature(cls.__init__).parameters
+    if config.max_episode_steps:
+        arguments["max_episode_steps"] = config.max_episode_steps
+    for name in arguments:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join([*known][3:]) or 'none'}"
+            flag = "--max-episode-steps" if name == "max_episode_steps" else "--env-arguments"
+            raise UserError(f"{flag}: {config.env} has no argument {name!r}; {hint}")
+    if config.env_processes:
+        raise UserError(
+            f"--env-processes: the worlds of {config.env} are stepped together in the env runner; leave it out, and "
+            "raise --workers.runners for more processes"
+        )
+    try:
+        return with_agent_index(cls)(num_worlds, first_world, **arguments)
+    except TypeError as error:
+        raise CustomEnvError(f"{config.env} cannot be built with the arguments {arguments} ({error})") from error
+
+
+@functools.cache
+def with_agent_index(cls: type[World]) -> type[World]:
+    """The same worlds, whose observations say by `agent`, one-hot, which agent sees them, in a team of several."""
+
+    class Indexed(cls):  # type: ignore[misc, valid-type]
+        observation_spec: dict[str, ArraySpec]
+
+        def __init__(self, *args: Any, **arguments: Any) -> None:
+            super().__init__(*args, **arguments)
+            self._adds_index = self.num_agents > 1 and "agent" not in self.observation_spec
+            if self._adds_index:
+                index = ArraySpec((self.num_agents,), "uint8", 0, 1, "which agent it is, one-hot")
+                self.observation_spec = self.observation_spec | {"agent": index}
+
+        def _observe(self, rows: Array) -> Arrays:
+            observations: Arrays = super()._observe(rows)
+            if self._adds_index:
+                index = np.eye(self.num_agents, dtype=np.uint8)
+                observations["agent"] = np.repeat(index[None], len(rows), axis=0)
+            return observations
+
+    Indexed.__name__ = Indexed.__qualname__ = cls.__name__
+    return Indexed

@@ -24,9 +24,6 @@ def calm(num_worlds=1, **arguments):
     return world
 
 
-# ------------------------------------------------------------------------------------------- shapes and names
-
-
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 @pytest.mark.parametrize("num_worlds", [1, 5])
 def test_everything_is_world_first_then_agent(num_worlds, num_agents):
@@ -57,9 +54,6 @@ def test_a_world_that_does_not_render_says_so():
 
     with pytest.raises(NotImplementedError, match="Blind does not render"):
         Blind().render()
-
-
-# ----------------------------------------------------------------------------------------- ends of episodes
 
 
 def test_an_ended_world_begins_again_in_the_same_step_and_keeps_its_last_observation():
@@ -113,9 +107,6 @@ def test_next_episode_gives_up_the_worlds_it_is_told_to():
     world.next_episode(np.array([1, 3]))
     assert world.chance.episode.tolist() == [0, 1, 0, 1]
     assert world.state["episode_length"].tolist() == [1, 0, 1, 0]
-
-
-# -------------------------------------------------------------------- macro actions, agents that leave, actions
 
 
 def test_a_macro_action_is_carried_on_until_it_is_done():
@@ -176,9 +167,6 @@ def test_entries_of_agents_that_do_not_choose_may_be_any_number_and_those_of_oth
         np.testing.assert_array_equal(value, other.snapshot()[name])
 
 
-# ---------------------------------------------------------------------------------------------------- chance
-
-
 def test_recorded_draws_replace_the_worlds_own():
     world = Errands(1, gusts=1.0)
     world.restore({"cell": np.zeros((1, 2))})
@@ -221,9 +209,6 @@ def test_a_seed_is_a_game():
     first, second, again = (world.reset(seed)["cell"] for seed in (1, 2, 1))
     assert (first != second).any()
     np.testing.assert_array_equal(first, again)
-
-
-# ------------------------------------------------------------------------------------- snapshots and restoring
 
 
 def test_a_readable_state_is_enough_to_restore_and_the_rest_starts_afresh():
@@ -289,9 +274,6 @@ def test_a_restored_world_numbers_its_texts_as_before():
     other.restore(world.snapshot())
     np.testing.assert_array_equal(other.texts["sentences"].table, world.texts["sentences"].table)
     np.testing.assert_array_equal(other.observe()["sentences"], shown)
-
-
-# ------------------------------------------------------------------------------------------------------ texts
 
 
 def test_composed_texts_say_what_the_agents_said():

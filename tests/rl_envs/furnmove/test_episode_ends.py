@@ -88,9 +88,6 @@ def test_an_episode_shorter_than_its_distance_has_md_spl_one():
     assert info["episode"]["md_spl"].tolist() == [1.0]
 
 
-# ---------------------------------------------------------------------------------------- all of it at once, by chance
-
-
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_random_play_goes_as_in_the_slow_game(num_agents):
     random = np.random.default_rng(num_agents)

@@ -44,9 +44,6 @@ def same(ours, others):
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- making
-
-
 @pytest.mark.parametrize("num_agents", [1, 2, 3])
 def test_there_are_as_many_starts_as_asked_in_every_room_and_no_two_alike(num_agents):
     starts = make_starts([*LAPTOP, SMALL], num_agents, 50)
@@ -120,9 +117,6 @@ def test_distance_of_agents_is_that_asked_for():
     assert abs(near.agent_cells[:, 0] - near.agent_cells[:, 1]).max(1).min() == 1
     with pytest.raises(StartError, match="nearer to another agent than 2 cells"):
         near.check(min_agent_distance_cells=2)
-
-
-# ----------------------------------------------------------------------------------------------------------- legality
 
 
 def is_legal(room, start, spacing):
@@ -202,9 +196,6 @@ def test_starts_must_lie_room_after_room():
         dataclasses.replace(starts, room=[0, 1, 0, 1])
     with pytest.raises(StartError, match="room after room"):
         dataclasses.replace(starts, rooms=LAPTOP[:3])
-
-
-# ------------------------------------------------------------------------------------------------------------- playing
 
 
 @pytest.fixture(scope="module")

@@ -102,9 +102,6 @@ def test_classes_agree_in_a_thousand_frames(split, size, agents, pixels):
     check_agreement(split, size, agents, pixels, -(-1000 // agents))
 
 
-# ------------------------------------------------------------------------------------------- pixels by hand
-
-
 def seen_in(room, agents, headings, tv=FAR_TV, stand=FAR_STAND, pixels=84):
     return one_floor(
         drawn_classes([(room, np.array(stand), np.array(agents), np.array(headings), np.array(tv))], pixels)[0]
@@ -181,9 +178,6 @@ def test_rooms_keep_the_looks_that_trained_teams_know():
     names = (room.name for rooms in ("train", "test", "ithor_train", "ithor_test") for room in resolve_rooms(rooms))
     looks = hashlib.sha256(b"".join(palette.room_palette(name).tobytes() for name in names)).hexdigest()[:16]
     assert looks == "b41595387fa3aa5c"
-
-
-# ------------------------------------------------------------------------------------------- in the world
 
 
 @pytest.mark.parametrize("pixels", FRAME_PIXELS)

@@ -39,9 +39,6 @@ def ones(channel):
     return set(map(tuple, np.argwhere(channel).tolist()))
 
 
-# ---------------------------------------------------------------------------------------- all of it against the loops
-
-
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_every_agents_view_is_the_slow_builders_during_random_play(num_agents):
     rooms = [*ROOMS, RoomStream(seed=5, split="valid")[0]]
@@ -78,9 +75,6 @@ def test_every_pose_of_the_television_in_the_real_room_is_drawn_as_the_slow_buil
         np.testing.assert_array_equal(views[i], [game.view(0)])
         drawn[i] = views[i, 0, TV].sum()
     assert drawn.min() < drawn.max() == 13, "some televisions are clipped"
-
-
-# ------------------------------------------------------------------------------------------------ sentence by sentence
 
 
 @pytest.mark.parametrize(("num_agents", "channels"), [(1, 5), (2, 9), (3, 13), (4, 17)])

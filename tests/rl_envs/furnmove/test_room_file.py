@@ -210,8 +210,6 @@ def test_masks_alone_make_a_drawing():
     assert drawing_of_masks(room.agent_cells, room.tv_cells) == room.drawing
 
 
-# ------------------------------------------------------------------------------------------------- furniture
-
 SOFA = {"kind": "sofa", "row": 2, "column": 2, "rows": 2, "columns": 2, "height": 0.9}
 
 

@@ -28,9 +28,6 @@ def starts(num_worlds, seed=1, **arguments):
     return world, world.state
 
 
-# ------------------------------------------------------------------------------------------------------------ legality
-
-
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_every_start_is_legal_and_unsolved(num_agents):
     rooms = [*ROOMS, *(RoomStream(seed=3)[i] for i in range(3)), SMALL]
@@ -70,9 +67,6 @@ def test_a_room_without_a_legal_start_is_refused_with_a_sentence():
     tight = room_from_drawing("tight", [".....", ".....", "....."])
     with pytest.raises(RoomError, match=r"no legal start for 2 agents.*'tight'"):
         FurnMove(rooms=[tight]).reset(0)
-
-
-# ---------------------------------------------------------------------------------------------------------- statistics
 
 
 def chi_square_p(counted, expected):

@@ -64,9 +64,6 @@ def write(tmp_path):
     return _write
 
 
-# ------------------------------------------------------------------------------------------------------- good files
-
-
 @pytest.mark.parametrize(
     "rooms",
     [rooms_of("test", "laptop"), rooms_of("test", "full"), RoomStream(3, "laptop", 4, "valid")[1:], [RoomStream()[7]]],
@@ -187,8 +184,6 @@ def test_example_of_the_documentation_loads(write):
     for block in blocks:
         assert len(load_starts(write(block.encode()))) == 1
 
-
-# -------------------------------------------------------------------------------------------------------- bad files
 
 AGENT, TV, STAND = ("agent_locations", 1), ("lifted_object_location",), ("to_object_location",)
 WHERE = "starts/open/1/"
@@ -349,9 +344,6 @@ def test_starts_that_cannot_be_played_are_not_saved(tmp_path):
 def test_a_folder_that_is_missing_is_named(tmp_path):
     with pytest.raises(StartError, match=r"nowhere.*cannot be written"):
         save_starts(tmp_path / "nowhere" / "starts.json", make_starts([OPEN_ROOM], 2, 1))
-
-
-# ----------------------------------------------------------------------------------------------------------- command
 
 
 def command(*arguments):

@@ -42,9 +42,6 @@ def moved(cell, heading, steps=1):
     return cell[0] + steps * STEP[heading][0], cell[1] + steps * STEP[heading][1]
 
 
-# ------------------------------------------------------------------------------------- agents that act on their own
-
-
 @pytest.mark.parametrize("rotation", range(4))
 def test_an_agent_can_never_let_go_of_the_television(rotation):
     tv = (*CENTRE, rotation)
@@ -147,9 +144,6 @@ def test_a_single_agent_waits_for_nobody():
     assert pose(world)[1:] == ([(14, 10)], [NORTH])
 
 
-# ----------------------------------------------------------------------------------------------------- joint actions
-
-
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 @pytest.mark.parametrize("heading", range(4))
 @pytest.mark.parametrize("push", range(4))
@@ -249,9 +243,6 @@ def test_the_television_flies_over_the_stand_and_agents_do_not():
     for _ in range(2):
         assert act(world, PUSH_RIGHT, PUSH_RIGHT) == [0.99, 0.99]
     assert pose(world) == ((14, 12, 0), APART[2], [EAST, EAST]), "its centre lies over the stand"
-
-
-# ----------------------------------------------------------------------------------------------------------- rewards
 
 
 @pytest.mark.parametrize(("num_agents", "bonus"), [(1, 1.0), (2, 1.0), (3, 2.0), (4, 2.0)])

@@ -114,7 +114,7 @@ def test_a_recorded_adversary_must_be_told():
     world.reset(0)
     with pytest.raises(ValueError, match="every step needs"):
         play(world, [0, 0])
-    with pytest.raises(ValueError, match=r"integers in 0 \.\. 2"):
+    with pytest.raises(ValueError, match=r"integers 0 \.\. 2"):
         play(world, [0, 0], adversary=np.array([3]))
 
 

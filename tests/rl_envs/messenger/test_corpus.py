@@ -163,9 +163,6 @@ def test_a_sentence_in_two_splits_is_refused(documents):
         Corpus(documents)
 
 
-# ------------------------------------------------------------------------- files
-
-
 def test_documents_are_read_as_they_were_written(tmp_path, documents):
     save_documents(tmp_path, documents)
     assert load_documents(tmp_path) == documents
@@ -232,9 +229,6 @@ def test_games_beside_the_texts_are_used(tmp_path, documents):
     (other / "games.json").write_text(json.dumps(broken))
     with pytest.raises(GamesError, match="val: must be a list"):
         Messenger(texts=str(other))
-
-
-# ------------------------------------------------------------ our own and the published corpus
 
 
 def test_our_corpus_has_27_sentences_for_each_template_and_fills_what_the_games_need():

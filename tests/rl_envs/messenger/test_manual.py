@@ -152,8 +152,6 @@ def test_roles_are_shown_only_on_demand_and_are_those_that_the_manual_tells():
     np.testing.assert_array_equal(roles[:, 0], world.state["entity_symbols"])
 
 
-# --------------------------------------------------------------- what a corpus must have for a stage and split
-
 NEEDED = [
     ({"stage": 1}, ("dog", "enemy", ("immovable", "unknown")), "train > dog > enemy > immovable or unknown"),
     ({"stage": 2}, ("dog", "enemy", ("chaser",)), "train > dog > enemy > chaser"),

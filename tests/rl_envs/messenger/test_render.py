@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rl_envs.core.render import BACKGROUND
-from rl_envs.messenger.render import AGENT_COLOURS, FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
+from rl_envs.messenger.render import FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
+from rl_envs.messenger.symbols import AGENT_COLOURS
 from rl_envs.messenger.world import Messenger
 from tests.rl_envs.images import patch_of, share
 from tests.rl_envs.messenger.scenes import RIGHT, situation, step

@@ -113,9 +113,6 @@ def test_in_stage_3_a_win_or_a_loss_takes_the_place_of_a_message_in_the_same_ste
     assert step(world, STAY, STAY, moves=[DOWN, STAY, STAY, STAY, STAY]) == LOST
 
 
-# ------------------------------------------------------------------ the release's own behaviours, one by one
-
-
 def test_any_object_pays():
     released = ["any_object_pays"]
     assert played(goals=(A, B), released=released) == WON

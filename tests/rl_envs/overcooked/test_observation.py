@@ -89,9 +89,6 @@ def test_chefs_see_the_same_kitchen_with_roles_swapped():
     np.testing.assert_array_equal(seen["lossless"][:, 0], seen["lossless"][:, 1][:, swapped])
 
 
-# -------------------------------------------------------------------------------------------------- symbols
-
-
 def names_at(world, cell, viewer=0):
     """Names of the symbols in a cell."""
     return [SYMBOLS[number] for number in world.observe()["symbols"][0, viewer][:, cell[0], cell[1]]]

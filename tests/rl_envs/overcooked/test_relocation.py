@@ -24,9 +24,6 @@ def go(world, first, second=None):
     return observations["decides"][0].tolist(), info["duration"][0].tolist()
 
 
-# ------------------------------------------------------------------------------------------------- adjacent
-
-
 def test_a_move_to_the_next_cell_is_one_step():
     world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
     assert go(world, (1, 2)) == ([True, True], [1, 1])
@@ -69,9 +66,6 @@ def test_legal_cells_are_ones_own_and_its_four_neighbours(layout):
         row, column = world.kitchen.place(cell)
         around = {(row, column), (row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)}
         assert {world.kitchen.place(cell) for cell in np.flatnonzero(legal[chef])} == around
-
-
-# ------------------------------------------------------------------------------------------------------ any
 
 
 def test_a_walk_to_an_object_takes_the_steps_of_the_shortest_way_a_turn_and_the_interaction():
@@ -150,9 +144,6 @@ def test_cells_that_nobody_can_get_to_are_not_legal():
     assert (legal[0] & legal[1])[world.kitchen.cells_of("shared counter")].all()
 
 
-# --------------------------------------------------------------------------------- the rules are the game's own
-
-
 @pytest.mark.parametrize("actions", ["adjacent", "any"])
 def test_relocations_are_the_games_own_actions(actions):
     """Replayed as keys, what relocations did gives the same states and rewards."""
@@ -173,9 +164,6 @@ def test_relocations_are_the_games_own_actions(actions):
         for name in ("agent_cells", "headings", "held", "contents", "soups", "shaped"):
             np.testing.assert_array_equal(world.state[name], plain.state[name])
     assert world.state["shaped"].sum() > 0
-
-
-# ----------------------------------------------------------------------------- chefs with actions of different kinds
 
 
 def moves(seed, kinds, steps=300):

@@ -31,9 +31,6 @@ EMPTY_HANDED = "nothing"
 POTS = [*range(POT, FULL), FULL + 1, READY - 1, READY]
 
 
-# ------------------------------------------------------------------------------------------------ interactions
-
-
 @pytest.mark.parametrize("thing", ["onion", "dish", "soup"])
 def test_things_are_laid_on_empty_counters_and_taken_from_them(thing):
     world = kitchen(at(BAR, thing), ASIDE)
@@ -108,9 +105,6 @@ def test_chef_0_interacts_before_chef_1_sees_the_counter():
     assert hands(world) == (EMPTY_HANDED, EMPTY_HANDED) and holds(world, (1, 2)) == 1
 
 
-# --------------------------------------------------------------------------------------------------- cooking
-
-
 def test_a_pot_starts_by_itself_with_its_third_onion_and_is_done_nineteen_steps_later():
     world = kitchen(at(POT_CELL, "onion"), ASIDE, {POT_CELL: POT + 2})
     step(world, INTERACT)
@@ -131,9 +125,6 @@ def test_a_soup_can_first_be_taken_twenty_steps_after_the_third_onion():
     for since in range(1, COOK_STEPS + 1):
         step(world, INTERACT)
         assert hands(world)[0] == ("soup" if since == COOK_STEPS else "dish")
-
-
-# -------------------------------------------------------------------------------------------------- movement
 
 
 def test_a_direction_turns_even_a_chef_who_cannot_go_there():
@@ -176,9 +167,6 @@ def test_interactions_come_before_moves():
     assert chefs(world) == [((2, 1), "west"), ((1, 1), "south")]
 
 
-# ------------------------------------------------------------------------------------------ a dish that is useful
-
-
 def dish_points(contents, other="nothing", second=((1, 3), "east")):
     """Shaped points of chef 0 for a dish from the store."""
     world = kitchen(at(DISHES), (*second, other), contents)
@@ -215,9 +203,6 @@ def test_dishes_count_as_they_are_when_chef_1_takes_one():
     assert two_takers((*beside_bar, "dish"), {(0, 2): READY}, (INTERACT, INTERACT)) == 0
     assert two_takers((*beside_bar, "nothing"), {(0, 2): READY, (0, 1): "dish"}, (INTERACT, INTERACT)) == 0
     assert two_takers((*beside_bar, "nothing"), {(0, 2): READY, (0, 1): "onion"}, (INTERACT, INTERACT)) == 3
-
-
-# ------------------------------------------------------------------------------------------------ rewards and ends
 
 
 def test_shaped_points_are_paid_to_the_chef_who_earned_them_as_often_as_they_weigh():

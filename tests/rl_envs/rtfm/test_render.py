@@ -9,7 +9,8 @@ import pytest
 
 from rl_envs.core.render import BACKGROUND
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
-from rl_envs.rtfm.render import AGENT_COLOURS, ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
+from rl_envs.rtfm.grid import AGENT_COLOURS
+from rl_envs.rtfm.render import ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
 from rl_envs.rtfm.words import NAME_SETS
 from rl_envs.rtfm.world import Rtfm
 from tests.rl_envs.images import patch_of, share

@@ -44,9 +44,6 @@ def monsters_with(number, place):
     return tuple(there)
 
 
-# ----------------------------------------------------------------------------------------------------------- fights
-
-
 @pytest.mark.parametrize(("held", "monster", "outcome", "dies"), FIGHTS)
 def test_the_held_item_decides_a_fight_that_the_agent_walks_into(held, monster, outcome, dies):
     world = situation([HERE], monsters_with(monster, RIGHT_OF_HERE), held=[held])
@@ -108,9 +105,6 @@ def test_a_dead_creature_loses_its_move():
     assert places(world, "monster_cells")[0] == RIGHT_OF_HERE
 
 
-# ------------------------------------------------------------------------------------------------------------ items
-
-
 def test_stepping_on_an_item_picks_it_up():
     world = situation([HERE], items=(RIGHT_OF_HERE, (6, 6)))
     assert result(world, RIGHT) == GOES_ON
@@ -142,9 +136,6 @@ def test_with_drop_on_the_floor_items_change_places_when_one_is_entered():
     assert world.state["held"][0, 0] == DISTRACTOR_ITEM
     result(world, LEFT), result(world, RIGHT)
     assert world.state["held"][0, 0] == RIGHT_ITEM and places(world, "item_cells") == [None, (3, 5)]
-
-
-# ------------------------------------------------------------------------------------------------ moves, ends, rewards
 
 
 @pytest.mark.parametrize(
@@ -193,9 +184,6 @@ def test_static_monsters_never_move():
         playing &= ~ended
         np.testing.assert_array_equal(world.state["monster_cells"][playing], before[playing])
     assert playing.any()
-
-
-# ----------------------------------------------------------------------------------------------------- bad arguments
 
 
 @pytest.mark.parametrize(

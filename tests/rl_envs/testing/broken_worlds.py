@@ -57,8 +57,6 @@ def stepping(change, sentence):
     breaks(sentence)(Misstepped)
 
 
-# ------------------------------------------------------------------------------------------------- declaration
-
 with_attribute("agents", ("walker", "walker"), "agents must be a tuple of different names")
 with_attribute("agents", ["walker_0", "walker_1"], "agents must be a tuple of different names")
 with_attribute("action_spec", {"go": 3, "say": 0}, "action_spec must be a positive number")
@@ -68,9 +66,6 @@ with_attribute("observation_spec", {"decides": ArraySpec((), "uint8", 0, 1, "")}
 with_attribute("metric_names", ("success", "success"), "metric_names repeat themselves")
 with_attribute("metric_names", ("success", "length"), "must not contain return and length")
 with_attribute("metric_names", ("count",), "and count, the log's own")
-
-
-# ------------------------------------------------------------------------------------------------- observations
 
 
 def undeclared_key(world, observations, rows):
@@ -110,9 +105,6 @@ observing(out_of_bounds_at_last, r"final observations: 'cell' leaves its bounds 
 observing(row_outside_table, "'sentences' points outside its table")
 observing(wide_rows, "text rows 'sentences' are int64")
 observing(token_outside_vocabulary, r"a text of 'sentences' leaves its vocabulary 0 \.\. 31")
-
-
-# -------------------------------------------------------------------------------------- results and episodes
 
 
 def short_rewards(world, result):
@@ -221,9 +213,6 @@ class GhostTown(Errands):
         reward, over, stopped = super()._advance(actions, recorded)
         over &= self.state["alive"].any(1)
         return reward, over, stopped & ~over
-
-
-# ---------------------------------------------------------------------------------------------------- refusals
 
 
 @breaks("a step before reset must raise RuntimeError")

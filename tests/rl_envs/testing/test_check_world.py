@@ -4,53 +4,91 @@ import functools
 
 import pytest
 
+from rl_envs.messenger.team_rules import RELEASED
+from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.registry import WORLDS, make
 from rl_envs.testing import check_registered, check_world
 from tests.rl_envs.testing import broken_determinism  # noqa: F401 (adds worlds to BROKEN)
 from tests.rl_envs.testing.broken_worlds import BROKEN
 from tests.toy_worlds import Errands
 
-ARGUMENTS = {
-    "matrix_game-v0": [
-        {},
-        {"adversary": 1},
-        {"game": "coordination", "num_agents": 3, "num_actions": 4},
-        {"game": "coordination", "coordination": [[0, 1], [1, 0]]},
-    ],
+SHORT = {"max_episode_steps": 12}
+FORMS = {
+    "frozen_lake_spread-v0": [{}],
+    "furnlift-v0": [{"room_size": "laptop", "shows_expert": True, "agents_visible": True, **SHORT}],
     "furnmove-v0": [
-        *({"num_agents": n, "room_size": "laptop", "max_episode_steps": 40} for n in (1, 2, 3, 4)),
-        {"room_size": "laptop", "max_episode_steps": 12, "observations": ("view", "frame"), "frame_pixels": 42},
+        {"num_agents": 3, "room_size": "laptop", "max_episode_steps": 40},
+        {"room_size": "laptop", "observations": ("view", "frame"), "frame_pixels": 42, **SHORT},
+    ],
+    "matrix_game-v0": [{}, {"game": "coordination", "num_agents": 3, "num_actions": 4}],
+    "messenger-v0": [
+        {"stage": 3, "split": "test", "frames": 1, "shows_roles": True, "permuted_roles": True, **SHORT},
+        {"num_agents": 2, "stage": 3, "released": list(RELEASED), "max_episode_steps": 24},
+    ],
+    "overcooked-v0": [
+        {"max_episode_steps": 30},
+        {"actions": ["adjacent", "primitive"], "observations": ["lossless", "symbols"], "max_episode_steps": 25},
+    ],
+    "rock_paper_scissors-v0": [{"size": 6, "max_episode_steps": 30}],
+    "rtfm-v0": [
+        {"group": True, "dyna": True, "nl": True, "split": "eval", "max_episode_steps": 30},
+        {"num_agents": 3, "size": 10, "dyna": True, "drop": "floor", "names_per_cell": 2, "sight": 3, **SHORT},
+    ],
+    "salad-v0": [
+        {"layout": "B", "recipes": ["tomato", "lettuce-onion"], "order_known_by": "Alice", "max_episode_steps": 40},
+        {"actions": "primitive", "max_episode_steps": 40, "restore_rule": "cover", "swap": True, "sight": 1},
+    ],
+    "two_step_game-v0": [{}],
+}
+"""World -> arguments with which it is checked in every run."""
+RTS = {"agents_per_side": 3, "actions": "per_unit", "oracle": True, "extra_units": 5, "facts": True}
+KITCHEN = {"layout": "C", "kitchen": "full", "recipes": ["onion"], "actions": "full", "mask": "none"}
+SLOW_FORMS = {
+    "furnlift-v0": [{}, {"room_size": "laptop", "observations": ("view", "frame"), "frame_pixels": 42, **SHORT}],
+    "furnmove-v0": [{"num_agents": n, "room_size": "laptop", "max_episode_steps": 40} for n in (1, 2, 4)],
+    "matrix_game-v0": [{"adversary": 1}, {"game": "coordination", "coordination": [[0, 1], [1, 0]]}],
+    "messenger-v0": [
+        {},
+        {"stage": 2, "max_episode_steps": 24},
+        {"num_agents": 2, "max_episode_steps": 6, "frames": 2},
+        {"num_agents": 2, "stage": 2, "split": "val", "max_sentences_per_cell": 3},
+    ],
+    # MiniRTS compiles for a minute at its first step; its recordings are replayed in every run.
+    "minirts-v0": [{"max_episode_steps": 4, "opponents": ["medium", "strong"]}, {"max_episode_steps": 4, **RTS}],
+    "overcooked-v0": [
+        *({"layout": layout, "max_episode_steps": 60} for layout in LAYOUTS),
+        {"layout": "coordination_ring", "actions": "adjacent", "max_episode_steps": 25},
+        {"actions": ["primitive", "any"], "max_episode_steps": 25},
+        {"layout": "counter_circuit_o_1order", "actions": "any", "observations": ["symbols"], "max_episode_steps": 25},
+        {"layout": "forced_coordination", "shaping": 1.0, "shaping_steps": 40, "bootstrap_at_limit": False},
+        {"layout": ["XXXPX", "O1 2S", "XXDXX"], "actions": "any", "max_relocation_steps": 2, **SHORT},
     ],
     "rtfm-v0": [
         {"max_episode_steps": 40},
-        {"group": True, "dyna": True, "nl": True, "split": "eval", "max_episode_steps": 40},
         {"num_agents": 2, "size": 8, "dyna": True, "nl": True, "resample_text": "step", "max_episode_steps": 40},
-        {
-            "num_agents": 3,
-            "size": 10,
-            "group": True,
-            "dyna": True,
-            "drop": "floor",
-            "names_per_cell": 2,
-            "sight": 3,
-            "max_episode_steps": 40,
-        },
     ],
-    "rock_paper_scissors-v0": [{"size": 6, "max_episode_steps": 40}],
+    "salad-v0": [
+        {"max_episode_steps": 40},
+        {**KITCHEN, "max_episode_steps": 40},
+        {"text": False, "kitchen": "full", "rechop_pays": True, "collision_reward": 0.0, "max_episode_steps": 40},
+    ],
 }
-"""Arguments with which a world is checked, by id; a world that is not listed is checked with its defaults."""
 
-COMPILED = {"minirts-v0": pytest.mark.slow}
-"""World -> mark of the one that compiles for a minute at its first step; its recordings are replayed in every run."""
-CASES = [
-    pytest.param(world_id, arguments, id=f"{world_id} {arguments}", marks=COMPILED.get(world_id, ()))
-    for world_id in sorted(WORLDS)
-    for arguments in ARGUMENTS.get(world_id, [{}])
-]
+
+def cases(forms, *marks):
+    return [
+        pytest.param(world_id, arguments, id=f"{world_id} {arguments}", marks=marks)
+        for world_id in sorted(forms)
+        for arguments in forms[world_id]
+    ]
+
+
+def test_every_world_is_checked():
+    assert FORMS.keys() | SLOW_FORMS.keys() == WORLDS.keys()
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("world_id", "arguments"), CASES)
+@pytest.mark.parametrize(("world_id", "arguments"), cases(FORMS) + cases(SLOW_FORMS, pytest.mark.slow))
 def test_registered_worlds_keep_the_contract(world_id, arguments):
     check_registered(world_id, **arguments)
 
@@ -77,7 +115,7 @@ def test_a_broken_rule_is_told_by_its_sentence(world, sentence, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("world_id", "arguments"), CASES)
+@pytest.mark.parametrize(("world_id", "arguments"), cases(FORMS) + cases(SLOW_FORMS, pytest.mark.slow))
 def test_wrappers_of_registered_worlds_pass_every_librarys_check(world_id, arguments, capsys):
     from rl_envs.testing.wrappers import check_wrappers
 

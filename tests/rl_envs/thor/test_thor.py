@@ -131,9 +131,6 @@ def test_without_the_extra_and_without_a_build_one_sentence_says_so(monkeypatch)
         Simulator(2, 84)
 
 
-# ------------------------------------------------------------------------------------------------- exported rooms
-
-
 def centre_of_a_gap(scene):
     """A cell with unreachable cells all around it but inside the room, in metres."""
     floor = np.array([[letter == "." for letter in line] for line in FLOORS[scene]["floor"]])

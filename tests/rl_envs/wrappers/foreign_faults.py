@@ -10,10 +10,3 @@ def broken():
 
 def nothing():
     """A forgotten return."""
-
-
-def in_turn():
-    """PettingZoo's other kind of environment."""
-    from mpe2 import simple_spread_v3
-
-    return simple_spread_v3.env()

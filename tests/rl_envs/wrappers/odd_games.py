@@ -5,7 +5,7 @@ import pytest
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo
 
 LIMIT = 6
@@ -112,7 +112,7 @@ def played(make_env, env_steps=4, worlds=1, **options):
 
 
 def refusal(make_env, **options):
-    with pytest.raises(ForeignEnvError) as error:
+    with pytest.raises(CustomEnvError) as error:
         played(make_env, **options)
     assert "\n" not in str(error.value)
     return str(error.value)

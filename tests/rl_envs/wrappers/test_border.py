@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal, at, played, put, refusal, without
 
@@ -228,7 +228,7 @@ def test_possible_agents_stay_the_same():
     world = from_pettingzoo(functools.partial(Signal, renamed))
     world.reset(0)
     world.step(np.zeros((1, 2), int))
-    with pytest.raises(ForeignEnvError, match="other"):
+    with pytest.raises(CustomEnvError, match="other"):
         world.reset(1)
 
 
@@ -239,7 +239,7 @@ def test_another_number_of_entries_is_refused_in_every_episode(later):
         answer[OBSERVED] = dict.fromkeys(answer[OBSERVED], {"x": 0} if env.episodes < 6 else later)
         return answer
 
-    with pytest.raises(ForeignEnvError, match=r"at reset.*'left'"):
+    with pytest.raises(CustomEnvError, match=r"at reset.*'left'"):
         played(functools.partial(Signal, change, observation=spaces.Dict(x=spaces.Discrete(2))), 6 * LIMIT)
 
 
@@ -355,5 +355,5 @@ def test_one_who_is_terminated_where_another_is_truncated_has_no_value():
     *_, (_, _, terminated, truncated, info) = played(make_env, LIMIT)
     assert (terminated[0], truncated[0]) == (False, True)
     assert info["final_obs"]["alive"].tolist() == [[False, True]]
-    with pytest.raises(ForeignEnvError, match=r"'left' .*'right'.* env step 6 .*--agents-leave"):
+    with pytest.raises(CustomEnvError, match=r"'left' .*'right'.* env step 6 .*--agents-leave"):
         played(make_env, LIMIT, agents_leave=False)

@@ -8,10 +8,10 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo
-from rl_envs.wrappers.foreign_spaces import Layout
-from rl_envs.wrappers.foreign_values import Misfit
+from rl_envs.wrappers.custom.layout import Layout
+from rl_envs.wrappers.custom.values import Misfit
 from tests.rl_envs.wrappers.odd_games import Signal
 
 SHAPES = st.lists(st.integers(1, 3), min_size=0, max_size=3).map(tuple)
@@ -104,7 +104,7 @@ def test_a_number_outside_of_a_box_or_another_shape_or_kind_is_refused(space, da
         else:
             wrong.append(value + 0.5)
     for one in wrong:
-        with pytest.raises(ForeignEnvError, match="'left'"):
+        with pytest.raises(CustomEnvError, match="'left'"):
             played(space, one)
 
 
@@ -128,5 +128,5 @@ def test_an_entry_more_or_less_is_refused(space, seed):
     value = space.sample()
     less = {name: one for name, one in value.items() if name != min(value)}
     for wrong in (value | {"more": 0}, less):
-        with pytest.raises(ForeignEnvError, match="'left'"):
+        with pytest.raises(CustomEnvError, match="'left'"):
             played(space, wrong)

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo
 from tests.patience import PATIENCE_SECONDS
 
@@ -63,7 +63,7 @@ def episodes(make_env, worlds=4, count=160, env_steps=4000):
 def test_an_odd_environment_is_refused_in_a_sentence_or_earns_what_chance_earns(name, caplog):
     make_env = getattr(odd, name)
     if name in REFUSED:
-        with pytest.raises(ForeignEnvError) as error:
+        with pytest.raises(CustomEnvError) as error:
             episodes(make_env)
         said = str(error.value)
         assert "\n" not in said
@@ -82,7 +82,7 @@ def test_environments_are_closed_also_where_a_copy_cannot_be_built():
     odd.Counted.made = odd.Counted.closed = 0
     from_pettingzoo(odd.counted, 3).close()
     assert odd.Counted.made == odd.Counted.closed > 0
-    with pytest.raises(ForeignEnvError, match=r"copy .* of 100.*address already in use"):
+    with pytest.raises(CustomEnvError, match=r"copy .* of 100.*address already in use"):
         from_pettingzoo(odd.limited, 100)
 
 
@@ -90,7 +90,7 @@ def test_a_picture_that_is_none_is_one_sentence():
     for name in ("render_raises", "render_none"):
         world = from_pettingzoo(lambda name=name: getattr(odd, name)(render_mode="rgb_array"))
         world.reset(0)
-        with pytest.raises(ForeignEnvError, match="render"):
+        with pytest.raises(CustomEnvError, match="render"):
             world.render()
 
 
@@ -102,7 +102,7 @@ def test_the_script_refuses_it_before_training(name, tmp_path):
     out = tmp_path / "run"
     leaves = ["--agents-leave"] if name == "joins" else []  # without, an agent that is not there yet has left
     flags = ["--env", f"odd:{name}", "--preset", "smoke", "--out", str(out), *leaves]
-    command = [sys.executable, "-m", "tune_experiments.pettingzoo_teams", *flags]
+    command = [sys.executable, "-m", "tune_experiments.train", *flags]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 2, ended.stderr
     assert [word for word in REFUSED[name] if word not in ended.stderr] == []

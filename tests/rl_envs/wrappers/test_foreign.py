@@ -10,14 +10,14 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.testing import check_world
 from rl_envs.wrappers import from_gymnasium, from_pettingzoo
-from rl_envs.wrappers.foreign import named_env
-from rl_envs.wrappers.foreign_spaces import Layout
+from rl_envs.wrappers.custom.build import named_env
+from rl_envs.wrappers.custom.layout import Layout
+from rl_envs.wrappers.custom.word_ids import WordIds
 from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
-from rl_envs.wrappers.word_ids import WordIds
 from tests.rl_envs.wrappers.foreign_envs import (
     IMAGE,
     Careless,
@@ -145,7 +145,7 @@ def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
 
 
 def test_a_text_that_does_not_fit_is_refused_with_its_key_while_it_is_played():
-    with pytest.raises(ForeignEnvError, match=r"note of 'second': .* 2 words and only 1 fit.*--max-words"):
+    with pytest.raises(CustomEnvError, match=r"note of 'second': .* 2 words and only 1 fit.*--max-words"):
         from_pettingzoo(Unlike, max_words=1).reset(0)
 
 
@@ -173,7 +173,7 @@ def test_worker_processes_play_the_same_games_and_end_with_the_world():
 def test_an_error_in_a_worker_process_says_what_raised():
     world = from_pettingzoo(functools.partial(Faulty, "mask"), 2, num_processes=1)
     world.reset(0)
-    with pytest.raises(ForeignEnvError, match="no legal action"):
+    with pytest.raises(CustomEnvError, match="no legal action"):
         world.step(team(worlds=2))
     world.close()
 
@@ -212,7 +212,7 @@ def test_no_mask_is_asked_for_where_an_episode_was_stopped():
 def test_a_mask_that_appears_after_reset_is_one_sentence():
     world = from_gymnasium(LateMask)
     world.reset(0)
-    with pytest.raises(ForeignEnvError, match=r"env step 1.*'agent_0'.*action_mask"):
+    with pytest.raises(CustomEnvError, match=r"env step 1.*'agent_0'.*action_mask"):
         world.step(np.zeros((1, 1), int))
 
 
@@ -220,7 +220,7 @@ def test_a_mask_that_appears_after_reset_is_one_sentence():
 def test_an_error_in_one_of_two_processes_leaves_no_answer_for_the_next_request():
     world = from_pettingzoo(functools.partial(Faulty, "mask"), 2, num_processes=2)
     world.reset(0)
-    with pytest.raises(ForeignEnvError, match="no legal action"):
+    with pytest.raises(CustomEnvError, match="no legal action"):
         world.step(team(worlds=2))
     assert set(world.reset(0)) == set(world.observation_spec) | set(world.text_spec)
     world.close()
@@ -249,26 +249,26 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_bad_input_is_one_sentence(fault):
-    with pytest.raises(ForeignEnvError, match=FAULTS[fault]):
+    with pytest.raises(CustomEnvError, match=FAULTS[fault]):
         world = from_pettingzoo(functools.partial(Faulty, fault))
         world.reset(0)
         world.step(team())
 
 
 def test_a_package_that_is_not_installed_is_named():
-    with pytest.raises(ForeignEnvError, match="'no_such_games'") as refused:
+    with pytest.raises(CustomEnvError, match="'no_such_games'") as refused:
         named_env("no_such_games.chess_v9")
     assert "pip install" not in str(refused.value), "anybody may register a name that somebody has mistyped"
-    with pytest.raises(ForeignEnvError, match="'mpe2' has no function 'parallel_env'"):
+    with pytest.raises(CustomEnvError, match="'mpe2' has no function 'parallel_env'"):
         named_env("mpe2")
-    with pytest.raises(ForeignEnvError, match="names no possible_agents"):
+    with pytest.raises(CustomEnvError, match="names no possible_agents"):
         from_pettingzoo(functools.partial(gymnasium.make, "CartPole-v1"))
 
 
 def test_a_wrong_name_in_a_package_that_is_installed_is_answered_with_near_ones():
-    with pytest.raises(ForeignEnvError, match=r"'mpe2' is installed and has no 'simple_spred_v3': .*simple_spread_v3"):
+    with pytest.raises(CustomEnvError, match=r"'mpe2' is installed and has no 'simple_spred_v3': .*simple_spread_v3"):
         named_env("mpe2.simple_spred_v3")
-    with pytest.raises(ForeignEnvError, match="'nobody has this' names no environment"):
+    with pytest.raises(CustomEnvError, match="'nobody has this' names no environment"):
         named_env("nobody has this")
 
 
@@ -276,14 +276,13 @@ WRONG = {
     "broken": r"foreign_faults:broken' cannot be built with the arguments {} \(FileNotFoundError: .*"
     r" \(foreign_faults.py, line \d+\)\): correct them, or the environment",
     "nothing": "NoneType names no possible_agents",
-    "in_turn": r"agents act in turn.* parallel_env",
     "A_NUMBER": "has no function 'A_NUMBER'",
 }
 
 
 @pytest.mark.parametrize("function", WRONG)
 def test_a_function_of_ones_own_that_gives_no_environment_is_one_sentence(function):
-    with pytest.raises(ForeignEnvError, match=WRONG[function]):
+    with pytest.raises(CustomEnvError, match=WRONG[function]):
         from_pettingzoo(named_env(f"tests.rl_envs.wrappers.foreign_faults:{function}"))
 
 
@@ -292,10 +291,10 @@ def test_a_module_that_raises_is_named_with_its_line(tmp_path, monkeypatch):
     (tmp_path / "raising_game.py").write_text("\nraise OSError('no data')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(
-        ForeignEnvError, match=r"'half_written_game' cannot be imported \(SyntaxError: .*line 2\)\): mend it"
+        CustomEnvError, match=r"'half_written_game' cannot be imported \(SyntaxError: .*line 2\)\): mend it"
     ):
         named_env("half_written_game")
-    with pytest.raises(ForeignEnvError, match=r"\(OSError: no data \(raising_game.py, line 2\)\): mend it"):
+    with pytest.raises(CustomEnvError, match=r"\(OSError: no data \(raising_game.py, line 2\)\): mend it"):
         named_env("raising_game")
 
 
@@ -304,7 +303,7 @@ def test_an_environment_that_raises_while_it_is_played_is_one_sentence_with_the_
     world = from_pettingzoo(functools.partial(Faulty, "raises"), num_processes=processes)
     world.reset(0)
     said = r"environment Faulty raised in step: KeyError: 'no such key' \(foreign_envs.py, line \d+\); mend it there"
-    with pytest.raises(ForeignEnvError, match=said):
+    with pytest.raises(CustomEnvError, match=said):
         world.step(team())
     world.close()
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo, hangs
 from tests.patience import PATIENCE_SECONDS
 from tests.rl_envs.wrappers.odd_games import Signal
@@ -18,7 +18,7 @@ def test_the_present_call_is_known_with_its_line_and_none_after_it():
 
     class Slow(Signal):
         def step(self, actions):
-            found.append(hangs.sentence(0.0))
+            found.append(hangs.hang_message(0.0))
             goes_on.set()
             return super().step(actions)
 
@@ -27,7 +27,7 @@ def test_the_present_call_is_known_with_its_line_and_none_after_it():
     world.step([[0, 0]])
     assert goes_on.is_set()
     assert all(word in found[0] for word in ("step", "for 0 s", "line"))
-    assert hangs.sentence(0.0) is None
+    assert hangs.hang_message(0.0) is None
 
 
 PROGRAM = """
@@ -66,7 +66,7 @@ def test_a_worker_process_that_hangs_answers_with_the_sentence(monkeypatch):
     world = from_pettingzoo(Asleep, 2, num_processes=1)
     try:
         world.reset(0)
-        with pytest.raises(ForeignEnvError, match=r"step for 2 s \(test_hangs.py, line \d+\)"):
+        with pytest.raises(CustomEnvError, match=r"step for 2 s \(test_hangs.py, line \d+\)"):
             world.step([[0, 0], [0, 0]])
     finally:
         world.close()

@@ -33,9 +33,6 @@ def team_action(n, go=0, say=0):
     return {"go": np.full(n, go), "say": np.full(n, say)}
 
 
-# ---------------------------------------------------------------------------------------------------- spaces
-
-
 @pytest.mark.parametrize(
     ("spec", "lead", "shape", "dtype"),
     [
@@ -61,9 +58,6 @@ def test_actions_are_discrete_or_factored():
     assert agent_action_space({"go": 3, "say": 5})["say"] == spaces.Discrete(5)
     assert team_action_space(4, 3) == spaces.MultiDiscrete([4, 4, 4])
     assert team_action_space({"go": 3}, 2)["go"] == spaces.MultiDiscrete([3, 3])
-
-
-# -------------------------------------------------------------------------------------------------- TeamEnv
 
 
 def test_the_team_is_one_player_and_earns_the_sum():
@@ -181,9 +175,6 @@ def test_wrappers_pickle_in_the_middle_of_an_episode(env_class):
     assert str(copy.step(actions)) == str(env.step(actions))
 
 
-# -------------------------------------------------------------------------------------------- TeamVectorEnv
-
-
 def test_the_batch_resets_in_the_same_step_and_keeps_what_gymnasium_promises():
     env = TeamVectorEnv("toy-v0", num_envs=3, num_agents=2, max_episode_steps=4, gusts=0.0)
     assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
@@ -230,9 +221,6 @@ def test_gymnasiums_episode_statistics_work_on_the_batch():
     for _ in range(3):
         info = env.step(action)[-1]
     assert info["episode"]["l"].max() <= 3
-
-
-# ------------------------------------------------------------------------------------------ TeamParallelEnv
 
 
 def test_agents_that_are_out_of_the_game_leave():

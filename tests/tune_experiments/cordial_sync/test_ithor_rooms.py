@@ -38,12 +38,6 @@ def test_the_deviations_say_which_rooms_these_are(config, named):
     evaluation.check_rooms_apart(config)
 
 
-def test_training_on_the_papers_rooms_is_no_deviation_in_rooms():
-    notes = " ".join(EXPERIMENT.deviations(ITHOR))
-    assert "train_rooms" not in notes and "room_size" not in notes
-    assert "train_rooms: train_stream, the paper has" in " ".join(EXPERIMENT.deviations(SMOKE))
-
-
 def test_the_deviations_tell_rooms_apart_that_serve_apart():
     config = dataclasses.replace(SMOKE, train_rooms="ithor_train")
     said = "rooms of training have iTHOR's floors and inferred television masks, the others are generated"

@@ -115,13 +115,6 @@ def test_tables_say_what_was_seen_and_by_how_many():
     assert evaluation.world_name(ithor) == "furnmove-ithor_floors_inferred_television_masks-42_pixel_frames"
 
 
-def test_deviations_name_frames_and_networks():
-    notes = " ".join(EXPERIMENT.deviations(LAPTOP))
-    assert "rooms are generated, not AI2-THOR's" in notes and "the paper has ithor_train (20 rooms)" in notes
-    assert "frame_pixels: 42, the paper has 84" in notes and "visual_network.channels" in notes
-    assert "network.hidden_size: 128, the paper has 512" in notes and "85,000,000" in notes
-
-
 def test_rooms_without_furniture_are_seen_all_the_same(tmp_path):
     from rl_envs.furnmove.room import room_from_drawing
     from rl_envs.furnmove.room_file import save_room

@@ -72,9 +72,9 @@ def test_processes_of_environments_look_where_this_one_does(own_folder):
 
 @pytest.mark.processes
 @pytest.mark.long
-@pytest.mark.parametrize("how", [["-m", "tune_experiments", "pettingzoo_teams"], ["SCRIPT"]], ids=["module", "script"])
+@pytest.mark.parametrize("how", [["-m", "tune_experiments", "train"], ["SCRIPT"]], ids=["module", "script"])
 def test_a_command_finds_the_environment_of_the_current_folder(own_folder, how):
-    script = str(ROOT / "tune_experiments" / "pettingzoo_teams.py")
+    script = str(ROOT / "tune_experiments" / "train.py")
     command = [sys.executable, *(script if word == "SCRIPT" else word for word in how)]
     flags = ["--env", "play:parallel_env", "--env-arguments", '{"no_such_argument": 1}', "--preset", "smoke"]
     known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -62,7 +62,7 @@ def test_pyarrow_knows_every_scheme_on_the_list_and_spells_it_so():
             pass
 
 
-@pytest.mark.parametrize("place", [*UNKNOWN, "s3://"])
+@pytest.mark.parametrize("place", ["az://box/run", "s3://"])
 def test_every_command_that_names_a_place_refuses_it_and_makes_no_folder(place, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(entry, "pinned_packages", dict)

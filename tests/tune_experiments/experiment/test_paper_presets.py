@@ -5,7 +5,6 @@ import pytest
 from tests.tune_experiments.experiment.paper_numbers import PAPERS
 from tune_experiments.core.config_path import value_at
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.differences import in_words
 
 pytestmark = pytest.mark.long
 NO_EXPERIMENTS = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
@@ -18,14 +17,22 @@ def of_preset(config, path):
     return workers.runners * workers.worlds_per_runner if name == "env_steps_at_once" else value_at(config, path)
 
 
+def in_words(value):
+    """Ways in which a note or a flag writes a value."""
+    if isinstance(value, tuple):
+        return (" ".join(map(str, value)),)
+    return (str(value), f"{value:,}") if isinstance(value, int) else (str(value),)
+
+
 def unsaid(config, numbers, notes):
     """Settings whose number is not the paper's, and of which no note names both."""
     differing = {path: (of_preset(config, path), paper) for path, paper in numbers.items()}
+    notes = [one for note in notes for one in note.split(", --")]
     return [
         path
-        for path, (ours, paper) in differing.items()
-        if ours != pytest.approx(paper)
-        and not any(in_words(ours) in note and in_words(paper) in note for note in notes)
+        for path, both in differing.items()
+        if both[0] != pytest.approx(both[1])
+        and not any(all(any(word in note for word in in_words(value)) for value in both) for note in notes)
     ]
 
 

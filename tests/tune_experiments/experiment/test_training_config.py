@@ -12,12 +12,7 @@ from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.experiment.training_config import (
-    ExperimentConfig,
-    PlanArguments,
-    StagedExperimentConfig,
-    TrainingConfig,
-)
+from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig, TrainingConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +57,6 @@ def test_such_a_configuration_comes_back_from_json():
     assert config_from_json(Staged, data) == Staged(methods=("b",))
     with pytest.raises(UserError, match="budget_env_steps"):
         config_from_json(Staged, data | {"budget_env_steps": "many"})
-
-
-def test_a_plan_takes_its_processes_and_lengths_from_the_configuration():
-    expected = PlanArguments(
-        workers=Game().workers, budget_env_steps=70, validate_every_env_steps=10_000, checkpoint_every_env_steps=10_000
-    )
-    assert Game().plan_arguments() == expected
-    assert Game().plan_arguments(5) == expected | {"budget_env_steps": 5}
 
 
 def experiments_that_train():

@@ -18,7 +18,7 @@ EXPERIMENTS = (
     "messenger_emma",
     "overcooked_roles",
     "overcooked_selfplay",
-    "pettingzoo_teams",
+    "train",
     "rtfm_matching",
     "rtfm_rock_paper_scissors",
     "rtfm_txt2pi",
@@ -71,9 +71,7 @@ def test_two_first_episodes_of_the_same_function_are_equal(monkeypatch):
     assert first_episode(monkeypatch, plan.validate, policy) == first_episode(monkeypatch, plan.validate, policy)
 
 
-@pytest.mark.parametrize(
-    "name", ["overcooked_selfplay", "pettingzoo_teams", "red_minirts", "sama_overcooked", "verco_salad"]
-)
+@pytest.mark.parametrize("name", ["overcooked_selfplay", "train", "red_minirts", "sama_overcooked", "verco_salad"])
 def test_no_trial_trains_with_a_seed_of_validation_or_test_where_a_game_has_no_splits(name, tmp_path, capsys):
     experiment = find_experiment(name)
     seeds = experiment.evaluation_seeds(experiment.presets["smoke"])

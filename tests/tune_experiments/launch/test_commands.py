@@ -3,15 +3,18 @@
 import shutil
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
 
-from tune_experiments.__main__ import main
+from rl_envs import WORLDS
+from tune_experiments.__main__ import COMMANDS, main
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import known_experiments
 from tune_experiments.play.loading import find_checkpoint
 from tune_experiments.play.team_paths import PRETRAINED
+from tune_experiments.teams.config import MethodName
 
 
 @pytest.mark.parametrize(
@@ -19,15 +22,18 @@ from tune_experiments.play.team_paths import PRETRAINED
     [
         ("furnmove_snyc", "unknown command 'furnmove_snyc'; did you mean furnmove_sync?"),
         ("evalute", "unknown command 'evalute'; did you mean evaluate?"),
-        ("qqqq", "unknown command 'qqqq'; write python -m tune_experiments EXPERIMENT"),
+        ("qqqq", "unknown command 'qqqq'; concord --help"),
+        ("export", "unknown command 'export'; did you mean export-adapters?"),
+        ("run furnmove_snyc", "no experiment is called 'furnmove_snyc'; did you mean furnmove_sync?"),
+        ("envs mine", "concord envs takes no more words, and got 'mine'"),
     ],
 )
 def test_an_unknown_word_is_told_with_the_nearest_command_or_experiment(word, said, capsys):
-    assert main([word]) == 2
+    assert main(word.split()) == 2
     assert capsys.readouterr().err.startswith(f"error: {said}")
 
 
-@pytest.mark.parametrize("command", ["evaluate", "play", "show", "render", "export", "pack", "doctor"])
+@pytest.mark.parametrize("command", ["evaluate", "play", "show", "render", "export-adapters", "pack", "doctor"])
 def test_a_command_without_a_path_asks_for_one(command, capsys):
     assert main([command]) == 2
     assert "PATH" in capsys.readouterr().err
@@ -64,30 +70,28 @@ def test_a_flag_that_cannot_be_read_is_named(words, named, capsys):
     assert named in capsys.readouterr().err
 
 
-def test_no_word_at_all_is_told_what_to_write(capsys):
-    assert main([]) == 2
-    assert capsys.readouterr().err.startswith("error: write python -m tune_experiments EXPERIMENT [flags], or ")
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_without_a_command_the_page_lists_them_all(words, capsys):
+    assert main(words) == 0
+    page = capsys.readouterr().out
+    assert len(page.splitlines()) <= 30
+    assert [name for name in ("train", "run", "envs", "methods", *COMMANDS) if f"\n  {name}" not in page] == []
 
 
-def test_help_lists_the_experiments(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert ", ".join(known_experiments()) in " ".join(capsys.readouterr().out.split())
+def test_run_lists_the_experiments_and_runs_one(capsys):
+    assert main(["run"]) == 0
+    assert set(known_experiments()) <= set(capsys.readouterr().out.split())
+    for words in (["run", "furnmove_sync", "--help"], ["train", "--help"]):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert f"usage: concord {' '.join(words[:-1])} " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["play", "pretrained/rtfm_letters", "--record", "kept"], "--record is of a game with a person"),
-        (["play", "pretrained/rtfm_letters", "--port", "99"], "--port is of a game with a person"),
-        (["play", "pretrained/rtfm_letters", "--human", "agent_0", "--decentralised"], "--decentralised plays without"),
-        (["table", "RUN", "--document", "page.md"], "table takes a PATH or --document FILE, not both"),
-        (["table", "RUN", "--check"], "--check compares documents"),
-    ],
-)
-def test_flags_of_which_one_would_do_nothing_are_refused(words, said, capsys):
-    assert main(words) == 2
-    assert capsys.readouterr().err.startswith(f"error: {said}")
+def test_every_environment_and_every_method_has_a_line(capsys):
+    for command, names in (("envs", WORLDS), ("methods", typing.get_args(MethodName))):
+        assert main([command]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [name for name in names if not any(line.startswith(f"{name} ") for line in lines)] == []
 
 
 @pytest.mark.slow

@@ -5,16 +5,15 @@ import json
 import pytest
 import torch
 
-from tests.tune_experiments.run.refusals import checked, save
+from tests.tune_experiments.run.refusals import save
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.launch.experiment import main as run
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.run_folder import RunFolder
 
-TEAMS = find_experiment("pettingzoo_teams")
+TEAMS = find_experiment("train")
 ROW = {
     "env_steps": 800,
     "speed/env_steps_per_second": 100.0,
@@ -52,8 +51,3 @@ def test_a_team_of_other_code_is_to_be_opened_with_that_code(trained):
     with pytest.raises(UserError) as refusal:
         load_policy(checkpoint)
     assert "anew" not in str(refusal.value) and "manifest.json" in str(refusal.value)
-
-
-def test_a_missing_module_is_told_when_the_run_is_continued(trained, capsys):
-    code = run(TEAMS, ["--preset", "smoke", "--env", "gone.away:parallel_env", "--out", str(trained)])
-    assert "PYTHONPATH" in checked(code, capsys.readouterr().err)

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from rl_envs.core.spec import checked_picture
 from tests.tune_experiments.play.pages import data_of
 from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.games import Meeting
-from tune_experiments.core.drawing import Missing, attempt, checked_picture, lines_of
+from tune_experiments.core.drawing import Missing, attempt, lines_of
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.launch.launch import show_results
+from tune_experiments.launch.report import show_results
 from tune_experiments.play import loading, show, team_commands, trial_figures
 from tune_experiments.play.show import PAGE, write_page
 from tune_experiments.play.team_commands import Render, Show
@@ -46,7 +47,7 @@ class Faulty(Meeting):
 
 def faulty_team(fault):
     arguments = json.dumps({"fault": fault})
-    return untrained("pettingzoo_teams", "ippo", env=f"{__name__}:Faulty", env_arguments=arguments, methods=("ippo",))
+    return untrained("train", "ippo", env=f"{__name__}:Faulty", env_arguments=arguments, methods=("ippo",))
 
 
 def given(monkeypatch, *teams):
@@ -60,7 +61,7 @@ def run_folder(tmp_path):
     trial = tmp_path / "trials/ippo-seed0"
     trial.mkdir(parents=True)
     (trial / "metrics.jsonl").write_text('{"env_steps": 10, "episode/return": 1.0}\n')
-    line = Result("pettingzoo_teams", "Teams in a game of others", "ippo", "game", "test", 0, "return", 1.0)
+    line = Result("train", "Teams in any environment", "ippo", "game", "test", 0, "return", 1.0)
     rows.write(tmp_path / "results.jsonl", [line])
     return tmp_path
 
@@ -86,7 +87,7 @@ def test_a_run_is_written_whole_but_for_the_pictures_that_its_environment_does_n
 
 
 def test_curves_that_fail_and_a_folder_that_cannot_be_written_leave_the_rest(monkeypatch, run_folder):
-    team = untrained("pettingzoo_teams", "ippo", env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",))
+    team = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",))
     given(monkeypatch, team)
     (run_folder / "videos").write_text("a file in the way")
 
@@ -146,7 +147,7 @@ def test_what_is_no_picture_is_named_by_its_form(picture):
 
 
 def test_show_writes_what_can_be_shown_and_names_the_rest(monkeypatch, tmp_path):
-    whole = untrained("pettingzoo_teams", "ippo", env="tests.tune_experiments.teams.games:Meeting")
+    whole = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting")
     monkeypatch.setattr("tune_experiments.play.show.names_of", lambda teams: ["whole", "broken"])
     page, *missing = write_page(tmp_path / "page.html", "title", [whole, Broken()])
     assert [team["name"] for team in data_of(page.read_text())["teams"]] == ["whole"]

@@ -57,28 +57,8 @@ def test_a_repeated_evaluation_doubles_nothing(tmp_path):
     assert read(path) == other + again
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "line 2 is not JSON"),
-        ("{]", "delete that line, and the experiment's command with --out "),
-        ("[]", "line 2"),
-        ('{"metric": "success"}', "line 2.experiment"),
-        (None, "line 2.value must be"),
-    ],
-)
-def test_a_damaged_line_is_named(tmp_path, line, said):
-    path = tmp_path / "results.jsonl"
-    append(path, [result()])
-    bad = json.dumps({**json.loads(path.read_text()), "value": "high"}) if line is None else line
-    path.write_text(path.read_text() + bad + "\n")
-    with pytest.raises(UserError) as raised:
-        read(path)
-    assert said in str(raised.value)
-
-
 def test_missing_results_and_infinite_ones_are_refused(tmp_path):
-    with pytest.raises(UserError, match="run the experiment first"):
+    with pytest.raises(UserError, match=r"results.jsonl"):
         read(tmp_path / "results.jsonl")
     with pytest.raises(ValueError, match="finite"):
         append(tmp_path / "results.jsonl", [result(value=float("nan"))])

@@ -6,7 +6,6 @@ import io
 import pytest
 from rich.console import Console
 
-from tune_experiments.core.errors import UserError
 from tune_experiments.results.intervals import NORMAL, WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import make_table, write_tables
@@ -141,11 +140,6 @@ def test_a_label_of_several_names_breaks_between_them_and_a_name_never():
 def test_splits_are_never_averaged_together():
     table = make_table([line("sync", "success", 0.9, split="train"), line("sync", "success", 0.7)], "unseen rooms")
     assert [label for label, _ in table.rows] == ["sync · train", "sync · test"]
-
-
-def test_an_unknown_table_is_one_sentence_that_lists_the_known():
-    with pytest.raises(UserError, match="unseen rooms"):
-        make_table(ONE_SEED, "table 9")
 
 
 def test_the_file_and_the_terminal_show_the_same_numbers(tmp_path):

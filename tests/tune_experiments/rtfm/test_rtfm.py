@@ -19,7 +19,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
 from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, learner_config, make_world
 from tune_experiments.rtfm.evaluation import REFERENCES, WithWrongDocuments, evaluate, play, references
-from tune_experiments.rtfm.reading_experiments import deviations
+from tune_experiments.rtfm.reading_experiments import deviation_notes
 from tune_experiments.rtfm.stages import ROWS
 from tune_experiments.rtfm.stages import plan as plan_of_stages
 from tune_experiments.rtfm.tables import transfer_table, win_rate_table
@@ -102,21 +102,8 @@ def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken(
     paper = RTFM["paper"]
     text = dataclasses.replace(paper, learner=dataclasses.replace(paper.learner, learning_rate=0.005))
     for config in (paper, text):
-        (note,) = [note for note in deviations(config, paper) if note.startswith("learning rate: ")]
+        (note,) = [note for note in deviation_notes(config) if note.startswith("learning rate: ")]
         assert f"{config.learner.learning_rate}, " in note and "text has 0.005" in note and "commands 0.0007" in note
-    first_stage = "env steps of the first stage: 2,000,000, the paper has 100,000,000"
-    assert first_stage in deviations(CURRICULUM["laptop"], CURRICULUM["paper"])
-    laptop = " ".join(deviations(LETTERS["laptop"], LETTERS["paper"]))
-    for said in (
-        "features before the heads: 64",
-        "env steps of a transfer: 500,000",
-        "training room: 6",
-        "letters: ten_letters",
-        "algorithm: ppo",
-        "horizon: 80",
-        "env steps: 500,000",
-    ):
-        assert said in laptop
 
 
 @pytest.mark.long

@@ -24,14 +24,14 @@ SETTINGS = {
     "preset": "smoke",
     "methods": "sync_13_cordial",
     "max-episode-steps": 15,
-    "budget-env-steps": 2560,
+    "budget-env-steps": 1280,
     "checkpoint-every-env-steps": 320,
     "validate-every-env-steps": 800,
     "valid-starts-per-room": 1,
     "test-starts-per-room": 2,
 }
 FLAGS = [word for name, value in SETTINGS.items() for word in (f"--{name}", str(value))]
-ROWS = 16
+ROWS = 8
 KILLED_AT = 800
 OF_THE_CLOCK = ("wall_time", "speed/")
 MARK = "CONCORD_TEST_RUN"
@@ -103,7 +103,7 @@ def points_of(folder):
 
 @pytest.fixture(name="runs", scope="module")
 def unbroken_and_continued(ray_session, tmp_path_factory):
-    """(unbroken, continued) run folders; the trial of the unbroken one runs in this process, without Tune."""
+    """(unbroken, continued) run folders; only what is killed runs in processes of its own, by Tune."""
     if not Path("/proc/self/environ").exists():
         pytest.skip("finds the processes of a run in /proc")
     unbroken, broken = (tmp_path_factory.mktemp("runs") / name for name in ("unbroken", "broken"))
@@ -111,7 +111,7 @@ def unbroken_and_continued(ray_session, tmp_path_factory):
     trial = broken / "trials/sync_13_cordial-seed0"
     assert not (trial / "test_results.json").exists()
     assert [row["env_steps"] for row in rows_of(trial / "metrics.jsonl")] == list(range(160, KILLED_AT + 1, 160))
-    finish(broken)
     with trials_in_process():
+        finish(broken)
         finish(unbroken)
     return unbroken, broken

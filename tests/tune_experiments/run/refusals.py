@@ -1,13 +1,17 @@
 """Commands that must fail with one sentence, and checkpoints of a team that learned nothing."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from rl_models.training.checkpoint import save_checkpoint
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_sync import EXPERIMENT
 from tune_experiments.run.run_folder import WRITTEN_BY
 
@@ -15,6 +19,26 @@ ROOT = Path(__file__).parents[3]
 SMOKE = EXPERIMENT.presets["smoke"]
 DEAD = "127.0.0.1:1"
 """A cluster that is not there: a case that wrongly goes on stops here instead of training."""
+_CURES = (
+    "must give write name use choose correct lower raise add leave restore delete put repeat see wait end install run "
+    "train open copy fetch let close make start check continue vary needs takes try"
+)
+_CURE = re.compile(rf"\b({_CURES.replace(' ', '|')})\b|there (are|is)|\bone of\b|did you mean", re.IGNORECASE)
+
+
+def assert_contract(sentence, *named):
+    """One sentence without a traceback, which names each of `named` and says how to mend it."""
+    assert sentence and "\n" not in sentence and "Traceback" not in sentence
+    assert not re.search(r"[a-z)'\"][.!?] [A-Z]", sentence), f"more than one sentence: {sentence}"
+    assert [str(name) for name in named if str(name) not in sentence] == [], sentence
+    assert _CURE.search(sentence), f"no cure: {sentence}"
+
+
+def refusal(call):
+    """The sentence of the UserError that a call raises."""
+    with pytest.raises(UserError) as raised:
+        call()
+    return str(raised.value)
 
 
 def complaint(*command, address=DEAD):

@@ -30,11 +30,7 @@ from tune_experiments.launch.experiment import Experiment
 WIDTH, HORIZON = 6, 7
 BATCH = 4 * 5
 """Env steps of an update."""
-GAMES = {
-    "calm": {"gusts": 0.0},
-    "windy": {"gusts": 0.4},
-    "crowd": {"gusts": 0.1, "num_agents": 3},
-}
+GAMES = {"calm": {"gusts": 0.0}, "windy": {"gusts": 0.4}, "crowd": {"gusts": 0.1, "num_agents": 3}}
 
 
 class WalkersMind(nn.Module):
@@ -168,7 +164,7 @@ class Walkers(Experiment):
     def figures(self, run_folder, trials):
         return ()
 
-    def test_world(self, config, num_worlds):
+    def test_world(self, config, num_worlds, method=""):
         return make_walks(num_worlds, game=self.game)
 
 

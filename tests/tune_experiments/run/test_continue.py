@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 def test_the_log_is_the_unbroken_runs_without_a_row_doubled_or_missing(runs):
     unbroken, broken = (rows_of(folder / "trials/sync_13_cordial-seed0/metrics.jsonl") for folder in runs)
     assert [row["env_steps"] for row in broken] == [160 * number for number in range(1, ROWS + 1)]
-    assert sum("valid/success" in row for row in broken) == 4
+    assert sum("valid/success" in row for row in broken) == 2
     assert broken == unbroken
 
 
@@ -30,7 +30,7 @@ def test_the_results_are_the_unbroken_runs(runs):
 
 def test_the_weights_are_the_unbroken_runs_to_the_last_bit(runs):
     unbroken, broken = (
-        load_checkpoint(folder / "trials/sync_13_cordial-seed0/checkpoints/checkpoint_002560") for folder in runs
+        load_checkpoint(folder / "trials/sync_13_cordial-seed0/checkpoints/checkpoint_001280") for folder in runs
     )
     assert unbroken.state == broken.state
     assert set(unbroken.tensors) == set(broken.tensors) == {"weights", "optimizer", "runner_0"}

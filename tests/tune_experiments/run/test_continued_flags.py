@@ -30,7 +30,7 @@ WHERE = (
     "gpus_per_learner",
     "gpus_per_runner",
 )
-SCRIPTS = ("pettingzoo_teams", "furnmove_sync", "endi_rtfm", "messenger_emma", "overcooked_selfplay", "verco_salad")
+SCRIPTS = ("train", "furnmove_sync", "endi_rtfm", "messenger_emma", "overcooked_selfplay", "verco_salad")
 
 
 def leaves(config, path=""):
@@ -68,7 +68,7 @@ def test_a_search_keeps_its_budget_and_its_methods():
 def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):
     """Every field of one experiment, by the rule that stands on it."""
     monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
-    experiment = find_experiment("pettingzoo_teams")
+    experiment = find_experiment("train")
     config = experiment.presets["smoke"]
     start, rules, taken = config_to_json(config), rules_of(config), set()
     RunFolder.open(tmp_path, start, experiment.name).close()

@@ -1,6 +1,5 @@
 """CPU-seconds of a trial's training: what is counted, what is left out, and what becomes of them after a kill."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -81,13 +80,3 @@ def test_a_continued_trial_counts_on_from_its_checkpoint(clock, tmp_path):
     (tmp_path / "test_results.json").unlink()
     clock.now = 0.0  # another process
     assert run(clock, tmp_path, updates=4) == [(LEARNING + RUNNERS) * number for number in (1, 2, 3, 4)]
-
-
-def test_a_trial_that_an_older_version_began_tells_none(clock, tmp_path):
-    run(clock, tmp_path, updates=2)
-    (tmp_path / "test_results.json").unlink()
-    path = tmp_path / "metrics.jsonl"
-    rows = [{name: x for name, x in row.items() if name != CPU_SECONDS} for row in read_metrics(path)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert run(clock, tmp_path, updates=3) == [None, None, None]
-    assert {line.cpu_seconds for line in read_test_results(tmp_path)} == {None}

@@ -56,12 +56,9 @@ def train(one, env_steps, **metrics):
     [
         ((), "one or more stages"),
         ((Stage(name="a", plan=plan()), Stage(name="a", plan=plan())), "different names"),
-        ((Stage(name="Two words", plan=plan()),), "small letters, digits and single '_', not 'Two words'"),
-        ((Stage(name="a", plan=plan(0)),), "stage a needs a budget of 1 env step or more, not 0"),
-        (
-            (Stage(name="a", plan=plan()), Stage(name="b", plan=plan(workers=Workers(runners=2)))),
-            "stage b has other runners, learners or GPUs than the first",
-        ),
+        ((Stage(name="Two words", plan=plan()),), "Two words"),
+        ((Stage(name="a", plan=plan(0)),), "stage a .*0"),
+        ((Stage(name="a", plan=plan()), Stage(name="b", plan=plan(workers=Workers(runners=2)))), "stage b "),
         ((Stage(name="a", plan=plan(), keeps_optimiser=True),), "stage a is the first"),
         ((Stage(name="a", plan=plan(), grown=("words",)),), "stage a is the first"),
         (
@@ -69,11 +66,11 @@ def train(one, env_steps, **metrics):
                 Stage(name="a", plan=plan()),
                 Stage(name="b", plan=plan(optimiser=OptimiserSettings(optimiser="rmsprop")), keeps_optimiser=True),
             ),
-            "stage b cannot keep the optimiser of a",
+            "stage b .*optimiser",
         ),
         (
             (Stage(name="a", plan=plan(), promotion=Promotion("valid/x", 1, at_least_env_steps=1_000)),),
-            "stage a is to take at least 1,000 env steps and has a budget of 100",
+            "stage a .*1,000 .*100",
         ),
     ],
 )
@@ -84,7 +81,7 @@ def test_a_curriculum_that_no_trial_could_train_is_refused(stages, sentence):
 
 @pytest.mark.parametrize("arguments", [("win_rate", 1), ("loss/total", 1), ("valid/", 1), ("valid/win_rate", 1, 0)])
 def test_a_promotion_that_looks_at_nothing_is_refused(arguments):
-    with pytest.raises(ValueError, match="a promotion looks at"):
+    with pytest.raises(ValueError, match="promotion"):
         Promotion(*arguments)
 
 
@@ -148,7 +145,7 @@ def test_a_last_stage_that_was_not_passed_is_the_end_but_no_stop():
 
 def test_a_metric_that_is_not_measured_is_told_with_those_that_are():
     one = curriculum()
-    with pytest.raises(ValueError, match="stage easy waits for 'valid/win_rate'; what is logged is valid/success"):
+    with pytest.raises(ValueError, match=r"easy .*valid/win_rate.*valid/success"):
         train(one, 10, success=1.0)
     one = curriculum(Promotion("episode/return", 1))
     train(one, 10, success=1.0)  # no episode has ended yet
@@ -215,10 +212,10 @@ def test_a_course_is_found_again_from_what_a_checkpoint_says():
 @pytest.mark.parametrize(
     ("written", "declared", "sentence"),
     [
-        (("easy", "hard"), ("easy", "wild"), "written in the stages easy, hard, but .* the stages easy, wild:"),
-        (("easy", "hard"), ("hard",), "written in the stages easy, hard, but .* the stage hard:"),
-        (("easy",), (), "written in the stage easy, but .* no stages:"),
-        ((), ("only",), "written in no stages, but .* the stage only:"),
+        (("easy", "hard"), ("easy", "wild"), "easy, hard.*easy, wild"),
+        (("easy", "hard"), ("hard",), "easy, hard.*hard"),
+        (("easy",), (), "easy.*no stages"),
+        ((), ("only",), "no stages.*only"),
     ],
 )
 def test_a_checkpoint_of_other_stages_is_refused(written, declared, sentence):

@@ -52,8 +52,8 @@ OFTEN = (
 """One team of each way of learning; the others are tested in `make slow`."""
 
 
-def most_slow(teams):
-    return [team if team in OFTEN else pytest.param(*team, marks=pytest.mark.slow) for team in teams]
+def most_slow(teams, often=OFTEN):
+    return [team if team in often else pytest.param(*team, marks=pytest.mark.slow) for team in teams]
 
 
 @pytest.mark.long
@@ -267,7 +267,9 @@ def assert_equal_loops(found, expected):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("script", "method"), most_slow(team for team in (*TEAMS, *ROLES) if team[1] != "verco"))
+@pytest.mark.parametrize(
+    ("script", "method"), most_slow((team for team in (*TEAMS, *ROLES) if team[1] != "verco"), OFTEN[2:])
+)
 def test_a_team_plays_and_learns_with_captured_graphs_on_an_emulated_device_as_without(script, method):
     plan, captures = with_more_passes(plan_of(script, method)), []
     found = played_and_learned(plan, captures)

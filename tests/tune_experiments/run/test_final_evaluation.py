@@ -1,4 +1,4 @@
-"""What a finished trial leaves: results that can be read, and data for figures, also of earlier versions."""
+"""What a finished trial leaves: results that can be read, and data for figures."""
 
 import math
 from types import MappingProxyType
@@ -23,20 +23,17 @@ from tune_experiments.run.final_evaluation import (
 )
 
 
-def test_data_for_figures_are_found_by_the_names_of_their_worlds_also_under_their_old_name(tmp_path):
+def test_data_for_figures_are_found_by_the_names_of_their_environments(tmp_path):
     save_figure_data(tmp_path, Tested("calm"), {"success": np.ones(2), "_joint_policy": np.eye(2)})
     save_figure_data(tmp_path, Tested("silent"), {"success": np.ones(2)})
-    np.savez(tmp_path / "windy_pictures.npz", _joint_policy=np.eye(3))
-    np.savez(tmp_path / "calm_pictures.npz", _joint_policy=np.eye(4))
-    files = figure_data_files(tmp_path)
-    assert list(files) == ["calm", "windy"]
-    shapes = {name: np.load(path)["_joint_policy"].shape for name, path in files.items()}
+    save_figure_data(tmp_path, Tested("windy"), {"_joint_policy": np.eye(3)})
+    shapes = {name: np.load(path)["_joint_policy"].shape for name, path in figure_data_files(tmp_path).items()}
     assert shapes == {"calm": (2, 2), "windy": (3, 3)}
 
 
 def test_a_result_that_is_no_number_is_refused_where_it_was_measured_and_leaves_no_file(tmp_path):
     rows = [Result("x", "A", "sync", "calm", "test", 3, "steps_to_success", value) for value in (1.0, math.nan)]
-    with pytest.raises(UserError, match="the test of sync, seed 3, gives \\[nan\\] for 'steps_to_success' in 'calm'"):
+    with pytest.raises(UserError, match=r"sync, seed 3.*nan.*steps_to_success.*calm"):
         write_test_results(tmp_path, rows)
     assert read_test_results(tmp_path) is None
     write_test_results(tmp_path, rows[:1])

@@ -166,8 +166,7 @@ def test_a_slice_in_which_nothing_is_learned_is_refused(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("--slice-seconds", "0"), ("--slice-seconds", "inf"), ("--slice-seconds", "9", "--search", "2")],
+    "arguments", [("--slice-seconds", "0"), ("--slice-seconds", "inf"), ("--slice-seconds", "9", "--search", "2")]
 )
 def test_a_slice_that_cannot_be_is_refused(tmp_path, capsys, arguments):
     assert command(tmp_path, *arguments) == EXIT_CODE

@@ -3,7 +3,7 @@
 import pytest
 from ray.exceptions import RayTaskError
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.training.checkpoint import CheckpointError
 from tests.tune_experiments.run.refusals import SMOKE
@@ -25,7 +25,7 @@ def of_another_process(error):
     return RayTaskError("play", "Traceback\n  File\n", raised(error)).as_instanceof_cause()
 
 
-TOLD = [UserError("write --x 3"), ForeignEnvError("write --x 3"), LanguageModelError("write\n--x 3")]
+TOLD = [UserError("write --x 3"), CustomEnvError("write --x 3"), LanguageModelError("write\n--x 3")]
 
 
 @pytest.mark.parametrize("error", TOLD)

@@ -9,7 +9,7 @@ from tests.patience import PATIENCE_SECONDS
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.run import tune_display
-from tune_experiments.run.waiting_trials import ClusterCapacity, PendingTrials
+from tune_experiments.run.tune_display import ClusterCapacity, PendingTrials
 
 FULL = ClusterCapacity({"CPU": 4.0, "GPU": 1.0}, {"CPU": 1.0}, is_short=True)
 NEEDED = {"CPU": 3.0, "GPU": 1.0}

@@ -360,4 +360,4 @@ def test_a_replay_without_a_record_and_a_team_that_is_none_are_one_sentence(tmp_
     with pytest.raises(UserError, match="is of overcooked_selfplay; name a run of red_minirts"):
         EXPERIMENT.check(dataclasses.replace(SMOKE, methods=("learned_2",), team="pretrained/overcooked_selfplay"))
     with pytest.raises(UserError, match="has no policy to play with"):
-        EXPERIMENT.world_of(SMOKE, TWO, 1)
+        EXPERIMENT.test_world(SMOKE, 1, TWO)

@@ -13,7 +13,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
 from tune_experiments.sama.kitchen.executors import ScriptedExecutor
-from tune_experiments.sama.kitchen.kitchen_experiment import deviations
+from tune_experiments.sama.kitchen.kitchen_experiment import deviation_notes
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
 from tune_experiments.sama.kitchen.planned_play import PlannedPlay
 from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
@@ -166,12 +166,12 @@ def test_a_row_that_learns_nothing_stands_once_whatever_the_number_of_seeds():
     ],
 )
 def test_a_runs_header_says_who_plans(changes, said):
-    assert said in deviations(dataclasses.replace(LAPTOP, **changes), PAPER)[0]
+    assert said in deviation_notes(dataclasses.replace(LAPTOP, **changes))[0]
 
 
 def test_a_run_without_a_planner_says_nothing_of_one():
     config = dataclasses.replace(LAPTOP, methods=("mappo", "selfplay"))
-    assert not any("planner" in said for said in deviations(config, PAPER))
+    assert not any("planner" in said for said in deviation_notes(config))
 
 
 def test_one_preset_has_all_five_kitchens():

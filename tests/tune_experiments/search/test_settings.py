@@ -12,13 +12,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import score
-from tune_experiments.search.folder import (
-    Ranked,
-    claim_for_search,
-    rank,
-    refuse_search_folder,
-    write_ranking,
-)
+from tune_experiments.search.folder import Ranked, claim_for_search, rank, write_ranking
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
 
 
@@ -128,13 +122,12 @@ def test_a_grid_is_every_combination_once_after_the_configuration_itself():
 def test_no_two_settings_of_a_method_are_alike():
     space = SearchSpace({"epochs": tune.choice([1, 2, 3])})
     assert sorted(one.config.epochs for one in draw(count=3, space=space)) == [1, 2, 3]
-    with pytest.raises(UserError, match="sync has 3 different settings in the search space; lower --search to that"):
+    with pytest.raises(UserError, match=r"sync has 3 .*--search"):
         draw(count=4, space=space)
 
 
 @pytest.mark.parametrize(
-    ("domain", "said"),
-    [(tune.choice([9]), "--epochs must be at most 4"), (tune.uniform(0, 1), "must be")],
+    ("domain", "said"), [(tune.choice([9]), "--epochs must be at most 4"), (tune.uniform(0, 1), "must be")]
 )
 def test_a_draw_that_the_configuration_refuses_is_told(domain, said):
     with pytest.raises(UserError, match=said):
@@ -167,7 +160,7 @@ def test_the_score_of_a_generation_is_of_the_weights_that_it_has(tmp_path):
 
 
 def test_an_objective_that_was_not_logged_is_told(tmp_path):
-    with pytest.raises(UserError, match="has logged no 'valid/win_rate' to rank by"):
+    with pytest.raises(UserError, match="valid/win_rate"):
         score(trial(tmp_path, [(1, 0.5)]), "valid/win_rate")
 
 
@@ -225,31 +218,7 @@ def test_another_search_is_refused_with_the_difference(out, change):
     assert (out / "search.json").read_text() == before
 
 
-def test_runs_and_searches_do_not_share_a_folder(out):
-    refuse_search_folder(out)
-    (out / "trials" / "sync-seed0").mkdir()
-    with pytest.raises(UserError, match="holds a run that is not a search; give --out another folder"):
-        claim_for_search(out, SEARCH)
-    (out / "trials" / "sync-seed0").rmdir()
-    claim_for_search(out, SEARCH)
-    with pytest.raises(UserError, match="holds a search; repeat its --search to continue it"):
-        refuse_search_folder(out)
-
-
 # -------------------------------------------------------------------------------------------------------- command line
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--search", "0"], "--search must be"),
-        (["--search", "2", "--search-seed", "-1"], "--search-seed must be"),
-        (["--search-seed", "1"], "--search-seed belongs to a search"),
-    ],
-)
-def test_wrong_arguments_are_told(words, said):
-    with pytest.raises(UserError, match=said):
-        parse({"laptop": Config()}, words, "")
 
 
 def test_a_search_leaves_the_configuration_alone():

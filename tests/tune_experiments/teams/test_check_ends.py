@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import hangs
-from rl_envs.wrappers.foreign import named_env
+from rl_envs.wrappers.custom.build import named_env
 from tests.patience import PATIENCE_SECONDS
 
 GAME = """
@@ -20,7 +20,7 @@ class Hangs(Signal):
 """
 PROGRAM = """
 import dataclasses
-from tune_experiments.pettingzoo_teams import EXPERIMENT, SMOKE
+from tune_experiments.train import EXPERIMENT, SMOKE
 EXPERIMENT.check(dataclasses.replace(SMOKE, env="hanging_game:Hangs", env_arguments="{}", methods=("ippo",)))
 """
 
@@ -40,5 +40,5 @@ def test_an_environment_that_hangs_before_a_run_ends_it_with_call_and_line(tmp_p
 def test_a_module_that_exits_where_it_is_imported_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "game_with_flags.py").write_text("import sys\nsys.exit(2)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ForeignEnvError, match=r"'game_with_flags' cannot be imported \(SystemExit: 2"):
+    with pytest.raises(CustomEnvError, match=r"'game_with_flags' cannot be imported \(SystemExit: 2"):
         named_env("game_with_flags")

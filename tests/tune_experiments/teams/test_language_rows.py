@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.core.errors import ForeignEnvError
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo
-from rl_envs.wrappers.word_ids import Characters
+from rl_envs.wrappers.custom.word_ids import Characters
 from rl_models.batch import forward, to_batch
 from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.llm.text_game import GameText, TextGame
@@ -22,7 +22,7 @@ from tune_experiments.teams.language import check_lengths, corpus, text_game
 from tune_experiments.teams.trials import plan
 from tune_experiments.teams.worlds import make_world
 
-LAPTOP = find_experiment("pettingzoo_teams").presets["laptop"]
+LAPTOP = find_experiment("train").presets["laptop"]
 ERRANDS = dataclasses.replace(LAPTOP, env="examples.errands:parallel_env")
 SMALL = SmallModelSettings(layers=2, width=64, feed_forward=128, vocabulary=512, batch_tokens=1024, learning_rate=1e-2)
 CHANCE, BEST = 2.5, 6.0
@@ -52,7 +52,7 @@ def test_a_prompt_longer_than_the_models_context_is_refused_before_the_run_start
     with pytest.raises(
         UserError, match=rf"--methods {method}.*longer than the 4 .*--language\.team\.language\.small\.context"
     ):
-        find_experiment("pettingzoo_teams").check(short)
+        find_experiment("train").check(short)
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_characters_come_back_as_they_were():
 
 @pytest.mark.parametrize("method", ["ippo", "lora"])
 def test_a_game_that_draws_nothing_is_shown_as_the_row_reads_it(method):
-    world = find_experiment("pettingzoo_teams").world_of(ERRANDS, method, 2)
+    world = find_experiment("train").test_world(ERRANDS, 2, method)
     world.reset(0)
     assert (world.text_spec["note"].vocabulary == Characters.vocabulary) == (method == "lora")
     with pytest.raises(NotImplementedError):
@@ -157,7 +157,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_wrong_phrases_are_refused_in_one_sentence(fault):
-    with pytest.raises(ForeignEnvError, match=FAULTS[fault]):
+    with pytest.raises(CustomEnvError, match=FAULTS[fault]):
         from_pettingzoo(lambda: Doors(fault)).reset(0)
 
 
@@ -166,18 +166,18 @@ def test_wrong_phrases_are_refused_in_one_sentence(fault):
 )
 def test_a_game_that_says_nothing_is_refused_before_the_run_starts(env, lacking):
     with pytest.raises(UserError, match=rf"the rows lora and lora_blind need a game that shows texts.*{lacking}"):
-        find_experiment("pettingzoo_teams").check(dataclasses.replace(LAPTOP, env=env, methods=("ippo", "lora")))
+        find_experiment("train").check(dataclasses.replace(LAPTOP, env=env, methods=("ippo", "lora")))
 
 
 def test_a_text_that_random_play_cannot_read_as_words_is_refused_before_the_run_starts():
-    with pytest.raises(ForeignEnvError, match="a text has 3 words and only 1 fit: raise max_words"):
-        find_experiment("pettingzoo_teams").check(dataclasses.replace(ERRANDS, methods=("lora",), max_words=1))
+    with pytest.raises(CustomEnvError, match="a text has 3 words and only 1 fit: raise max_words"):
+        find_experiment("train").check(dataclasses.replace(ERRANDS, methods=("lora",), max_words=1))
 
 
 def test_a_reader_of_sentences_is_refused_a_text_of_one_row_before_the_run_starts():
     reader = dataclasses.replace(LAPTOP.network.reader, name="emma")
     network = dataclasses.replace(LAPTOP.network, reader=reader)
     with pytest.raises(ValueError, match="raise --max-sentences, or choose another"):
-        find_experiment("pettingzoo_teams").check(
+        find_experiment("train").check(
             dataclasses.replace(LAPTOP, env="examples.signposts:parallel_env", network=network)
         )

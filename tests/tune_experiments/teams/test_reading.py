@@ -15,7 +15,7 @@ from tests.rl_models.text.small import save_bert
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.teams.trials import plan, play
 
-LAPTOP = find_experiment("pettingzoo_teams").presets["laptop"]
+LAPTOP = find_experiment("train").presets["laptop"]
 MANUAL_WORDS = ("red", "green", "door", "safe", "deadly")
 SIGNPOSTS = dataclasses.replace(
     LAPTOP, env="examples.signposts:parallel_env", env_arguments='{"colours": 2}', max_sentences=2, max_words=16

@@ -16,7 +16,7 @@ from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.teams.trials import MAX_DIVISOR, parts_of, plan, play
 
-EXPERIMENT = find_experiment("pettingzoo_teams")
+EXPERIMENT = find_experiment("train")
 SMOKE = EXPERIMENT.presets["smoke"]
 WIDE = dataclasses.replace(SMOKE, env="tests.rl_envs.wrappers.odd_games:wide")
 HUGE = float(np.finfo(np.float32).max)

@@ -68,7 +68,7 @@ def test_exported_adapters_are_read_by_peft_and_by_another_run(trained, tmp_path
     from peft import PeftModel
 
     out = tmp_path / "adapters"
-    assert main(["export", str(trained), "--out", str(out)]) == 0
+    assert main(["export-adapters", str(trained), "--out", str(out)]) == 0
     assert str(out / "message") in "".join(capsys.readouterr().out.split())
     told = json.loads((out / "action" / "adapter_config.json").read_text())
     assert told["base_model_name_or_path"] == str(trained / LANGUAGE_MODEL)
@@ -84,7 +84,7 @@ def test_exported_adapters_are_read_by_peft_and_by_another_run(trained, tmp_path
     for name in own:
         if "message" in name or "action" in name:
             np.testing.assert_array_equal(own[name], other[name])
-    assert main(["export", str(trained), "--out", str(out)]) == 2
+    assert main(["export-adapters", str(trained), "--out", str(out)]) == 2
     assert "already exists" in capsys.readouterr().err
 
 

@@ -275,21 +275,6 @@ def test_training_may_have_a_longer_horizon_than_tests():
     secret = dataclasses.replace(LAPTOP, task="secret_order")
     assert cooking("symbolic_ppo", secret).make_world(num_worlds=1, first_world=0).max_episode_steps == 64
     assert make_world(secret).max_episode_steps == 32
-    assert any("up to 64 env steps, those of tests 32" in note for note in EXPERIMENT.deviations(secret))
-    same = dataclasses.replace(secret, training_episode_steps=0)
-    assert not any("up to" in note for note in EXPERIMENT.deviations(same))
-
-
-def test_departures_say_what_is_not_as_published():
-    said = " ".join(EXPERIMENT.deviations(LAPTOP))
-    assert "language model: the small one, published is huggyllama/llama-7b" in said
-    assert "env steps of an update: 512, published is 256" in said and "share of the learning rate" in said
-    assert "map" not in said and "knows the order" not in said
-    secret = " ".join(EXPERIMENT.deviations(dataclasses.replace(LAPTOP, task="secret_order")))
-    assert "map D is not one of the paper's, A and B" in secret and "only Alice knows the order" in secret
-    assert "lambda of GAE: 0.5, published is 0.95" in EXPERIMENT.deviations(
-        dataclasses.replace(LAPTOP, learner=dataclasses.replace(LAPTOP.learner, gae_lambda=0.5))
-    )
 
 
 def test_the_preset_paper_departs_only_in_what_it_cannot_set():

@@ -1,8 +1,4 @@
-"""Pictures of a run: learning curves, and what pairs of actions a team plays.
-
-Matplotlib is imported inside the functions: it costs a second, and a training worker draws nothing. This folder must
-not know an experiment.
-"""
+"""Figures of a run: learning curves, and joint policies. Matplotlib is imported inside the functions."""
 
 from tune_experiments.results.plots.curves import learning_curves
 from tune_experiments.results.plots.figures import COLOURS, LineStyle

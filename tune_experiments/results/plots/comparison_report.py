@@ -1,9 +1,7 @@
 """The report of a comparison: its tables, and point and interval plots.
 
-One panel a metric, one line a method: seeds as strokes, the mean filled, the interquartile mean hollow; intervals over
-seeds are solid, those over the episodes of one seed dotted. The figure is as wide as its labels need.
-
-Matplotlib is imported where it draws. This file must not know an experiment.
+One panel per metric, one line per method: seeds as strokes, the mean filled, the interquartile mean hollow; intervals
+over seeds are solid, those over the episodes of one seed dotted.
 """
 
 from __future__ import annotations
@@ -51,12 +49,7 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Dr
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:
-    """Draw every comparison as a panel.
-
-    Args:
-        comparisons: at least one.
-        path: the PNG to write.
-    """
+    """Draw every comparison as a panel."""
     longest = max(len(row.method) for one in comparisons for row in one.rows)
     width = _PANEL_WIDTH + 0.3 + _LETTER_WIDTH * longest
     columns = max(1, min(_MAX_COLUMNS, len(comparisons), int(_MAX_WIDTH / width)))

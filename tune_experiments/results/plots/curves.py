@@ -2,7 +2,7 @@
 
 A Cordial Sync, figures 4, 8 and 9: solid lines are training episodes, dashed lines validation. The dashed partner of
 `episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`. A key that begins with `valid/` has a panel of its
-own, with a solid line, only if it is no partner of another key. This file must not know an experiment.
+own, with a solid line, only if it is no partner of another key.
 """
 
 from __future__ import annotations
@@ -126,10 +126,7 @@ def _binned(rows: Sequence[Row], x: str, key: str, bins: int) -> Points:
 
 
 def _weights(rows: Sequence[Row], key: str) -> np.ndarray:
-    """[rows] what each counts: a mean over episodes as much as there were episodes, any other number once.
-
-    Early on, a row with one episode is a row with a solved one, for all that fail end together at the limit.
-    """
+    """[rows] what each counts: a mean over episodes as much as there were episodes, any other number once."""
     if not key.startswith("episode/"):
         return np.ones(len(rows))
     ended = np.diff([row.get("progress/episodes", np.nan) for row in rows], prepend=0.0)

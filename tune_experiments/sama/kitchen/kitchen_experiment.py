@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_envs import World
-from rl_models.text.choice import BERT, resolve_encoder
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
@@ -20,13 +19,11 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.overcooked_experiment import OVERCOOKED_RANGES
 from tune_experiments.play.episode import MAX_STEPS, Episode, record_episodes
 from tune_experiments.play.recording import SEED
-from tune_experiments.results.differences import differences
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.kitchen.config import RULES, SamaConfig
-from tune_experiments.sama.kitchen.kitchens import SubgoalKitchen
 from tune_experiments.sama.kitchen.tables import RANGES, of_training, tables
 from tune_experiments.sama.planner_config import as_loaded
 
@@ -35,20 +32,7 @@ if TYPE_CHECKING:
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
 
-__all__ = ["SamaExperiment", "deviations"]
-
-_OF_ALL_ROWS = {
-    "max_episode_steps": "env steps of an episode",
-    "test_episodes": "episodes of a test",
-    "is_greedy": "most likely actions in tests",
-}
-_COMPARED = {
-    "learner.learning_rate": "learning rate",
-    "learner.gamma": "discount",
-    "network.features": "width of symbols and words",
-    **_OF_ALL_ROWS,
-    "reward_source": "rewards written by",
-}
+__all__ = ["SamaExperiment", "deviation_notes"]
 
 
 class SamaExperiment(Experiment[SamaConfig]):
@@ -102,9 +86,9 @@ class SamaExperiment(Experiment[SamaConfig]):
         """How much of the rewards that a model wrote fell back on built-in ones."""
         return of_training(method, rows)
 
-    def deviations(self, config: SamaConfig) -> Sequence[str]:
-        """Against the preset `paper`."""
-        return deviations(config, self.presets["paper"])
+    def deviation_notes(self, config: SamaConfig) -> Sequence[str]:
+        """What no flag says."""
+        return deviation_notes(config)
 
     def as_loaded(self, config: SamaConfig) -> SamaConfig:
         """See `planner_config.as_loaded`; frozen encodings are in the user's cache."""
@@ -145,24 +129,20 @@ class SamaExperiment(Experiment[SamaConfig]):
         game = UNPLANNED[row].make_world(OvercookedConfig(task=layout), episodes)
         return record_episodes(loaded, seed, episodes, most_steps, game)
 
-    def test_world(self, config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
-        """Rounds in the run's first kitchen."""
-        from tune_experiments.sama.kitchen.trials import make_test_rounds
+    def test_world(self, config: SamaConfig, num_worlds: int, method: str = "") -> World:
+        """Rounds in the method's kitchen, or the run's first; of a row without a planner, the game itself."""
+        from tune_experiments.sama.kitchen.trials import BLIND, UNPLANNED, make_rounds, make_test_rounds, parts_of
 
-        return make_test_rounds(config, num_worlds)
-
-    def world_of(self, config: SamaConfig, method: str, num_worlds: int) -> World:
-        """Rounds in the method's own kitchen; of a row without a planner, the game itself."""
-        from tune_experiments.sama.kitchen.trials import BLIND, UNPLANNED, make_rounds, parts_of
-
+        if not method:
+            return make_test_rounds(config, num_worlds)
         row, layout = parts_of(method)
         if row in UNPLANNED:
             return UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
         return make_rounds(config, layout, num_worlds, sees_commands=row != BLIND)
 
 
-def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
-    """Compare with the preset that has the paper's constants."""
+def deviation_notes(config: SamaConfig) -> list[str]:
+    """Deviations from the paper that no flag says."""
     from tune_experiments.sama.kitchen.trials import UNPLANNED
 
     notes = ["the paper gives no numbers for its figures, and neither budget nor network sizes"]
@@ -171,13 +151,10 @@ def deviations(config: SamaConfig, published: SamaConfig) -> list[str]:
         f"the paper's epsilon, 0.01, is read as the entropy weight ({weight} here); the clipping range is {clip}"
     )
     planned = [f"planner: {planner_in_words(config)}"] if set(config.methods) - set(UNPLANNED) else []
-    encoder, in_words = resolve_encoder(config.encoder.name)
-    planned += [f"{in_words} The paper has {BERT}."] * (bool(planned) and encoder != BERT)
     others = [row for row in UNPLANNED if row in config.methods]
     own = [f"{row}: learner and shaping of overcooked_selfplay's laptop preset, in every preset" for row in others]
     counting = ["soups within the env steps of all rounds, undone ones too; the paper leaves undone ones out"]
-    found = differences(config, published, _COMPARED if planned else _OF_ALL_ROWS)
-    return [*planned, *notes, *own, *(counting if planned else []), *found.values()]
+    return [*planned, *notes, *own, *(counting if planned else [])]
 
 
 def planner_in_words(config: SamaConfig) -> str:

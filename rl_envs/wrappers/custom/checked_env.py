@@ -1,0 +1,346 @@
+"""`CheckedEnv`: everything that a custom environment returns is checked here against PettingZoo's parallel API.
+
+An error names agent, key, env step, the value and the space. Values are never padded, cut, renamed or overwritten;
+NumPy scalars, arrays with one entry, empty infos and a missing last observation are accepted, because they lose
+nothing. Types, shapes, names, flags and numbers are checked at every step; nested entries and the spaces themselves in
+the first `FULL_EPISODES` episodes of each environment.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+from gymnasium.spaces import Space
+
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.spec import Array, checked_picture
+from rl_envs.wrappers.custom.choices import Choices
+from rl_envs.wrappers.custom.declaration import Declaration, agent_ids, env_name, peek, raised
+from rl_envs.wrappers.custom.frame import Answer, Frame
+from rl_envs.wrappers.custom.layout import LeafMisfit
+from rl_envs.wrappers.custom.values import (
+    Misfit,
+    array_of,
+    flag,
+    has_other_length,
+    in_words,
+    number,
+    space_in_words,
+    structure_misfit,
+)
+from rl_envs.wrappers.hangs import call_ended, call_started
+
+logger = logging.getLogger(__name__)
+
+FULL_EPISODES = 2
+"""Number of episodes of an environment in which everything is checked."""
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
+
+
+class CheckedEnv:
+    """One custom environment with checked return values."""
+
+    def __init__(self, env: Any, declared: Declaration) -> None:
+        """Check a PettingZoo parallel environment against a declaration, its own or that of another copy."""
+        self.env, self.declared = env, declared
+        self._index = {name: index for index, name in enumerate(declared.ids)}
+        self._known = frozenset(declared.ids)
+        self._live: list[int] = []
+        self._here: list[str] = []
+        self._left: set[int] = set()
+        self._lingering: set[int] = set()
+        self._choices = Choices(declared, self._refuse)
+        self._episodes = self._length = 0
+        self._is_closed = False
+
+    def informs_of_masks(self) -> bool:
+        """Whether infos contain action masks; resets the environment to find out."""
+        self.reset(0)
+        self._episodes = 0  # this reset does not count as one of the checked episodes
+        return self._choices.are_in_infos
+
+    def reset(self, seed: int) -> Answer:
+        """Begin an episode."""
+        self._episodes += 1
+        self._length = 0
+        answer = self._called("reset", seed=seed)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            self._refuse(f"reset returned {in_words(answer)}", "let it return observations and infos, two dicts")
+        observations, infos = answer
+        self._check_names("observations", observations)
+        self._check_names("infos", infos)
+        if (ids := agent_ids(self.env)) != self.declared.ids:
+            was = list(self.declared.ids)
+            self._refuse(f"possible_agents is {list(ids)} and was {was}", "let it be the same for ever")
+        if self._episodes <= FULL_EPISODES:
+            self.declared.check_same(self.env)
+        self._live = sorted(self._listed())
+        self._here = [self.declared.ids[index] for index in self._live]
+        self._left.clear()
+        self._lingering.clear()
+        if not self._live:
+            self._refuse("agents is empty after reset", "let reset set agents to those that are in the game")
+        self._refuse_unlisted(observations, self._live)
+        said = self._infos(infos, self._live)
+        for index in self._live:
+            self._choices.check_infos(index, said.get(index, _NOTHING), is_first=True)
+        alive = [index in self._live for index in range(len(self._index))]
+        return Answer(self._observations(observations, self._live), said, alive)
+
+    def step(self, actions: Sequence[int]) -> Answer:
+        """One env step with N actions; those of agents that are not in the game are ignored."""
+        names, first = self.declared.ids, self.declared.first_action
+        self._length += 1
+        chosen = {names[index]: first[index] + actions[index] for index in self._live}
+        answer = self._called("step", chosen)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 5:
+            count = f" with {len(answer)} entries" if isinstance(answer, (tuple, list)) else f" ({in_words(answer)})"
+            self._refuse(
+                f"step returned a {type(answer).__name__}{count}", f"let it return five dicts: {', '.join(_PARTS)}"
+            )
+        known = self._known
+        for what, given in zip(_PARTS, answer, strict=True):
+            if not (isinstance(given, dict) and known.issuperset(given)):
+                self._check_names(what, given)
+        observations, rewards, terminations, truncations, infos = answer
+        live = self._live
+        reward = self._rewards(rewards)
+        terminated = self._flagged("terminations", terminations)
+        ended = {*terminated, *self._flagged("truncations", truncations)}
+        self._live = [index for index in live if index not in ended] if ended else live
+        if ended or self._agents() != self._here:
+            self._check_agents(ended, terminations, truncations)
+        if len(observations) > len(live):
+            self._refuse_unlisted(observations, self._left.union(live))
+        seen = self._observations(observations, live)
+        said = self._infos(infos, live)
+        if self._live:
+            alive = [False] * len(names)
+            for index in self._live:
+                alive[index] = True
+            return Answer(seen, said, alive, True, reward)
+        stopped = ended.difference(terminated)
+        alive = [index in stopped for index in range(len(names))]
+        return Answer(seen, said, alive, False, reward, not stopped, bool(stopped))
+
+    def write(self, frame: Frame, place: int, answer: Answer) -> None:
+        """Write observations into row `place` of a frame; `check_ranges` compares them with the bounds of boxes."""
+        frame.alive[place] = answer.alive
+        layout = self.declared.layout
+        sets: dict[int, int] = {}
+        spaces = self.declared.observation_spaces
+        for agent, observation in answer.observations.items():
+            try:
+                if self._episodes <= FULL_EPISODES or has_other_length(spaces[agent], observation):
+                    self._check_structure(agent, observation)
+                layout.write(frame.arrays, place, agent, observation)
+                for leaf in layout.text_leaves[agent]:
+                    frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
+            except LeafMisfit as error:
+                self._refuse_value(agent, error)
+            info = answer.infos.get(agent, _NOTHING)
+            if (info or self._choices.can_be_illegal) and answer.goes_on and answer.alive[agent]:
+                self._choices.write_legal(frame.legal[place, agent], agent, observation, info)
+            if self.declared.coordination is not None and "coordination" in info:
+                sets[agent] = self._choices.coordination(agent, info["coordination"])
+        if sets or self._choices.has_sets:
+            frame.coordination[place] = self._choices.common_set(sets, answer.goes_on)
+
+    def check_ranges(self, frame: Frame, place: int, answer: Answer) -> None:
+        """Refuse numbers in row `place` that are not finite or outside of their box."""
+        for agent in answer.observations:
+            try:
+                self.declared.layout.check_ranges(frame.arrays, place, agent)
+            except LeafMisfit as error:
+                self._refuse_value(agent, error)
+
+    def render(self) -> Array:
+        """Rendered image, [H, W, 3] uint8."""
+        picture = self._called("render")
+        try:
+            return checked_picture(array_of(picture) if hasattr(picture, "__array__") else picture)
+        except ValueError as error:
+            self._refuse(str(error), "let it return one image with render_mode rgb_array")
+
+    def close(self) -> None:
+        """Close the environment, once; an error in its `close` is a warning, and one without `close` needs none."""
+        if not self._is_closed:
+            self._is_closed = True
+            close_quietly(self.env)
+
+    def _called(self, method: str, *arguments: Any, **named: Any) -> Any:
+        """Call a method of the environment under the hang watch."""
+        call_started(method)
+        try:
+            return getattr(self.env, method)(*arguments, **named)
+        except CustomEnvError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise raised(self.env, method, error) from error
+        finally:
+            call_ended()
+
+    def _refuse(self, what: str, cure: str) -> NoReturn:
+        when = f"env step {self._length}" if self._length else "reset"
+        raise CustomEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
+
+    def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
+        self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space)
+
+    def _refuse_observation(self, agent: int, where: str, said: str, space: Space) -> NoReturn:
+        self._refuse(
+            f"the observation{where} of {self.declared.ids[agent]!r} {said}, and its space is {space_in_words(space)}",
+            "let observation_space and what reset and step return agree",
+        )
+
+    def _check_names(self, what: str, given: Any) -> None:
+        if not isinstance(given, Mapping):
+            self._refuse(f"{what} is {in_words(given)}", "let it be a dict with the names of agents as keys")
+        if not self._known.issuperset(given):
+            unknown = next(name for name in given if name not in self._known)
+            self._refuse(
+                f"{what} has an entry for {unknown!r}, which is no agent",
+                f"leave it out, or list it in possible_agents, which are {', '.join(map(str, self._index))}",
+            )
+
+    def _agents(self) -> list[Any]:
+        try:
+            given = self.env.agents
+        except Exception as error:
+            raise raised(self.env, "agents", error) from error
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            self._refuse(f"agents is {in_words(given)}", "let it be a list of the agents that are in the game")
+        return list(given)
+
+    def _listed(self) -> set[int]:
+        """Numbers of the agents in `agents`."""
+        names = self._agents()
+        for name in names:
+            if not isinstance(name, Hashable) or name not in self._known:
+                self._refuse(
+                    f"the agent {name!r} appears and is not declared",
+                    f"list it in the environment's possible_agents, which are {', '.join(map(str, self._index))}",
+                )
+        found = {self._index[name] for name in names}
+        if len(found) < len(names):
+            self._refuse(f"agents is {names}", "let it name each agent once")
+        return found
+
+    def _check_agents(self, ended: set[int], terminations: Mapping[str, Any], truncations: Mapping[str, Any]) -> None:
+        """Refuse agents that join late, return, or leave without a flag; a finished one may stay in `agents`."""
+        listed, names = self._listed(), self.declared.ids
+        for index in self._live:
+            if index not in listed:
+                self._refuse(
+                    f"the agent {names[index]!r} is not in agents any more and neither terminated nor truncated",
+                    "let step say which of them it is",
+                )
+        for index in listed.difference(self._live, ended):
+            flags = [flags.get(names[index], True) for flags in (terminations, truncations)]
+            if index not in self._lingering or not any(flags):
+                self._refuse(
+                    f"the agent {names[index]!r} appears after its episode began, and a team has all of its agents "
+                    "from the start",
+                    "let the environment return it from reset, or end the episode there",
+                )
+        self._lingering = listed.difference(self._live)
+        self._left |= ended
+        self._here = [names[index] for index in self._live]
+
+    def _refuse_unlisted(self, observations: Mapping[str, Any], known: Iterable[int]) -> None:
+        for name in observations:
+            if self._index[name] not in known:
+                self._refuse(f"there is an observation of {name!r}, who is not in agents", "let reset put it in agents")
+
+    def _observations(self, observations: Mapping[str, Any], live: Sequence[int]) -> dict[int, Any]:
+        """Observations of the agents that acted; agents still in the game must have one."""
+        names = self.declared.ids
+        found = {index: observations[names[index]] for index in live if names[index] in observations}
+        if len(found) < len(live):
+            for index in self._live:
+                if index not in found:
+                    self._refuse(
+                        f"there is no observation of {names[index]!r}, who is in the game", "let it be returned"
+                    )
+        return found
+
+    def _infos(self, infos: Mapping[str, Any], live: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+        found: dict[int, Mapping[str, Any]] = {}
+        for index in live:
+            info = infos.get(name := self.declared.ids[index])
+            if info or not (info is None or isinstance(info, dict)):  # most are empty
+                if not isinstance(info, Mapping):
+                    self._refuse(
+                        f"the infos of {name!r} are {in_words(info)}", "let them be a dict, which may be empty"
+                    )
+                found[index] = info
+        return found
+
+    def _rewards(self, rewards: Mapping[str, Any]) -> list[float]:
+        """[N] finite rewards, 0 for agents that were not in the game."""
+        names = self.declared.ids
+        found = [0.0] * len(names)
+        for index in self._live:
+            if (name := names[index]) not in rewards:
+                self._refuse(f"there is no reward of {name!r}, who acted", "let step return one, 0 where it earns none")
+            found[index] = self._reward(name, rewards[name])
+        if len(rewards) > len(self._live):
+            for name, reward in rewards.items():
+                if self._index[name] not in self._live and (earned := self._reward(name, reward)):
+                    self._refuse(
+                        f"{name!r} has left the game and gets the reward {earned:g}",
+                        "let it earn that at the step at which it leaves, or let it stay in the game",
+                    )
+        return found
+
+    def _reward(self, name: str, reward: Any) -> float:
+        try:
+            value = number(reward)
+        except Misfit as error:
+            given = array_of(reward)
+            is_vector = given is not None and given.ndim == 1 and given.size > 1
+            more = ", such as a weighted sum of these" if is_vector else ""
+            self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")
+        if not -np.inf < value < np.inf:
+            self._refuse(f"the reward of {name!r} is {value}, which is not finite", "mend where it comes from")
+        return value
+
+    def _flagged(self, what: str, flags: Mapping[str, Any]) -> list[int]:
+        """Numbers of the agents that acted and whose flag is true."""
+        names = self.declared.ids
+        found = []
+        for index in self._live:
+            value = flags.get(names[index], flags)
+            if value is not False and (value is True or self._flag(what, names[index], value, flags)):
+                found.append(index)
+        return found
+
+    def _flag(self, what: str, name: str, value: Any, flags: Mapping[str, Any]) -> bool:
+        if value is flags:
+            self._refuse(f"{what} has nothing for {name!r}, who acted", "let step return True or False for it")
+        try:
+            return flag(value)
+        except Misfit as error:
+            self._refuse(f"{what} of {name!r} {error}", "let it be True or False")
+
+    def _check_structure(self, agent: int, observation: Any) -> None:
+        space = self.declared.observation_spaces[agent]
+        if (misfit := structure_misfit(space, observation)) is not None:
+            path, said = misfit
+            self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", said, space)
+
+
+def close_quietly(env: Any) -> None:
+    """Close an environment; an error is a warning."""
+    close = peek(env, "close")
+    if not callable(close):
+        return
+    try:
+        close()
+    except (Exception, SystemExit) as error:
+        logger.warning("%s", raised(env, "close", error))

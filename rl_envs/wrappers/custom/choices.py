@@ -1,0 +1,130 @@
+"""Action masks and coordination sets of a custom environment.
+
+A mask is part of an agent's observation or of its infos. Infos that contain one only sometimes are refused: without a
+mask, all actions would be legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+from rl_envs.wrappers.custom.declaration import Declaration
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
+from rl_envs.wrappers.custom.values import Misfit, array_of, in_words, integer
+
+Refuse: TypeAlias = Callable[[str, str], NoReturn]
+"""Raises the error with environment and env step: what is wrong, and how to mend it."""
+
+
+class Choices:
+    """Masks and coordination sets of one environment.
+
+    Attributes:
+        can_be_illegal: whether some mask was declared or given.
+        has_sets: whether coordination sets are declared.
+    """
+
+    def __init__(self, declared: Declaration, refuse: Refuse) -> None:
+        self._declared, self._refuse = declared, refuse
+        self._count = 0 if declared.coordination is None else len(declared.coordination)
+        self._informs: dict[int, bool] = {}
+        self.can_be_illegal, self.has_sets = declared.has_masks, bool(self._count)
+
+    @property
+    def are_in_infos(self) -> bool:
+        """Whether the infos of an agent have masks."""
+        return any(self._informs.values())
+
+    def write_legal(self, legal: Array, agent: int, observation: Any, info: Mapping[str, Any]) -> None:
+        """Legal actions of an agent that acts, from its observation or its infos; one with an empty text is illegal."""
+        name, path = self._declared.ids[agent], self._declared.layout.masks[agent]
+        masks: list[Array] = []
+        if path is not None:
+            masks.append(self._mask(agent, self._inner(agent, observation, path)))
+        self.check_infos(agent, info)
+        if MASK in info:
+            masks.append(self._mask(agent, info[MASK]))
+        if len(masks) == 2 and (masks[0] != masks[1]).any():
+            self._refuse(
+                f"the {MASK} of {name!r} is {masks[0].astype(int).tolist()} in its observation and "
+                f"{masks[1].astype(int).tolist()} in its infos",
+                "leave one of them out",
+            )
+        if isinstance(observation, Mapping) and ACTION_TEXTS in observation:
+            masks.append(np.array([bool(text.strip()) for text in observation[ACTION_TEXTS]]))
+        for mask in masks:
+            legal[: mask.size] &= mask
+        if masks and not legal.any():
+            self._refuse(
+                f"the mask of {name!r} has no legal action, and it is in the game",
+                "keep one legal (often one that does nothing), or end the agent's game there",
+            )
+
+    def check_infos(self, agent: int, info: Mapping[str, Any], is_first: bool = False) -> None:
+        """Refuse infos that contain masks only sometimes."""
+        informs = MASK in info
+        known = self._informs.setdefault(agent, informs) if is_first else self._informs.get(agent, False)
+        self.can_be_illegal |= known
+        if informs != known:
+            said = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
+            self._refuse(
+                f"the infos of {self._declared.ids[agent]!r} have {said}",
+                "let its infos have one at reset, and at every step at which it acts, or never",
+            )
+
+    def _inner(self, agent: int, observation: Any, path: Sequence[Any]) -> Any:
+        try:
+            for step in path:
+                observation = observation[step]
+        except (KeyError, IndexError, TypeError):
+            self._refuse(
+                f"the observation of {self._declared.ids[agent]!r} has no {'/'.join(map(str, path))}",
+                "let observation_space and what reset and step return agree",
+            )
+        return observation
+
+    def _mask(self, agent: int, mask: Any) -> Array:
+        count = self._declared.actions[agent]
+        given = array_of(mask)
+        if (
+            given is None
+            or given.dtype.kind not in "biuf"
+            or given.size != count
+            or not ((given == 0) | (given == 1)).all()
+        ):
+            self._refuse(
+                f"the {MASK} of {self._declared.ids[agent]!r} is {in_words(mask)} for {count} actions",
+                f"let it be an array of {count} entries of 0 and 1",
+            )
+        return given.astype(bool).ravel()
+
+    def coordination(self, agent: int, given: Any) -> int:
+        """Coordination set that an agent's infos name."""
+        count = self._count
+        try:
+            chosen = integer(given)
+        except Misfit:
+            chosen = -1
+        if not 0 <= chosen < count:
+            self._refuse(
+                f"coordination in the infos of {self._declared.ids[agent]!r} is {in_words(given)}, and there are "
+                f"{count} coordination_sets",
+                f"let it be an integer from 0 to {count - 1}",
+            )
+        return chosen
+
+    def common_set(self, sets: Mapping[int, int], goes_on: bool) -> int:
+        """Common set of all agents, from index of an agent -> its set; 0 where none is named and none is needed."""
+        if len(set(sets.values())) > 1:
+            agents = ", ".join(f"{self._declared.ids[agent]!r}: {one}" for agent, one in sets.items())
+            self._refuse(f"coordination in the infos is not the same for all agents ({agents})", "let it be")
+        if not sets and goes_on and self._count > 1:
+            self._refuse(
+                "no infos say which of the coordination_sets holds",
+                "let the infos of an agent have coordination, the number of the set",
+            )
+        return next(iter(sets.values()), 0)

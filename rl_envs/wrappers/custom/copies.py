@@ -1,0 +1,134 @@
+"""Foreign environments side by side in one process: each row is one PettingZoo environment, parallel or turn-based.
+
+It resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the game has
+zeros as observations, all of its own actions legal, and no reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
+from rl_envs.core.spec import Array
+from rl_envs.wrappers.custom.checked_env import CheckedEnv, close_quietly
+from rl_envs.wrappers.custom.declaration import Declaration, MakeEnv, described, env_name, layers
+from rl_envs.wrappers.custom.frame import Answer, Frame, Turn
+from rl_envs.wrappers.custom.turn_based import TurnBased, is_turn_based
+
+
+class EnvCopies:
+    """K copies of an environment in this process."""
+
+    def __init__(self, make_env: MakeEnv, count: int, first: CheckedEnv | None = None) -> None:
+        """Build K environments, `first` being the first if it is already built; if one fails, the others are closed."""
+        self.envs: list[CheckedEnv] = [] if first is None else [first]
+        try:
+            while len(self.envs) < count:
+                self.envs.append(self._another(make_env, count))
+        except BaseException:
+            self.close()
+            raise
+        self.declaration = self.envs[0].declared
+        self._own = self.declaration.own_actions
+
+    def _another(self, make_env: MakeEnv, count: int) -> CheckedEnv:
+        if not self.envs:
+            return open_env(make_env)
+        env = build_env(make_env, f" (copy {len(self.envs) + 1} of {count})")
+        try:
+            self._refuse_shared(env, count)
+            self.envs[0].declared.check_same(env)
+            return CheckedEnv(env, self.envs[0].declared)
+        except BaseException:
+            if not any(env is other.env for other in self.envs):
+                close_quietly(env)
+            raise
+
+    def _refuse_shared(self, env: Any, count: int) -> None:
+        """Refuse an object, or one within wrappers, that another row plays already."""
+        own = {id(layer) for layer in layers(env)}
+        if any(id(layer) in own for other in self.envs for layer in layers(other.env)):
+            raise CustomEnvError(
+                f"the function that builds {env_name(env)} gives the same object again, and {count} copies are "
+                "stepped apart: let it build a new environment at every call"
+            )
+
+    def reset(self, rows: Array, seeds: Array) -> Frame:
+        """Begin episodes in some games, [K] rows with [K] seeds."""
+        frame = self._blank(len(rows))
+        envs = [self.envs[row] for row in rows.tolist()]
+        answers = []
+        for place, (env, seed) in enumerate(zip(envs, seeds.tolist(), strict=True)):
+            answers.append(env.reset(seed))
+            env.write(frame, place, answers[-1])
+        self._check_ranges(frame, envs, answers)
+        return frame
+
+    def step(self, rows: Array, actions: Array) -> Turn:
+        """One env step of some games, [K] rows with actions [K, N]."""
+        frame = self._blank(len(rows))
+        envs = [self.envs[row] for row in rows.tolist()]
+        answers = []
+        for place, (env, chosen) in enumerate(zip(envs, actions.tolist(), strict=True)):
+            answers.append(env.step(chosen))
+            env.write(frame, place, answers[-1])  # before another copy can write into a buffer that they share
+        self._check_ranges(frame, envs, answers)
+        return Turn(
+            frame,
+            np.array([answer.reward for answer in answers]),
+            np.array([answer.terminated for answer in answers]),
+            np.array([answer.truncated for answer in answers]),
+        )
+
+    def render(self, row: int) -> Array:
+        """Rendered image, [H, W, 3] uint8."""
+        return self.envs[row].render()
+
+    def close(self) -> None:
+        """Close all environments."""
+        for env in self.envs:
+            env.close()
+
+    def _blank(self, count: int) -> Frame:
+        layout, agents = self.declaration.layout, len(self.declaration.agents)
+        texts, legal = layout.blank_texts(count), np.repeat(self._own[None], count, axis=0)
+        return Frame(layout.blank(count), texts, np.zeros((count, agents), bool), legal, np.zeros(count, np.int64))
+
+    def _check_ranges(self, frame: Frame, envs: Sequence[CheckedEnv], answers: Sequence[Answer]) -> None:
+        if not self.declaration.layout.is_in_range(frame.arrays):
+            for place, (env, answer) in enumerate(zip(envs, answers, strict=True)):
+                env.check_ranges(frame, place, answer)
+
+
+def open_env(make_env: MakeEnv) -> CheckedEnv:
+    """Build an environment and read its declaration."""
+    env = build_env(make_env)
+    try:
+        return CheckedEnv(env, Declaration(env))
+    except BaseException:
+        close_quietly(env)
+        raise
+
+
+def build_env(make_env: MakeEnv, which: str = "") -> Any:
+    """An environment with the parallel API.
+
+    Args:
+        make_env: builds it, or a turn-based one.
+        which: which copy it is, for the error.
+
+    Raises:
+        CustomEnvError: it cannot be built.
+    """
+    try:
+        env = make_env()
+        return TurnBased(env) if is_turn_based(env) else env
+    except CustomEnvError as error:
+        raise type(error)(f"{error}{which}") from error
+    except (Exception, SystemExit) as error:
+        raise EnvRaisedError(
+            f"the environment cannot be built{which} ({described(error)}): correct its arguments, or the environment"
+        ) from error

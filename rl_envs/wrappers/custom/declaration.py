@@ -1,0 +1,300 @@
+"""`Declaration`: what a custom environment declares before its first episode: agents, spaces, actions, time limit."""
+
+from __future__ import annotations
+
+import operator
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
+from rl_envs.core.spec import Array
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout, num_actions
+from rl_envs.wrappers.custom.values import in_words, space_in_words
+
+MakeEnv = Callable[[], Any]
+"""Builds one PettingZoo parallel environment, or a Gymnasium environment for `from_gymnasium`."""
+
+_HERE = str(Path(__file__).parent)
+_LIMITS = ("max_episode_steps", "_max_episode_steps", "max_cycles", "max_steps")
+"""Attributes in which environments declare their time limit, by priority."""
+_INNER = ("env", "aec_env", "par_env", "unwrapped")
+"""Attributes in which wrappers hold what they wrap."""
+
+
+class Declaration:
+    """Agents, spaces and actions of an environment.
+
+    Attributes:
+        ids: The environment's names of the N agents, strings or whole numbers.
+        agents: Names of the agents as strings.
+        observation_spaces, action_spaces: Spaces of each agent.
+        layout: Layout of the observations in arrays.
+        actions: Number of actions of each agent.
+        first_action: [N], `start` of each agent's Discrete action space.
+        has_masks: Whether observations contain action masks or texts of actions.
+        has_legal: Whether some action can be illegal, or actions have texts.
+        action_texts: Constant texts of each agent's actions (attribute `action_texts`), or None.
+        coordination: [K, A, ..., A] bool, coordination sets (attribute `coordination_sets`), or None.
+        limit: Name and value of the attribute that declares the time limit, or None.
+    """
+
+    def __init__(self, env: Any) -> None:
+        """Read and check the declaration of `env`."""
+        self.ids = agent_ids(env)
+        self.agents = tuple(map(str, self.ids))
+        self.observation_spaces, self.action_spaces = (
+            [_space(env, method, name) for name in self.ids] for method in ("observation_space", "action_space")
+        )
+        self.layout = Layout(dict(zip(self.ids, self.observation_spaces, strict=True)))
+        pairs = list(zip(self.ids, self.action_spaces, strict=True))
+        self.actions = [num_actions(space, name) for name, space in pairs]
+        self.first_action = [int(space.start) for space in self.action_spaces]  # type: ignore[attr-defined]  # Discrete, as just checked
+        self._check_masks()
+        self.action_texts = self._action_texts(env)
+        self.coordination = self._coordination(env)
+        self.limit = time_limit(env)
+        has_texts = any(ACTION_TEXTS in one.spaces for one in self.observation_spaces if isinstance(one, spaces.Dict))
+        self.has_masks = has_texts or any(path is not None for path in self.layout.masks)
+        self.has_legal = self.has_masks or self.action_texts is not None or len(set(self.actions)) > 1
+
+    def check_same(self, env: Any) -> None:
+        """Refuse another copy of the environment with a different declaration."""
+        if (names := agent_ids(env)) != self.ids:
+            raise CustomEnvError(
+                f"two copies of {env_name(env)} have the possible_agents {list(self.ids)} and {list(names)}: let "
+                "every copy have the same"
+            )
+        for method, known in (("observation_space", self.observation_spaces), ("action_space", self.action_spaces)):
+            for name, one in zip(self.ids, known, strict=True):
+                other = _space(env, method, name)
+                if not same_space(one, other):
+                    raise CustomEnvError(
+                        f"{env_name(env)}.{method}({name!r}) is {space_in_words(other)} and was "
+                        f"{space_in_words(one)}: let it be the same in every copy of the environment and at every call"
+                    )
+
+    @property
+    def own_actions(self) -> Array:
+        """[N, A] bool, actions that are not padding."""
+        return np.arange(max(self.actions)) < np.array(self.actions)[:, None]
+
+    def _check_masks(self) -> None:
+        """Require one entry per action in masks and texts of actions."""
+        for name, space, path, count in zip(
+            self.agents, self.observation_spaces, self.layout.masks, self.actions, strict=True
+        ):
+            own = space
+            for step in path or ():
+                own = own[step]  # type: ignore[index]
+            size = count
+            if path is not None:
+                size = spaces.flatdim(own) if isinstance(own, (spaces.Box, spaces.MultiBinary)) else -1
+                size = len(own.nvec.ravel()) if isinstance(own, spaces.MultiDiscrete) else size
+            if size != count:
+                raise CustomEnvError(
+                    f"the {MASK} of {name!r} is {space_in_words(own)} for {count} actions: let it be "
+                    f"MultiBinary({count})"
+                )
+            phrases = space.spaces.get(ACTION_TEXTS) if isinstance(space, spaces.Dict) else None
+            if phrases is not None and not (isinstance(phrases, spaces.Tuple) and len(phrases) == count):
+                raise CustomEnvError(
+                    f"{ACTION_TEXTS} of {name!r} is {space_in_words(phrases)} for {count} actions: let it be a Tuple "
+                    f"of {count} Text spaces"
+                )
+
+    def _action_texts(self, env: Any) -> tuple[tuple[str, ...], ...] | None:
+        """The attribute `action_texts`: a list for all agents, or agent name -> list."""
+        given = _extension(env, ACTION_TEXTS)
+        if given is None:
+            return None
+        found = [given.get(name, ()) if isinstance(given, Mapping) else given for name in self.ids]
+        for name, own, count in zip(self.ids, found, self.actions, strict=True):
+            if isinstance(own, str) or not isinstance(own, Sequence) or not all(isinstance(one, str) for one in own):
+                raise CustomEnvError(
+                    f"{env_name(env)}.{ACTION_TEXTS} is {in_words(own)} for {name!r}: let it be a list of texts"
+                )
+            if len(own) != count:
+                raise CustomEnvError(
+                    f"{env_name(env)}.{ACTION_TEXTS} has {len(own)} texts for the {count} actions of {name!r}: "
+                    "let it have one text for each action"
+                )
+        return tuple(tuple(map(str, own)) for own in found)
+
+    def _coordination(self, env: Any) -> Array | None:
+        """The attribute `coordination_sets`."""
+        given = _extension(env, "coordination_sets")
+        if given is None:
+            return None
+        wanted = (max(self.actions),) * len(self.agents)
+        try:
+            sets = np.asarray(given)
+        except ValueError:
+            sets = np.empty(0, object)
+        if (
+            sets.dtype.kind not in "biuf"
+            or sets.shape[1:] != wanted
+            or not len(sets)
+            or not np.isin(sets, (0, 1)).all()
+        ):
+            raise CustomEnvError(
+                f"{env_name(env)}.coordination_sets is {in_words(given)}: let it be an array of 0 and 1 of shape "
+                f"(K, {', '.join(map(str, wanted))}), with K sets and an axis for the actions of each agent"
+            )
+        return sets.astype(bool)
+
+
+def agent_ids(env: Any) -> tuple[Any, ...]:
+    """Names by which an environment calls its possible agents: strings, or whole numbers, as PettingZoo allows both.
+
+    Raises:
+        CustomEnvError: it has none, they are something else, or one occurs twice.
+    """
+    try:
+        given = getattr(env, "possible_agents", None)
+    except Exception as error:
+        raise raised(env, "possible_agents", error) from error
+    try:
+        names = [] if given is None or isinstance(given, (str, Mapping, Set)) else list(given)
+    except TypeError:
+        names = []
+    if not names:
+        raise CustomEnvError(
+            f"{env_name(env)} names no possible_agents: a world needs a PettingZoo environment that lists "
+            "all of its agents; a Gymnasium environment goes to from_gymnasium"
+        )
+    for name in names:
+        if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):
+            raise CustomEnvError(
+                f"{env_name(env)} has an agent that is called {in_words(name)}: let possible_agents, and the keys of "
+                "all that reset and step return, be strings"
+            )
+    called = list(map(str, names))
+    if len(set(called)) < len(called):
+        twice = next(name for name in called if called.count(name) > 1)
+        raise CustomEnvError(
+            f"{env_name(env)} names {twice!r} twice in possible_agents: give each agent a name of its own"
+        )
+    return tuple(names)
+
+
+def time_limit(env: Any) -> tuple[str, int] | None:
+    """Attribute and value of the time limit in env steps; the outermost wrapper has priority."""
+    for layer in layers(env):
+        for name in _LIMITS:
+            if (limit := _count(peek(layer, name))) is not None:
+                return name, limit
+        if (limit := _count(peek(peek(layer, "spec"), _LIMITS[0]))) is not None:
+            return f"spec.{_LIMITS[0]}", limit
+    return None
+
+
+def layers(env: Any) -> Iterator[Any]:
+    """An environment and everything that its wrappers hold, the outermost first."""
+    seen: list[Any] = []
+    waiting = [env]
+    while waiting:
+        one = waiting.pop(0)
+        if any(one is other for other in seen) or isinstance(one, (type, ModuleType)):
+            continue
+        if one is not env and not (callable(peek(one, "reset")) and callable(peek(one, "step"))):
+            continue
+        seen.append(one)
+        yield one
+        for name in _INNER:
+            inner = peek(one, name)
+            waiting += [] if inner is None else [inner]
+
+
+def env_name(env: Any) -> str:
+    """Name of the innermost environment's class."""
+    return type(_unwrapped(env)).__name__
+
+
+def described(error: BaseException) -> str:
+    """Error in one line: `KeyError: 'key' (file.py, line 3)`."""
+    steps = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # that says it itself
+    is_theirs = steps and not steps[-1].filename.startswith(_HERE)
+    place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if is_theirs else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
+
+
+def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
+    """Error for an exception that an environment raised."""
+    cure = "mend it there"
+    if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
+        cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
+    return EnvRaisedError(f"the environment {env_name(env)} raised in {method}: {described(error)}; {cure}")
+
+
+def peek(env: Any, name: str) -> Any:
+    """An optional attribute; None without it, also if reading it raises."""
+    try:
+        return getattr(env, name, None)
+    except Exception:  # a property, or a __getattr__, of the environment's own
+        return None
+
+
+def _unwrapped(env: Any) -> Any:
+    inner = peek(env, "unwrapped")
+    return env if inner is None else inner
+
+
+def _extension(env: Any, name: str) -> Any:
+    """An optional attribute that this package defines, such as `action_texts`; None without it."""
+    inner = _unwrapped(env)
+    try:
+        return getattr(inner, name, None)
+    except Exception as error:
+        if hasattr(type(inner), name):
+            raise raised(env, name, error) from error
+        return None  # a __getattr__ that knows no such name
+
+
+def _space(env: Any, method: str, name: str) -> spaces.Space:
+    try:
+        space = getattr(env, method)(name)
+    except Exception as error:
+        raise raised(env, f"{method}({name!r})", error) from error
+    if not isinstance(space, spaces.Space):
+        raise CustomEnvError(
+            f"{env_name(env)}.{method}({name!r}) is {in_words(space)}: let it return a space of gymnasium.spaces"
+        )
+    return space
+
+
+def _count(value: Any) -> int | None:
+    """`value` as an int if it is a positive whole number, else None."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (float, np.floating)) and np.isfinite(value) and value == int(value):
+        value = int(value)
+    try:
+        count = operator.index(value)
+    except TypeError:
+        return None
+    return count if count > 0 else None
+
+
+def same_space(one: spaces.Space, other: spaces.Space) -> bool:
+    """Whether two spaces are equal; spaces without `__eq__` are compared by their repr."""
+    if one is other or one == other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if parts := _parts(one):
+        others = _parts(other)
+        return parts.keys() == others.keys() and all(same_space(part, others[key]) for key, part in parts.items())
+    return type(one).__eq__ is object.__eq__ and repr(one) == repr(other)
+
+
+def _parts(space: spaces.Space) -> dict[Any, spaces.Space]:
+    """Spaces within a Dict or a Tuple, by key."""
+    if isinstance(space, spaces.Dict):
+        return dict(space.spaces)
+    return dict(enumerate(space.spaces)) if isinstance(space, spaces.Tuple) else {}

@@ -1,0 +1,125 @@
+"""Turn-based PettingZoo games (AEC) with the parallel API: an env step is one agent's move, and the others wait.
+
+Every observation has `acts_now`, whether the agent chooses at this env step; the world makes `decides` of it. Masks of
+agents that wait say nothing, so all of their actions count as legal. An agent that has ended is removed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rl_envs.wrappers.custom.declaration import peek, time_limit
+from rl_envs.wrappers.custom.layout import MASK
+
+__all__ = ["ACTS_NOW", "TurnBased", "is_turn_based"]
+
+ACTS_NOW = "acts_now"
+"""Key of the observations: [1] int8, the agent chooses at this env step."""
+_ALONE = "observation"
+"""Key of an observation that is no Dict."""
+
+
+def is_turn_based(env: Any) -> bool:
+    """Whether the agents of an environment act in turn (PettingZoo's AEC)."""
+    return callable(peek(env, "agent_iter"))
+
+
+class TurnBased:
+    """A turn-based environment with the methods of a PettingZoo parallel environment."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self._spaces: dict[Any, spaces.Dict] = {}
+        limit, agents = time_limit(env), len(peek(env, "possible_agents") or ())
+        self.max_episode_steps = limit[1] * agents if limit is not None else None
+        """Env steps of an episode: environments count rounds in which each agent moves once."""
+
+    @property
+    def possible_agents(self) -> Any:
+        """All agents, as the environment lists them."""
+        return self.env.possible_agents
+
+    @property
+    def agents(self) -> list[Any]:
+        """Agents in the game."""
+        return [name for name in self.env.agents if not self._is_over(name)]
+
+    @property
+    def render_mode(self) -> Any:
+        """How the environment draws."""
+        return peek(self.env, "render_mode")
+
+    @property
+    def unwrapped(self) -> Any:
+        """The innermost environment."""
+        return self.env.unwrapped
+
+    def observation_space(self, agent: Any) -> Any:
+        """Space of the observation, with `acts_now`."""
+        if agent not in self._spaces:
+            inner = self.env.observation_space(agent)
+            own = dict(inner.spaces) if isinstance(inner, spaces.Dict) else {_ALONE: inner}
+            self._spaces[agent] = spaces.Dict(own | {ACTS_NOW: spaces.MultiBinary(1)})
+        return self._spaces[agent]
+
+    def action_space(self, agent: Any) -> Any:
+        """Space of the actions."""
+        return self.env.action_space(agent)
+
+    def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Begin an episode."""
+        self.env.reset(seed=seed, options=options)
+        self._remove_ended()
+        return self._seen(self.agents), self._infos(self.agents)
+
+    def step(self, actions: Mapping[Any, Any]) -> tuple[dict[Any, Any], ...]:
+        """The move of the agent whose turn it is; the actions of all others are ignored."""
+        here = self.agents
+        self.env.step(actions[self.env.agent_selection])
+        rewards = {name: self.env.rewards.get(name, 0.0) for name in here}
+        terminated, truncated = (
+            {name: bool(flags.get(name, False)) for name in here}
+            for flags in (self.env.terminations, self.env.truncations)
+        )
+        ended = {name: self._observed(name, acts=False) for name in here if terminated[name] or truncated[name]}
+        self._remove_ended()
+        return self._seen(self.agents) | ended, rewards, terminated, truncated, self._infos(here)
+
+    def render(self) -> Any:
+        """The environment's own picture."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def _is_over(self, name: Any) -> bool:
+        return bool(self.env.terminations.get(name, False) or self.env.truncations.get(name, False))
+
+    def _remove_ended(self) -> None:
+        """Let agents that have ended make the move without an action that takes them out of the game."""
+        while self.env.agents and self._is_over(self.env.agent_selection):
+            self.env.step(None)
+
+    def _seen(self, names: list[Any]) -> dict[Any, Any]:
+        selected = self.env.agent_selection if self.env.agents else None
+        return {name: self._observed(name, acts=name == selected) for name in names}
+
+    def _observed(self, name: Any, acts: bool) -> dict[str, Any]:
+        observation = self.env.observe(name)
+        own = dict(observation) if isinstance(observation, Mapping) else {_ALONE: observation}
+        if MASK in own and not acts:
+            own[MASK] = np.ones_like(own[MASK])
+        return own | {ACTS_NOW: np.array([acts], np.int8)}
+
+    def _infos(self, names: list[Any]) -> dict[Any, Any]:
+        selected = self.env.agent_selection if self.env.agents else None
+        infos = {name: dict(self.env.infos.get(name) or {}) for name in names}
+        for name, info in infos.items():
+            if MASK in info and name != selected:
+                info[MASK] = np.ones_like(info[MASK])
+        return infos

@@ -1,0 +1,102 @@
+"""Token ids for texts of custom environments: per word, so that a network can embed each, or per character.
+
+Custom environments do not declare a vocabulary. A word that is not listed gets an id by hashing, the same in every
+process; two such words collide with probability 1 / `SPARE_WORDS`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import zlib
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+
+SPARE_WORDS = 4096
+"""Number of ids for words that are not listed."""
+_PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
+
+
+class TextNumbers(Protocol):
+    """Interface of a tokenizer: text to ids and back.
+
+    Attributes:
+        vocabulary: V, size of the vocabulary; 0 is padding.
+    """
+
+    vocabulary: int
+
+    def tokens(self, text: str, length: int) -> Array:
+        """Ids of a text, [length] int32, padded with 0; ValueError if it is longer."""
+
+    def text_of(self, tokens: Array) -> str:
+        """The text that had these numbers."""
+
+
+class Characters:
+    """Ids of characters, from which any process can recover the text, for example for a language model.
+
+    Attributes:
+        vocabulary: V, size of the vocabulary: Unicode's code points, each plus 1, and 0 for padding.
+    """
+
+    vocabulary = sys.maxunicode + 2
+
+    def tokens(self, text: str, length: int) -> Array:
+        """Ids of the characters of a text, [length] int32, padded with 0."""
+        if len(text) > length:
+            raise ValueError(
+                f"a text has {len(text)} characters and only {length} fit: raise max_words (--max-words), or "
+                f"max_length of the environment's Text space; it begins {text[:60]!r}"
+            )
+        row = np.zeros(length, np.int32)
+        row[: len(text)] = [ord(character) + 1 for character in text]
+        return row
+
+    def text_of(self, tokens: Array) -> str:
+        """The text that has these numbers."""
+        return "".join(chr(number - 1) for number in np.asarray(tokens).tolist() if number)
+
+
+class WordIds:
+    """Ids of words: 0 is padding, then the listed words, then the spare ids.
+
+    Attributes:
+        vocabulary: V, size of the vocabulary.
+    """
+
+    def __init__(self, words: Sequence[str] = ()) -> None:
+        """Store the listed words, which are compared in lower case."""
+        self._numbers = {word: number for number, word in enumerate(dict.fromkeys(map(str.lower, words)), start=1)}
+        self._listed = len(self._numbers) + 1
+        self.vocabulary = self._listed + SPARE_WORDS
+        self._rows: dict[tuple[str, int], Array] = {}
+        self._texts: dict[bytes, str] = {}
+
+    def tokens(self, text: str, length: int) -> Array:
+        """Ids of the words and punctuation marks of a text, [length] int32, padded with 0."""
+        if (text, length) not in self._rows:
+            pieces = _PIECE.findall(text.lower())
+            if len(pieces) > length:
+                raise ValueError(
+                    f"a text has {len(pieces)} words and only {length} fit: raise max_words (--max-words); it begins "
+                    f"{text[:60]!r}"
+                )
+            row = np.zeros(length, np.int32)
+            row[: len(pieces)] = [self._number(piece) for piece in pieces]
+            self._rows[text, length] = row
+            self._texts.setdefault(row.tobytes(), text)
+        return self._rows[text, length]
+
+    def text_of(self, tokens: Array) -> str:
+        """The text that had these tokens, as the environment wrote it; an empty one for tokens never seen."""
+        return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
+
+    def _number(self, word: str) -> int:
+        if word not in self._numbers:
+            self._numbers[word] = self._listed + zlib.crc32(word.encode()) % SPARE_WORDS
+        return self._numbers[word]

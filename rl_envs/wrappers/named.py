@@ -1,0 +1,98 @@
+"""Environments of other packages by name: PettingZoo modules, `gymnasium:ID`, and functions that build either."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError
+from rl_envs.core.world import World
+from rl_envs.registry import WORLDS
+from rl_envs.wrappers.custom.build import SoloEnv, named_env
+from rl_envs.wrappers.custom.declaration import MakeEnv, described
+
+__all__ = ["GYMNASIUM", "Adapted", "named_environment"]
+
+GYMNASIUM = "gymnasium:"
+"""What stands before an id of Gymnasium, `gymnasium:CartPole-v1` or `gymnasium:package.module:ID`."""
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """Builds an environment with PettingZoo's parallel API, from a function that builds one of several kinds.
+
+    Attributes:
+        make_env: builds a PettingZoo parallel environment, or a Gymnasium environment, which becomes a team of one.
+    """
+
+    make_env: MakeEnv
+
+    def __call__(self) -> Any:
+        """A new environment."""
+        env = self.make_env()
+        return SoloEnv(lambda: env) if isinstance(env, gymnasium.Env) else env
+
+
+def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv | type[World]:
+    """A function that builds the environment of a name; or the class, where the name is of a world.
+
+    Args:
+        name: module with PettingZoo's `parallel_env`, `gymnasium:ID`, or `package.module:NAME` of a function that
+            builds an environment, or of a `World`.
+        arguments: keyword arguments of the environment.
+
+    Raises:
+        CustomEnvError: nothing of this name can be found or imported.
+    """
+    given = dict(arguments or {})
+    if name.startswith(GYMNASIUM):
+        return Adapted(functools.partial(_make_gymnasium, _known_gymnasium(name), given))
+    if not name.isidentifier() and ":" not in name and (hint := _nearest(name)):
+        raise CustomEnvError(f"no environment is called {name!r}; {hint}")
+    try:
+        make_env = named_env(name, given)
+    except CustomEnvError as error:
+        hint = _nearest(name)
+        raise CustomEnvError(f"{error}{f'; or {hint}' if hint else ''}") from error
+    module, _, found = name.partition(":")
+    named = getattr(importlib.import_module(module), found, None) if found else None
+    return named if isinstance(named, type) and issubclass(named, World) else Adapted(make_env)
+
+
+def _nearest(name: str) -> str:
+    """Question after an id that was meant, or nothing."""
+    if near := difflib.get_close_matches(name, WORLDS, n=1):
+        return f"did you mean {near[0]}?"
+    return f"did you mean {GYMNASIUM}{name}?" if name in gymnasium.registry else ""
+
+
+def _known_gymnasium(name: str) -> str:
+    """The id after `gymnasium:`; a module before it is imported, and may register it.
+
+    Raises:
+        CustomEnvError: there is no such id, or its module cannot be imported.
+    """
+    found = name.removeprefix(GYMNASIUM)
+    try:
+        gymnasium.spec(found)
+    except Exception as error:
+        near = difflib.get_close_matches(found, gymnasium.registry, n=1)
+        hint = f"did you mean {GYMNASIUM}{near[0]}?" if near else "write gymnasium:ID, or gymnasium:package.module:ID"
+        raise CustomEnvError(f"Gymnasium has no environment {found!r} ({described(error)}); {hint}") from error
+    return found
+
+
+def _make_gymnasium(env_id: str, arguments: Mapping[str, Any]) -> Any:
+    try:
+        return gymnasium.make(env_id, **arguments)
+    except (Exception, SystemExit) as error:
+        raise EnvRaisedError(
+            f"the environment {GYMNASIUM}{env_id} cannot be built with the arguments {dict(arguments)} "
+            f"({described(error)}): correct them, or install what it needs"
+        ) from error

@@ -1,0 +1,64 @@
+"""An algorithm of one's own: dual-clip PPO by its name, its clipped value, and names that are refused."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from examples.dual_clip import DualClipPpo
+from rl_models.algorithms.configured import make_objective
+from rl_models.algorithms.learner_config import AlgorithmConfig
+from rl_models.errors import InputError
+from rl_models.schedule import Schedule
+from tune_experiments import load_policy
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_stored
+from tune_experiments.furnmove_sync import EXPERIMENT
+from tune_experiments.launch.experiment import main
+
+NAME = "examples.dual_clip:DualClipPpo"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "surrogate"),
+    [
+        (1.5, 2.0, 2.4),  # clipped at 1.2
+        (0.5, -1.0, -0.8),  # clipped at 0.8
+        (2.0, -1.0, -2.0),  # above 1 - clip, below dual_clip
+        (10.0, -1.0, -3.0),  # the second clip: PPO has -10
+    ],
+)
+def test_its_surrogate_is_clipped_twice_where_the_advantage_is_negative(ratio, advantage, surrogate):
+    objective = make_objective(AlgorithmConfig(algorithm=NAME, clip_range=0.2), Schedule.constant(0.0))
+    assert isinstance(objective, DualClipPpo)
+    log_ratio = torch.tensor([[[ratio]]]).log().requires_grad_()
+    loss = objective.policy_loss(log_ratio, torch.tensor([[[advantage]]]), None)
+    assert loss.item() == pytest.approx(-surrogate)
+
+
+@pytest.mark.parametrize(
+    "name", ["sac", "examples.dual_clip", "no_such_module:Ppo", "examples.dual_clip:Ddpg", "json:JSONDecoder"]
+)
+def test_what_is_no_algorithm_is_refused_by_its_name(name):
+    with pytest.raises(InputError, match=name):
+        make_objective(AlgorithmConfig(algorithm=name), Schedule.constant(0.0))
+
+
+def test_a_run_folder_that_names_it_imports_it_only_for_who_names_its_module(tmp_path):
+    preset = EXPERIMENT.presets["smoke"]
+    config = dataclasses.replace(preset, learner=dataclasses.replace(preset.learner, algorithm=NAME))
+    data = config_to_json(config)
+    assert data["learner"]["algorithm"] == NAME
+    with pytest.raises(UserError, match=r"--allow examples\.dual_clip"):
+        find_stored(EXPERIMENT.entry_point, data, (), tmp_path)
+    assert find_stored(EXPERIMENT.entry_point, data, ["examples.dual_clip"], tmp_path)[1] == config
+
+
+@pytest.mark.long
+def test_it_trains_in_rays_learner_and_is_opened_by_who_names_its_module(ray_session, tmp_path):
+    arguments = ["--preset", "smoke", "--methods", "marginal", "--learner.algorithm", NAME, "--out", str(tmp_path)]
+    assert main(EXPERIMENT, arguments) == 0
+    with pytest.raises(UserError, match=r"--allow examples\.dual_clip"):
+        load_policy(tmp_path)
+    assert load_policy(tmp_path, allow=["examples.dual_clip"]).method == "marginal"

@@ -1,0 +1,128 @@
+"""Turn-based games as worlds: one agent chooses at an env step, and the others wait."""
+
+import functools
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+from pettingzoo import AECEnv
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+
+from rl_envs.wrappers import from_pettingzoo
+from rl_envs.wrappers.custom.build import named_env
+from rl_envs.wrappers.custom.turn_based import TurnBased
+from rl_envs.wrappers.gymnasium import TeamEnv
+from rl_envs.wrappers.pettingzoo import TeamParallelEnv
+
+
+class Relay(AECEnv):
+    """Three agents in turn name a number that they all see and earn 1 each if it is right; `third` leaves at once."""
+
+    metadata = {"name": "relay", "is_parallelizable": False}  # noqa: RUF012
+
+    def __init__(self, max_cycles=4, leaves=True):
+        self.possible_agents = ["first", "second", "third"]
+        self.max_cycles, self.leaves = max_cycles, leaves
+
+    def observation_space(self, agent):
+        return spaces.Box(0, 1, (3,), np.float32)
+
+    def action_space(self, agent):
+        return spaces.Discrete(3)
+
+    def reset(self, seed=None, options=None):
+        self.random = np.random.default_rng(seed)
+        self.agents, self.moves = list(self.possible_agents), 0
+        self.rewards = self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations, self.truncations = dict.fromkeys(self.agents, False), dict.fromkeys(self.agents, False)
+        self.infos = {name: {} for name in self.agents}
+        self.agent_selection, self.shown = "first", int(self.random.integers(3))
+
+    def observe(self, agent):
+        return np.eye(3, dtype=np.float32)[self.shown]
+
+    def step(self, action):
+        name = self.agent_selection
+        if self.terminations[name] or self.truncations[name]:
+            self._was_dead_step(action)
+            return
+        self.moves += 1
+        self.rewards = dict.fromkeys(self.agents, float(action == self.shown))
+        self.shown = int(self.random.integers(3))
+        following = self.agents[(self.agents.index(name) + 1) % len(self.agents)]
+        self.terminations[name] = self.leaves and name == "third"
+        if self.moves == 3 * self.max_cycles:
+            self.truncations = dict.fromkeys(self.agents, True)
+        self.agent_selection = following
+        self._deads_step_first()
+
+
+TICTACTOE = named_env("pettingzoo.classic.tictactoe_v3")
+
+
+def test_one_agent_chooses_at_a_time_and_the_actions_of_those_who_wait_are_ignored():
+    world, other = (from_pettingzoo(Relay, 2, agents_leave=True) for _ in range(2))
+    obs = world.reset(3)
+    other.reset(3)
+    order = []
+    for _ in range(6):
+        assert (obs["decides"].sum(1) == 1).all()
+        order.append(int(obs["decides"][0].argmax()))
+        shown = obs["observation"].argmax(-1)
+        obs, reward, _, _, info = world.step(shown)
+        mixed = np.where(np.arange(3) == order[-1], shown, 2 - shown)
+        assert (reward[:, order[-1]] == 1).all() and (other.step(mixed)[1] == reward).all()
+        assert (info["duration"][:, order[-1]] == 1).all()
+    assert order == [0, 1, 2, 0, 1, 0], "the third leaves after its first move"
+    assert obs["alive"].tolist() == [[True, True, False]] * 2
+    assert info["duration"][0, :2].tolist() == [1, 2]
+
+
+def test_agents_that_wait_may_be_shown_a_mask_without_legal_actions():
+    world = from_pettingzoo(TICTACTOE, 2)
+    obs, draws = world.reset(0), np.random.default_rng(0)
+    while True:
+        waits = ~obs["decides"]
+        assert obs["legal"][waits].all() and obs["legal"][~waits].any(-1).all()
+        chances = np.where(obs["legal"], draws.random(obs["legal"].shape), -1.0)
+        obs, reward, terminated, truncated, _ = world.step(chances.argmax(-1))
+        assert not truncated.any() and (reward.sum(1) == 0).all()
+        if terminated.any():
+            assert np.abs(reward[terminated]).sum() in (0, 2, 4)
+            return
+
+
+@pytest.mark.parametrize("make_env", [Relay, TICTACTOE], ids=["relay", "tictactoe"])
+def test_a_snapshot_within_a_game_is_exact(make_env):
+    world, copy = from_pettingzoo(make_env, 3), from_pettingzoo(make_env, 3)
+    obs, draws = world.reset(1), np.random.default_rng(1)
+
+    def act(seen):
+        legal = seen.get("legal", np.ones((3, world.num_agents, world.action_spec), bool))
+        return np.where(legal, draws.random(legal.shape), -1.0).argmax(-1)
+
+    for _ in range(4):
+        obs = world.step(act(obs))[0]
+    again = copy.restore(world.snapshot())
+    assert all((again[key] == obs[key]).all() for key in obs)
+    for _ in range(5):
+        actions = act(obs)
+        (obs, *rest, info), (same, *others, told) = world.step(actions), copy.step(actions)
+        assert all((same[key] == obs[key]).all() for key in obs)
+        assert all((one == other).all() for one, other in zip(rest, others, strict=True))
+        assert (info["duration"] == told["duration"]).all()
+
+
+def test_a_limit_of_rounds_is_one_of_env_steps_for_each_agent():
+    assert from_pettingzoo(functools.partial(Relay, 4)).max_episode_steps == 12
+    assert TurnBased(TICTACTOE()).max_episode_steps is None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("make_env", [Relay, TICTACTOE], ids=["relay", "tictactoe"])
+def test_turn_based_worlds_pass_the_public_checks(make_env, capsys):
+    make_world = functools.partial(from_pettingzoo, make_env)
+    parallel_api_test(TeamParallelEnv(make_world()), num_cycles=40)
+    parallel_seed_test(lambda: TeamParallelEnv(make_world()), num_cycles=10)
+    check_env(TeamEnv(make_world(), episode_statistics=False), skip_render_check=True)

@@ -1,0 +1,275 @@
+"""Environments by name: worlds of the package, Gymnasium's, functions; wrong names, and functions without one."""
+
+import dataclasses
+import functools
+import json
+
+import numpy as np
+import pytest
+
+from rl_envs import World, make
+from rl_envs.core.errors import CustomEnvError
+from rl_models.policy import TeamPolicy
+from rl_models.training.checkpoint import newest_whole_checkpoint
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.rl_envs.wrappers import odd_games
+from tests.tune_experiments.teams import games
+from tune_experiments import load_policy
+from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_stored, modules_named
+from tune_experiments.run.environment_probe import probe
+from tune_experiments.teams.environment_names import UNNAMED, name_of, run_label
+from tune_experiments.teams.trials import plan
+from tune_experiments.teams.worlds import make_world
+from tune_experiments.train import EXPERIMENT, SMOKE, UNNAMED_FILE, train
+
+GAMES = games.__name__
+
+
+def small(env, **changes):
+    return dataclasses.replace(SMOKE, env=env, **changes)
+
+
+# ------------------------------------------------------------------------------------------------ names of objects
+
+
+def nested():
+    def build():
+        return games.Meeting()
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("env", "name", "arguments"),
+    [
+        ("overcooked-v0", "overcooked-v0", {}),
+        (games.Meeting, f"{GAMES}:Meeting", {}),
+        (games, GAMES, {}),
+        (functools.partial(games.Departing, dtype="uint8"), f"{GAMES}:Departing", {"dtype": "uint8"}),
+    ],
+)
+def test_what_another_process_can_import_keeps_its_name(env, name, arguments):
+    assert name_of(env) == (name, arguments, "")
+
+
+def test_what_no_other_process_can_import_has_a_name_here_alone():
+    first, second = nested(), nested()
+    found = [name_of(env) for env in (first, second, first, lambda: games.Meeting(), games.Meeting().reset)]
+    assert all(one.name.startswith(UNNAMED) and one.why_unnamed for one in found)
+    assert found[0].name == found[2].name != found[1].name
+    with pytest.raises(UserError, match=r"Meeting.*cannot be built again"):
+        name_of(games.Meeting())
+
+
+@pytest.mark.parametrize(
+    ("env", "label"),
+    [
+        ("overcooked-v0", "overcooked-v0"),
+        ("mpe2.simple_spread_v3", "simple_spread_v3"),
+        ("rescue:parallel_env", "rescue"),
+        ("my.games:Rescue", "Rescue"),
+        ("gymnasium:CartPole-v1", "CartPole-v1"),
+        ("gymnasium:own.games:Own/Game-v1", "Own_Game-v1"),
+        (f"{UNNAMED}lambda", "lambda"),
+    ],
+)
+def test_a_run_folder_is_named_after_its_environment(env, label):
+    assert run_label(env) == label == EXPERIMENT.run_name(small(env))
+
+
+# -------------------------------------------------------------------------------------------------------- worlds
+
+
+@pytest.mark.parametrize("env", ["overcooked-v0", "overcooked_v0", "rl_envs.overcooked.world:Overcooked"])
+def test_a_world_of_the_package_plays_as_it_does_and_says_who_sees(env):
+    arguments = '{"layout": "coordination_ring"}'
+    world = make_world(small(env, env_arguments=arguments, max_episode_steps=7), 3, 5)
+    plain = make("overcooked-v0", 3, first_world=5, layout="coordination_ring", max_episode_steps=7)
+    obs, expected = world.reset(4), plain.reset(4)
+    actions = np.random.default_rng(0).integers(6, size=(20, 3, 2))
+    for chosen in actions:
+        np.testing.assert_array_equal(obs.pop("agent"), np.broadcast_to(np.eye(2), (3, 2, 2)))
+        assert obs.keys() == expected.keys()
+        assert all((obs[key] == expected[key]).all() for key in obs)
+        obs, expected = world.step(chosen)[0], plain.step(chosen)[0]
+    assert set(world.restore(world.snapshot())) == {"agent", *expected}
+
+
+def test_an_agent_alone_is_told_no_number():
+    assert "agent" not in make_world(small("rtfm-v0")).observation_spec
+
+
+def test_a_gymnasium_environment_is_a_team_of_one():
+    world = make_world(small("gymnasium:CartPole-v1"), 2)
+    assert (world.agents, world.action_spec, world.max_episode_steps) == (("agent_0",), 2, 500)
+    world.reset(0)
+    for _ in range(80):
+        info = world.step(np.ones((2, 1), int))[-1]
+        if info["done_worlds"].size:
+            assert (info["episode"]["return"][:, 0] == info["episode"]["length"]).all()
+            return
+    raise AssertionError("no episode has ended")
+
+
+ODD_NAMES = {
+    "overcooked": "did you mean overcooked-v0",
+    "overcookd-v0": "did you mean overcooked-v0",
+    "CartPole-v1": "did you mean gymnasium:CartPole-v1",
+    "gymnasium:CartPol-v1": "did you mean gymnasium:CartPole-v1",
+    "gymnasium:no_such_package:Game-v0": "no_such_package",
+    "mpe2.simple_spred_v3": "simple_spread_v3",
+    "nobody has this": "package.module",
+    f"{UNNAMED}anything": "my_env:parallel_env",
+}
+
+
+@pytest.mark.parametrize("env", ODD_NAMES)
+def test_a_wrong_name_is_told_what_was_meant(env):
+    with pytest.raises((CustomEnvError, UserError), match=ODD_NAMES[env]):
+        make_world(small(env))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"env_arguments": '{"layot": "cramped_room"}'}, "--env-arguments.*'layot'; did you mean layout"),
+        ({"env": "two_step_game-v0", "max_episode_steps": 3}, "--max-episode-steps.*two_step_game-v0"),
+        ({"env_processes": 2}, "--env-processes.*--workers.runners"),
+    ],
+)
+def test_an_argument_that_a_world_does_not_take_is_named(changes, said):
+    with pytest.raises(UserError, match=said):
+        make_world(dataclasses.replace(small("overcooked-v0"), **changes))
+
+
+def test_actions_of_several_parts_are_refused_before_anything_is_played():
+    with pytest.raises(UserError, match=r"minirts-v0.*several parts"):
+        EXPERIMENT.inspect(small("minirts-v0"), print)
+
+
+OWN = ("frozen_lake_spread-v0", "furnlift-v0", "furnmove-v0", "matrix_game-v0", "messenger-v0", "overcooked-v0")
+OWN += ("rock_paper_scissors-v0", "rtfm-v0", "salad-v0", "two_step_game-v0")
+FAST = {"furnmove-v0": "sync_2_cordial", "overcooked-v0": "qmix", "salad-v0": "mappo", "rtfm-v0": "sync_4"}
+LEARNED = [(env, row) for env in OWN for row in ("ippo", "mappo", "commnet", "tbone", "sync_4", "qmix", "vdn")]
+LEARNED += [(env, "sync_2_cordial") for env in ("furnlift-v0", "furnmove-v0", "matrix_game-v0")]
+
+
+@pytest.mark.parametrize(
+    ("env", "row"),
+    [pytest.param(*case, marks=() if FAST.get(case[0]) == case[1] else pytest.mark.slow) for case in LEARNED],
+)
+def test_methods_learn_in_the_worlds_of_the_package(env, row):
+    if env == "salad-v0" and row in ("qmix", "vdn"):
+        with pytest.raises(UserError, match=f"{row} needs agents that all choose"):
+            EXPERIMENT.check(small(env, methods=(row,)))
+        return
+    trial = plan(small(env), row, 0)
+    policy: TeamPolicy = trial.build_policy()
+    world = trial.make_world(num_worlds=3, first_world=0)
+    collector = Collector(world, policy, 6, trial.objective.needs_values)
+    collector.reset(0)
+    before = {name: weights.clone() for name, weights in policy.named_parameters() if weights.requires_grad}
+    told = Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
+    assert np.isfinite(float(told["loss/total"]))
+    assert any(not weights.equal(before[name]) for name, weights in policy.named_parameters() if name in before)
+
+
+# ----------------------------------------------------------------------------------------------- what was seen
+
+
+def test_one_episode_shows_who_leaves_when_which_limit_is_assumed_and_what_agents_earn():
+    seen = probe(functools.partial(make_world, small(f"{GAMES}:Departing", agents_leave=True)))
+    assert seen.agents == ("long", "short", "other")
+    assert (seen.left, seen.env_steps, seen.ended) == ({"short": 2}, 5, "terminated")
+    assert (seen.limit, seen.limit_from) == (1000, "")
+    assert seen.actions == {"long": 3, "short": 2, "other": 3} and 0 < seen.legal_share < 1
+    assert (seen.lowest_reward, seen.highest_reward, seen.is_zero_sum) == (0, 1, False)
+    (observation,) = seen.observations
+    assert (observation.key, observation.shape, observation.low, observation.high) == ("observation", (3,), 0, 1)
+    assert set(seen.spaces) == set(seen.agents)
+    assert probe(functools.partial(make_world, small(f"{GAMES}:Meeting"))).limit_from == "max_cycles"
+
+
+def test_what_follows_from_the_episode_is_set_and_said_with_its_flag():
+    said = []
+    settled = EXPERIMENT.inspect(small(f"{GAMES}:Departing"), said.append)
+    assert settled == small(f"{GAMES}:Departing", agents_leave=True)
+    text = "\n".join(said)
+    assert all(word in text for word in ("short after env step 2", "--agents-leave", "--max-episode-steps", "assumed"))
+    own = small("two_step_game-v0")
+    assert EXPERIMENT.inspect(own, said.append) == own
+
+
+@pytest.mark.parametrize("row", ["sync_4", "qmix", "vdn"])
+def test_a_method_that_learns_from_the_sum_refuses_a_game_in_which_it_is_always_0(row):
+    duel = small("pettingzoo.classic.rps_v2")
+    EXPERIMENT.check(dataclasses.replace(duel, methods=("ippo", "mappo")))
+    with pytest.raises(UserError, match=f"{row} .*always 0 in pettingzoo.classic.rps_v2"):
+        EXPERIMENT.check(dataclasses.replace(duel, methods=(row,)))
+
+
+# -------------------------------------------------------------------------------------------------------- trust
+
+
+@pytest.mark.parametrize(
+    ("env", "module"),
+    [
+        ("overcooked-v0", None),
+        (f"{UNNAMED}anything", None),
+        ("gymnasium:CartPole-v1", "gymnasium"),
+        ("gymnasium:strange.package:Game-v0", "strange.package"),
+        ("strange.package", "strange.package"),
+        ("strange.package:build", "strange.package"),
+    ],
+)
+def test_a_stored_run_imports_an_environment_only_if_the_caller_names_its_module(env, module, tmp_path):
+    data = config_to_json(small(env))
+    if module is not None:
+        with pytest.raises(UserError, match=f"--allow {module}"):
+            find_stored("train", data, (), tmp_path / "config.json")
+    allow = [] if module is None else [module]
+    assert find_stored("train", data, allow, tmp_path / "config.json")[1].env == env
+    assert modules_named(EXPERIMENT, small(env)) == ["tune_experiments.train", *allow]
+
+
+# -------------------------------------------------------------------------------------------------- from Python
+
+
+TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
+
+
+@pytest.mark.long
+def test_a_function_without_a_name_trains_in_this_process_and_its_folder_says_how_to_give_it_one(tmp_path, capsys):
+    odd_games.Signal.opened = 0
+    env = lambda **arguments: odd_games.Signal(**arguments)  # noqa: E731
+    run = train(env=env, methods="ippo", seeds=[3], preset="smoke", out=tmp_path / "run", **TINY)
+    said = capsys.readouterr().out
+    assert "a lambda has no name" in said and "my_env:parallel_env" in said
+    assert odd_games.Signal.opened > 0 and [row.seed for row in run.results if row.method == "ippo"]
+    assert "my_env:parallel_env" in (run.folder / UNNAMED_FILE).read_text()
+    assert json.loads((run.folder / "config.json").read_text())["config"]["env"].startswith(UNNAMED)
+    assert run.load_policy("ippo").method == "ippo"
+    with pytest.raises(UserError, match="local=False"):
+        train(env=env, preset="smoke", out=tmp_path / "other", local=False)
+
+
+@pytest.mark.long
+def test_a_class_from_a_module_trains_under_its_name(tmp_path):
+    run = train(
+        env=functools.partial(games.Departing, dtype="uint8"),
+        methods=["qmix"],
+        seeds=[0],
+        preset="smoke",
+        out=tmp_path / "run",
+        local=True,
+        **TINY,
+    )
+    assert (run.config.env, run.config.arguments()) == (f"{GAMES}:Departing", {"dtype": "uint8"})
+    assert run.config.agents_leave, "as the episode before the run has shown"
+    checkpoint = newest_whole_checkpoint(run.trials["qmix"][0] / "checkpoints")
+    with pytest.raises(UserError, match=f"--allow {GAMES}"):
+        load_policy(checkpoint)
+    assert isinstance(load_policy(checkpoint, allow=[GAMES]).make_world(1), World)

@@ -1,0 +1,139 @@
+"""Networks by name: what each reads of an observation, what it refuses, and that memory, names and texts reach it."""
+
+import dataclasses
+import functools
+import typing
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.batch import forward, to_batch
+from rl_models.networks.network_config import NetworkName
+from rl_models.networks.network_needs import NETWORKS, fitted
+from rl_models.networks.parts import Part
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.command_line import parse
+from tune_experiments.teams.trials import build_policy, make_world, parts_of, plan
+from tune_experiments.train import EXPERIMENT, SMOKE
+
+SIGNPOSTS = "examples.signposts:parallel_env"
+MANY_SENTENCES = {SIGNPOSTS: 4}
+
+
+def config_of(env, name, **changes):
+    network = dataclasses.replace(SMOKE.network, name=name)
+    return dataclasses.replace(SMOKE, env=env, network=network, max_sentences=MANY_SENTENCES.get(env, 1), **changes)
+
+
+def trained(config, row, length=5):
+    trial = plan(config, row, 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, length, trial.objective.needs_values)
+    collector.reset(0)
+    fragment = collector.collect()
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(told["loss/total"]))
+    return trial, policy, fragment
+
+
+READ = ("rtfm-v0", "messenger-v0", SIGNPOSTS, "rock_paper_scissors-v0")
+SEEN = ("overcooked-v0", "furnmove-v0", "rtfm-v0", "rock_paper_scissors-v0")
+READERS = ("film2", "emma", "matching", "words")
+ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_2", "qmix", "vdn")
+RUNS = [(env, name) for name in READERS for env in READ]
+RUNS += [(env, "cnn") for env in SEEN]
+RUNS += [(env, name) for name in ("auto", "mlp", "lstm") for env in dict.fromkeys((*READ, *SEEN, "matrix_game-v0"))]
+FAST = {
+    ("rtfm-v0", "emma", "ippo"),
+    ("messenger-v0", "matching", "mappo"),
+    ("overcooked-v0", "cnn", "sync_2"),
+    ("furnmove-v0", "mlp", "qmix"),
+    ("rtfm-v0", "lstm", "ippo"),
+    ("matrix_game-v0", "lstm", "mappo"),
+    (SIGNPOSTS, "words", "tbone"),
+}
+CASES = [(env, name, row) for env, name in RUNS for row in ROWS if (name, row) != ("lstm", "commnet")]
+
+
+@pytest.mark.parametrize(
+    ("env", "name", "row"), [pytest.param(*case, marks=() if case in FAST else pytest.mark.slow) for case in CASES]
+)
+def test_methods_learn_with_every_network_that_the_observation_fits(env, name, row):
+    _, policy, _ = trained(config_of(env, name), row)
+    without = [key for key, weights in policy.named_parameters() if weights.requires_grad and weights.grad is None]
+    assert [
+        key for key in without if policy.num_agents > 1 or not key.startswith(("network.talk", "network.reply"))
+    ] == []
+
+
+REFUSED = {
+    ("overcooked-v0", "film2"): "texts",
+    ("mpe2.simple_spread_v3", "cnn"): "images",
+    ("messenger-v0", "cnn"): "images",
+    ("matrix_game-v0", "emma"): "texts",
+}
+
+
+@pytest.mark.parametrize(("env", "name"), REFUSED)
+def test_a_network_says_what_it_lacks_before_the_run(env, name):
+    with pytest.raises(UserError, match=f"--network {name} in {env}.*needs {REFUSED[env, name]}"):
+        EXPERIMENT.check(config_of(env, name, methods=("ippo",)))
+
+
+def test_a_reader_of_sentences_and_a_network_without_texts_are_refused_what_they_cannot_use():
+    text = Part("note", (), vocabulary=9)
+    with pytest.raises(ValueError, match="--max-sentences"):
+        fitted(config_of(SIGNPOSTS, "emma").network, [text])
+    with pytest.raises(ValueError, match="nothing else"):
+        fitted(config_of(SIGNPOSTS, "mlp").network, [text, Part("agent", (2,))])
+    with pytest.raises(ValueError, match=r"commnet.*--network"):
+        plan(config_of("overcooked-v0", "lstm"), "commnet", 0).build_policy()
+    encoder = dataclasses.replace(SMOKE.network, text_encoder="some/encoder")
+    with pytest.raises(UserError, match=r"--network\.text-encoder"):
+        build_policy(dataclasses.replace(SMOKE, env="rtfm-v0", network=encoder), "ippo", 0)
+
+
+def test_every_name_has_a_network_and_its_flag_may_leave_out_the_name_of_the_field():
+    assert set(NETWORKS) == set(typing.get_args(NetworkName))
+    read = functools.partial(parse, EXPERIMENT.presets, description="")
+    for words in (["--network", "emma"], ["--network.name", "emma"], ["--network=emma"]):
+        config, _ = read(arguments=[*words, "--network.reader.features", "8"])
+        assert (config.network.name, config.network.reader.features) == ("emma", 8)
+
+
+@pytest.mark.parametrize("row", ["ippo", "mappo"])
+def test_an_lstm_remembers_and_learning_sees_what_acting_drew_with(row):
+    config = config_of("overcooked-v0", "lstm", env_arguments='{"max_episode_steps": 4}')
+    trial, _, _ = trained(config, row)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, 9)
+    collector.reset(0)
+    batch = trial.objective.prepare(to_batch(collector.collect()))
+    assert batch["truncated"].any()
+    _, statistics = trial.objective.loss(forward(policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+    assert set(policy.initial_state(2)) == {"belief", "memory"}
+
+
+def test_names_in_cells_words_of_a_manual_and_kinds_of_things_reach_the_policy():
+    for env, keys in (("rtfm-v0", ("grid", "document", "goal")), ("messenger-v0", ("symbols", "manual"))):
+        world = make_world(config_of(env, "matching"), 2)
+        policy = build_policy(config_of(env, "matching"), "ippo", 0)
+        shown = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
+        shown |= {f"texts/{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}
+        first = torch.ones(2, 1, dtype=torch.bool)
+        before = policy(shown, {}, first).policy.marginals()
+        for key in keys:
+            other = shown | {key: shown[key].flip(0)}
+            assert not torch.equal(policy(other, {}, first).policy.marginals(), before), (env, key)
+
+
+def test_channels_of_the_packages_images_are_its_planes():
+    (image,) = [part for part in parts_of(make_world(config_of("overcooked-v0", "cnn"))) if part.is_image]
+    assert image.planes_first and image.shape == (26, 4, 5)
+    (image,) = [part for part in parts_of(make_world(config_of("rtfm-v0", "cnn"))) if part.is_image]
+    assert not image.planes_first and image.vocabulary > 0

@@ -1,0 +1,329 @@
+"""Our teams in a game of others: every row learns on vectors and images, and what its table and refusals say."""
+
+import dataclasses
+import functools
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.spec import ArraySpec
+from rl_envs.registry import make
+from rl_models.batch import forward, to_batch
+from rl_models.rllib.config import rllib_config
+from rl_models.rllib.env_runner import FragmentEnvRunner
+from rl_models.rllib.workers import Workers
+from rl_models.schedule import Progress
+from rl_models.training.algorithm import RESTARTED
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner, train
+from tests.rl_envs.wrappers import odd_games
+from tests.tune_experiments.teams.games import Departing
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.experiment.plan import RANDOM
+from tune_experiments.launch import launch
+from tune_experiments.launch.experiment import main
+from tune_experiments.results.rows import Result
+from tune_experiments.results.trial_log import REFUSED
+from tune_experiments.run import tuning
+from tune_experiments.run.doctor import environment_report
+from tune_experiments.run.final_evaluation import evaluate_all, results_of
+from tune_experiments.run.stage_training import _notice_of
+from tune_experiments.teams.config import Q_ROWS, Config, QmixSettings
+from tune_experiments.teams.trials import build_policy, make_world, parts_of, plan, play
+
+EXPERIMENT = find_experiment("train")
+SMOKE = EXPERIMENT.presets["smoke"]
+MEETING = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Meeting")
+ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4", "sync_4_cordial", "qmix", "vdn")
+SEEN = {
+    "vectors": MEETING,
+    "images": dataclasses.replace(MEETING, env_arguments='{"image": true}'),
+    "unlike": dataclasses.replace(SMOKE, env="mpe2.simple_speaker_listener_v4"),
+    "leaving": dataclasses.replace(SMOKE, env="tests.rl_envs.wrappers.foreign_envs:Unlike", agents_leave=True),
+}
+CASES = [(game, row) for game in SEEN for row in ROWS]
+CASES = [(game, row) for game, row in CASES if game in ("vectors", "images") or not row.endswith("cordial")]
+
+
+def played(config, row, length=6):
+    trial = plan(config, row, 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, length, trial.objective.needs_values)
+    collector.reset(0)
+    return trial, policy, collector.collect()
+
+
+@pytest.mark.parametrize(("game", "row"), CASES)
+def test_every_row_learns_and_every_weight_gets_gradient(game, row):
+    trial, policy, fragment = played(SEEN[game], row)
+    before = {name: weights.clone() for name, weights in policy.named_parameters() if weights.requires_grad}
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(told["loss/total"]))
+    same = [name for name, weights in policy.named_parameters() if name in before and weights.equal(before[name])]
+    assert same == []
+
+
+@pytest.mark.parametrize(("game", "row"), [case for case in CASES if case[1] not in Q_ROWS])
+def test_learning_sees_the_probabilities_that_acting_drew_with(game, row):
+    trial, policy, fragment = played(SEEN[game], row, length=9)
+    batch = trial.objective.prepare(to_batch(fragment))
+    assert (batch["truncated"] | batch["terminated"]).any() or game == "unlike"
+    _, statistics = trial.objective.loss(forward(policy, batch), batch, Progress())
+    assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+@pytest.mark.parametrize("row", ["ippo", "tbone", "sync_4", "qmix", "vdn"])
+def test_no_row_draws_a_padded_action(row):
+    _, _, fragment = played(SEEN["unlike"], row, length=25)
+    speaker = to_batch(fragment)["actions"][..., 0]
+    assert speaker.max() == 2
+    assert to_batch(fragment)["actions"][..., 1].max() > 2
+
+
+@pytest.mark.parametrize(("row", "depends"), [("ippo", False), ("mappo", True)])
+def test_a_value_of_mappo_depends_on_what_the_others_see_and_one_of_ippo_does_not(row, depends):
+    policy = build_policy(SEEN["vectors"], row, 0)
+    seen = {key: torch.from_numpy(value)[:, None] for key, value in make_world(SEEN["vectors"], 2).reset(0).items()}
+    first = torch.ones(2, 1, dtype=torch.bool)
+    before = policy(seen, {}, first)
+    seen["observation"][:, :, 1] = 0.0
+    after = policy(seen, {}, first)
+    assert (before.values[..., 0] != after.values[..., 0]).all() == depends
+    torch.testing.assert_close(before.policy.marginals()[:, :, 0], after.policy.marginals()[:, :, 0])
+
+
+def test_the_agents_index_is_an_input():
+    parts = parts_of(make_world(SEEN["vectors"]))
+    assert [part.key for part in parts] == ["observation", "agent"]
+    policy = build_policy(SEEN["vectors"], "ippo", 0)
+    seen = {key: torch.from_numpy(value)[:, None] for key, value in make_world(SEEN["vectors"]).reset(0).items()}
+    marginals = policy(seen, {}, torch.ones(1, 1, dtype=torch.bool)).policy.marginals()
+    assert (marginals[0, 0, 0] != marginals[0, 0, 1]).any()
+
+
+def test_sync_is_paid_for_the_entropy_of_its_marginals():
+    assert plan(SMOKE, "sync_4", 0).objective.entropy_kind == "marginal"
+    assert [plan(SMOKE, row, 0).objective.joint_ratio for row in ("ippo", "mappo", "sync_4")] == [False, False, True]
+
+
+@pytest.mark.long
+def test_cordial_teaches_two_agents_to_meet():
+    config = dataclasses.replace(MEETING, cordial_coef=1.0, budget_env_steps=6_000)
+    trial = plan(config, "sync_4_cordial", 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, 12)
+    collector.reset(0)
+    learner = Learner(policy, trial.objective, trial.optimiser)
+    for _ in range(30):
+        learner.update([collector.collect()])
+    assert play(config, 64, 5, policy)["return"].mean() > 6.5, "8 is always; by chance it is 2.67"
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "impala"])
+def test_cordial_is_of_the_size_of_legal_joint_actions_where_a_mask_hides_some(algorithm):
+    learner = dataclasses.replace(SMOKE.learner, algorithm=algorithm)
+    config = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:LockedMeeting", learner=learner)
+    trial, policy, fragment = played(config, "sync_4_cordial", length=12)
+    assert not fragment.obs["legal"].all()
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert 0 < float(told["loss/cordial"]) < 5, "of at most 4 legal joint actions"
+    assert 0 <= float(told["policy/invalid_probability"]) <= 1
+
+
+DEPARTING = dataclasses.replace(
+    SMOKE,
+    env="tests.tune_experiments.teams.games:Departing",
+    agents_leave=True,
+    budget_env_steps=4_000,
+    qmix=QmixSettings(learning_rate=5e-3, exploration_env_steps=2_000),
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", Q_ROWS)
+def test_action_values_teach_a_team_that_an_agent_leaves(row):
+    trial = plan(DEPARTING, row, 0)
+    policy = trial.build_policy()
+    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, 10, needs_values=False)
+    collector.reset(0)
+    assert play(DEPARTING, 64, 5, policy)["return"].mean() < 6, "untrained"
+    train(collector, Learner(policy, trial.objective, trial.optimiser), DEPARTING.budget_env_steps)
+    policy.policy_head.epsilon.fill_(0.0)
+    assert play(DEPARTING, 64, 5, policy)["return"].mean() > Departing.best_return - 0.5
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int64", "bool", "float16"])
+def test_action_values_learn_from_observations_of_each_type(dtype):
+    config = dataclasses.replace(DEPARTING, env_arguments=json.dumps({"dtype": dtype}))
+    trial, policy, fragment = played(config, "qmix")
+    assert fragment.obs["observation"].dtype == dtype
+    assert np.isfinite(float(Learner(policy, trial.objective, trial.optimiser).update([fragment])["loss/total"]))
+
+
+def test_every_row_that_cannot_play_is_refused_before_the_run_by_name():
+    known = {"sync_2_cordial": "coordination_sets", "lora": "action_texts", "lora_blind": "action_texts"}
+    for row, lacking in known.items():
+        config = dataclasses.replace(SMOKE, env=DEPARTING.env, methods=("ippo", row))
+        with pytest.raises(UserError, match=f"{row}.*{config.env}.*{lacking}"):
+            EXPERIMENT.check(config)
+    EXPERIMENT.check(dataclasses.replace(DEPARTING, methods=ROWS[:5] + Q_ROWS))
+    EXPERIMENT.check(dataclasses.replace(MEETING, methods=ROWS))
+
+
+@pytest.mark.parametrize("row", ["qmix", "vdn", "sync_4_cordial"])
+def test_a_row_for_agents_that_all_choose_refuses_a_game_whose_agents_wait(row, monkeypatch):
+    world = make_world(MEETING)
+    world.observation_spec = world.observation_spec | {"decides": ArraySpec((), "bool", 0, 1, "chooses now")}
+    monkeypatch.setattr("tune_experiments.teams.trials._example", lambda config: world)
+    with pytest.raises(UserError, match=f"{row} .*{MEETING.env}"):
+        EXPERIMENT.check(dataclasses.replace(MEETING, methods=("ippo", row)))
+
+
+def test_coordination_sets_of_another_number_of_agents_are_refused_by_their_shape(monkeypatch):
+    monkeypatch.setattr("tests.tune_experiments.teams.games.Meeting.coordination_sets", np.ones((1, 3), bool))
+    config = dataclasses.replace(MEETING, methods=("sync_4_cordial",), max_words=63)
+    with pytest.raises(CustomEnvError, match=r"coordination_sets .*\(1, 3\).*\(K, 3, 3\)"):
+        EXPERIMENT.check(config)
+
+
+def test_a_joint_policy_that_is_too_large_has_no_distance_and_the_table_says_so():
+    config = dataclasses.replace(SMOKE, env_arguments='{"N": 6, "max_cycles": 3}')
+    measured = play(config, 2, 0, build_policy(config, "sync_4", 0))
+    assert "tvd" not in measured
+    assert "tvd" in play(SMOKE, 2, 0, build_policy(SMOKE, "sync_4", 0))
+    line = Result("train", EXPERIMENT.caption, "sync_4", "mpe2", "test", 0, "return", 1.0)
+    table = EXPERIMENT.tables([line])[0].markdown()
+    assert "| sync_4 | 1.000 |  | too many joint actions |" in table
+
+
+def test_random_play_is_one_row_that_names_neither_a_method_nor_the_game():
+    def line(method, world, seed):
+        return Result("train", EXPERIMENT.caption, method, world, "test", seed, "return", -1.0, env_steps=9)
+
+    lines = [line(RANDOM, "mpe2", None), *(line("ippo", "mpe2", seed) for seed in (0, 1))]
+    (table,) = EXPERIMENT.tables([*lines, line("mappo", "mpe2", 0)])
+    assert [label for label, _ in table.rows] == ["ippo", "mappo", "random"]
+    assert table.title.endswith(": mpe2")
+
+
+@pytest.mark.parametrize("method", ["ippo", "mappo"])
+def test_random_play_is_tested_beside_the_first_row_and_a_mean_by_method_is_the_tables_number(method):
+    config = dataclasses.replace(MEETING, methods=("ippo", "mappo"), test_episodes=5)
+    policy, rows = build_policy(config, method, 0), []
+    for tested, episodes in evaluate_all({"": lambda team: EXPERIMENT.evaluate(config, method, team)}, method, policy):
+        rows += results_of(EXPERIMENT, method, 0, tested, episodes, 10)
+    by_method = {}
+    for row in rows:
+        assert (row.world, row.condition) == (config.env, "")
+        if row.metric == "return":
+            by_method.setdefault(row.method, []).append(row.value)
+    assert list(by_method) == [method, *[RANDOM] * (method == "ippo")]
+    (table,) = EXPERIMENT.tables(rows)
+    assert {name: [cells[0].value] for name, cells in table.rows} == by_method
+
+
+def runner_of(env):
+    trial = plan(dataclasses.replace(SMOKE, env=env, agents_leave=True), "ippo", 0)
+    parts = {name: getattr(trial, name) for name in ("make_world", "build_policy", "objective", "optimiser", "seed")}
+    return FragmentEnvRunner(config=rllib_config(workers=Workers(worlds_per_runner=2, fragment_length=4), **parts))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("game", "restarted"), [("Careless", 2), ("Unlike", 0)])
+def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
+    one, other = (runner_of(f"tests.rl_envs.wrappers.foreign_envs:{game}") for _ in range(2))
+    assert other.restore_snapshot(one.snapshot()) == 0, "nobody has played yet"
+    one.sample(num_timesteps=1)
+    assert other.restore_snapshot(one.snapshot()) == restarted
+    assert _notice_of({"env_steps": 8.0}) == {}
+    said = _notice_of({"env_steps": 8.0, RESTARTED: 2.0})["notice"]
+    assert said.startswith("2 environments cannot be restored")
+
+
+BAD = {
+    "no_such_games.chess_v9": "no_such_games.*PYTHONPATH",
+    "tests.rl_envs.wrappers.foreign_envs:Unlike": "left the game before it ended.*--agents-leave",
+}
+
+
+@pytest.mark.parametrize("env", BAD)
+def test_a_wrong_environment_is_refused_in_one_sentence(env):
+    config = dataclasses.replace(SMOKE, env=env)
+    with pytest.raises(ValueError, match=BAD[env]):
+        play(config, 2, 0, build_policy(config, "ippo", 0))
+
+
+ODD = "tests.rl_envs.wrappers.odd_games"
+BREAKING = {
+    f"{ODD}:short": ["left", "env step 3", "(2,)", "(3,)"],
+    f"{ODD}:same": ["same object", "2 copies"],
+}
+
+
+@pytest.mark.parametrize("env", BREAKING)
+def test_an_environment_that_breaks_its_word_in_random_play_is_refused_before_ray_starts(env, tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(EXPERIMENT, ["--preset", "smoke", "--env", env, "--out", str(out)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert [word for word in BREAKING[env] if word not in said] == []
+    assert not out.exists()
+
+
+def test_a_check_closes_all_that_it_opens():
+    odd_games.Signal.opened = odd_games.Signal.closed = 0
+    EXPERIMENT.check(dataclasses.replace(SMOKE, env=f"{ODD}:Signal"))
+    assert odd_games.Signal.opened == odd_games.Signal.closed > 2
+
+
+def test_the_doctor_plays_an_environment_of_others_and_says_what_it_breaks():
+    def report(env):
+        return environment_report(plan(dataclasses.replace(SMOKE, env=f"{ODD}:{env}"), "ippo", 0).make_world)
+
+    (good, *table), (bad,) = report("Signal"), report("short")
+    assert "6 env steps" in good
+    assert any(line.split()[0] == "agents" for line in table)
+    assert all(word in bad for word in BREAKING[f"{ODD}:short"])
+    assert environment_report(functools.partial(make, "matrix_game-v0")) == []
+
+
+UNPLAYABLE = "the mask of 'first' has no legal action: let the environment keep one legal"
+
+
+def _unplayable(*_):
+    raise CustomEnvError(UNPLAYABLE)
+
+
+def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(monkeypatch, tmp_path):
+    reported = []
+    monkeypatch.setattr(tuning, "train_request", _unplayable)
+    monkeypatch.setattr("ray.tune.report", reported.append)
+    tuning.train_trial({"request": {"folder": str(tmp_path)}})
+    assert [row[REFUSED] for row in reported] == [UNPLAYABLE]
+
+
+def test_a_game_that_turns_out_unplayable_is_one_sentence_of_the_script(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(launch._Session, "train_and_evaluate", _unplayable)
+    assert main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "run")]) == 2
+    assert capsys.readouterr().err == f"error: {UNPLAYABLE}\n"
+
+
+def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys):
+    with pytest.raises(UserError, match=r"--qmix\.precision must be float32, because action values"):
+        dataclasses.replace(SMOKE, qmix=dataclasses.replace(SMOKE.qmix, precision="bfloat16"))
+    with pytest.raises(UserError, match="--env-arguments is not JSON"):
+        Config(env_arguments="max_cycles=3")
+    with pytest.raises(UserError, match=r"sync_4_cordial .*coordination"):
+        plan(SMOKE, "sync_4_cordial", 0)
+    wrong = {
+        '{"continuous_actions": true}': "ask the environment for discrete actions",
+        '{"no_such": 1}': "cannot be built with the arguments {'no_such': 1}",
+    }
+    for arguments, said in wrong.items():
+        flags = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--env-arguments", arguments]
+        assert main(EXPERIMENT, flags) != 0
+        assert said in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,58 @@
+"""Tables, figures and videos of a run folder, at the end of a run and by the command `table`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from tune_experiments.core.drawing import attempt, lines_of
+from tune_experiments.core.storage_uri import below
+from tune_experiments.experiment.base_experiment import BaseExperiment, Config
+from tune_experiments.experiment.finding import trial_folders, trusting
+from tune_experiments.results import rows as result_file
+from tune_experiments.results.main_comparison import with_verdicts
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
+from tune_experiments.run.continuation import with_parts
+from tune_experiments.run.run_folder import read_sessions, with_announcement_times
+
+__all__ = ["read_results", "show_results"]
+
+
+def read_results(out: Path) -> list[Result]:
+    """Rows of results.jsonl; none before the first trial has finished."""
+    path = out / result_file.RESULTS_FILE
+    return result_file.read(path) if path.exists() else []
+
+
+def show_results(
+    experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
+) -> tuple[Sequence[Result], Sequence[PaperTable]]:
+    """Tables and figures from what lies in a run folder, which may be a passing copy of what a store holds.
+
+    Returns:
+        the rows, and the tables made of them.
+    """
+    results = read_results(out)
+    if not results:
+        return [], []
+    sessions = read_sessions(out, may_be_missing=True)
+    comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
+    tables = with_parts(with_verdicts(experiment.tables(results), comparisons, results), sessions)
+    write_tables(out / TABLE_FILE, tables)
+    for table in tables:
+        console.print(table.for_terminal(console.width), crop=False)
+    trials = trial_folders(experiment, config, out)
+    with trusting(experiment, config):
+        drawn = [
+            *attempt("figures", lambda: experiment.figures(out, trials)),
+            *attempt("page", lambda: experiment.page(out, trials)),
+        ]
+    for line in lines_of(drawn, lambda path: below(uri, str(path.relative_to(out))) if uri else path):
+        console.print(line)
+    where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
+    folder = "FOLDER" if uri else out / "trials"
+    console.print(f"curves: {where}tensorboard --logdir {folder}")
+    return results, tables

@@ -1,0 +1,66 @@
+"""What a run finds out about its environment before it starts, and what follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+
+from tune_experiments.run.environment_probe import Probe, probe
+from tune_experiments.teams.config import Config
+from tune_experiments.teams.worlds import make_world
+
+__all__ = ["inspect_environment", "probed"]
+
+
+def probed(config: Config) -> Probe:
+    """Random play in the environment of a configuration, with all checks; once for all rows.
+
+    Raises:
+        CustomEnvError: what the environment gives does not fit.
+    """
+    fields = ("env", "env_arguments", "max_episode_steps", "max_words", "max_sentences")
+    plain = Config(agents_leave=True)
+    network = dataclasses.replace(plain.network, text_encoder=config.network.text_encoder)
+    read = {name: getattr(config, name) for name in fields}
+    return _probed(dataclasses.replace(plain, network=network, **read))
+
+
+@functools.lru_cache(maxsize=4)
+def _probed(config: Config) -> Probe:
+    return probe(functools.partial(make_world, config))
+
+
+def inspect_environment(config: Config, say: Callable[[str], None]) -> Config:
+    """Say what was seen in an episode of random play and what follows; the configuration with what follows.
+
+    Args:
+        config: what the user chose.
+        say: prints a line.
+
+    Raises:
+        CustomEnvError: what the environment gives does not fit.
+    """
+    seen = probed(config)
+    settled = dataclasses.replace(config, agents_leave=True) if seen.left and not seen.is_own else config
+    say(f"an episode of random play in {config.env}:")
+    for line in [*seen.lines(), *_consequences(settled, seen)]:
+        say(line)
+    return settled
+
+
+def _consequences(config: Config, seen: Probe) -> Iterator[str]:
+    """Sentences on what is done because of what was seen, each with its flag."""
+    if seen.left or (config.agents_leave and not seen.is_own):
+        flag = "" if seen.is_own else " (--agents-leave)"
+        yield f"so: agents may leave before the end, and no loss sees one that has left{flag}"
+    elif not seen.is_own and len(seen.agents) > 1:
+        yield "so: no agent may leave before the others; if one can, add --agents-leave"
+    if seen.limit_from == "":
+        yield f"so: episodes are cut after {seen.limit:,} env steps; --max-episode-steps sets another limit"
+    if seen.legal_share is not None:
+        yield "so: no illegal action is drawn"
+    if seen.waits:
+        yield "so: agents that wait do not choose, and returns are discounted by the env steps between two choices"
+    if seen.is_zero_sum:
+        yield "so: what one agent wins others lose, and only methods with a ratio for each agent learn here"

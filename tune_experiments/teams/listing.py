@@ -1,0 +1,49 @@
+"""What `concord envs` and `concord methods` print: one line for each environment and each method."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+from rl_envs import WORLDS, World, make
+from rl_models.networks.network_needs import NETWORKS
+from tune_experiments.teams.methods import METHODS
+
+__all__ = ["environment_lines", "method_lines"]
+
+_END_OF_TITLE = re.compile(r"\s*\(|[.:](?:\s|$)")
+_OTHERS = (
+    "others by name: a PettingZoo module, such as mpe2.simple_spread_v3; gymnasium:ID, such as gymnasium:CartPole-v1;",
+    "package.module:function of your own, which builds a PettingZoo or Gymnasium environment; or of a World, its class",
+)
+
+
+def environment_lines() -> Iterator[str]:
+    """Lines on the worlds of this package and on names of other environments."""
+    width = max(map(len, WORLDS)) + 2
+    for name in sorted(WORLDS):
+        yield f"{name:{width}}{_about(make(name))}"
+    yield from ("", *_OTHERS)
+
+
+def _about(world: World) -> str:
+    title = (inspect.getdoc(inspect.getmodule(type(world))) or "").splitlines()[:1] or [type(world).__name__]
+    agents = f"{world.num_agents} agent{'s' * (world.num_agents > 1)}"
+    actions = world.action_spec
+    many = f"actions of {len(actions)} parts" if isinstance(actions, dict) else f"{actions} actions"
+    shown = [f"{key} {list(spec.shape) or ''}".strip() for key, spec in world.observation_spec.items()]
+    keys = [*shown, *(f"{key} (text)" for key in world.text_spec)]
+    more = [f"and {len(keys) - 5} more"] if len(keys) > 6 else []
+    return f"{_END_OF_TITLE.split(title[0])[0]}; {agents}, {many}; {', '.join([*keys[: 5 if more else 6], *more])}"
+
+
+def method_lines() -> Iterator[str]:
+    """Lines on the methods and the networks."""
+    width = max(map(len, METHODS)) + 2
+    for name, method in METHODS.items():
+        yield f"{name:{width}}{method.summary}{f'; needs {method.needs}' if method.needs else ''}"
+    yield from ("", "networks, --network NAME:")
+    for network_name, network in NETWORKS.items():
+        more = " of two sentences or more" if network.sentences > 1 else ""
+        yield f"{network_name:{width}}{network.summary}{f'; needs {network.needs}{more}' if network.needs else ''}"

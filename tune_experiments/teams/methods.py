@@ -1,0 +1,38 @@
+"""Methods of `concord train`: what each is, and what it needs of an environment. Importing this loads no torch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["METHODS", "Method"]
+
+
+class Method(NamedTuple):
+    """One method.
+
+    Attributes:
+        summary: what it is.
+        needs: what an environment must have; empty where any will do.
+    """
+
+    summary: str
+    needs: str = ""
+
+
+_TEAM = "a team reward that is not always 0"
+_SYNC = "agents that talk and draw one of {} product policies together (A Cordial Sync)"
+_SETS = f"{_TEAM}, sets of coordinated joint actions, and agents that all choose at every env step"
+_VALUES = f"{_TEAM}, and agents that all choose at every env step"
+METHODS: dict[str, Method] = {
+    "ippo": Method("independent agents that share a network; a value of the agent's own observation"),
+    "mappo": Method("the same with a value of all observations (Yu et al., 2022)"),
+    "commnet": Method("agents that average their states (Sukhbaatar et al., 2016)"),
+    "tbone": Method("agents that exchange messages, with an LSTM (A Cordial Sync)"),
+    "qmix": Method("action values that are mixed (Rashid et al., 2018)", _VALUES),
+    "vdn": Method("action values that are added up (Sunehag et al., 2018)", _VALUES),
+    **{f"sync_{number}": Method(_SYNC.format(number), _TEAM) for number in (2, 4, 8)},
+    **{f"sync_{number}_cordial": Method(f"sync_{number} with the CORDIAL loss", _SETS) for number in (2, 4, 8)},
+    "lora": Method("a language model with an adapter that chooses among phrases", "texts, and action_texts"),
+    "lora_blind": Method("the same without the texts, as a baseline", "texts, and action_texts"),
+}
+"""Name of a method -> what it is."""

@@ -1,0 +1,230 @@
+"""Any team of this package in any environment.
+
+    concord train --env overcooked-v0 --methods ippo mappo sync_4 qmix --seeds 0 1 2
+    concord train --env mpe2.simple_spread_v3                    # a module of PettingZoo, parallel or turn-based
+    concord train --env gymnasium:CartPole-v1 --methods ippo
+    concord train --env my_env:parallel_env --env-arguments '{"max_cycles": 50}'          # a function of your own
+
+    from tune_experiments.train import train
+    run = train(env=rescue.parallel_env, methods=["sync_4", "mappo"], seeds=[0, 1, 2])
+
+`concord envs` lists the worlds of this package, `concord methods` the methods and what each needs. Before anything is
+trained an episode of random play shows what the environment gives, and what follows from it. Observations may be
+vectors, images, texts, dicts of those, and masks of legal actions; what agents see and do is padded to the widest.
+Numbers are of test episodes that training has not seen, with sampled actions; `random` is random play, tested beside
+the first method. `return` is the sum over the agents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rl_envs import World
+from rl_envs.core.errors import CustomEnvError
+from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.networks.network_config import PartsConfig, TboneConfig
+from rl_models.rllib.workers import Workers
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
+from tune_experiments.experiment.search_space import SearchSpace
+from tune_experiments.launch.experiment import Experiment, main
+from tune_experiments.results.main_comparison import MainComparison
+from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.teams.config import LANGUAGE_ROWS, Config
+from tune_experiments.teams.environment_names import UNNAMED, how_to_name, name_of, run_label
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+    from tune_experiments.launch.finished_run import Run
+
+LAPTOP = Config()
+SMOKE = dataclasses.replace(
+    LAPTOP,
+    methods=("ippo", "mappo", "sync_4"),
+    network=PartsConfig(hidden_sizes=(16, 16), talk=TboneConfig(hidden_size=16)),
+    learner=LearnerConfig(num_epochs=1, value_coef=0.01),
+    workers=Workers(worlds_per_runner=8, fragment_length=25),
+    budget_env_steps=800,
+    validate_every_env_steps=400,
+    valid_episodes=4,
+    checkpoint_every_env_steps=400,
+    test_episodes=8,
+)
+TOO_MANY = "too many joint actions"
+UNNAMED_FILE = "environment.txt"
+"""File of a run folder that says how its environment, which has no name, gets one."""
+
+
+class Train(Experiment[Config]):
+    """Methods from independent agents to agents that draw their actions together, in any environment."""
+
+    name = "train"
+    caption = "Teams in any environment"
+    presets = {"smoke": SMOKE, "laptop": LAPTOP}
+    columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
+
+    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
+        """PPO, or QMIX and VDN."""
+        from tune_experiments.teams.trials import plan
+
+        return plan(config, method, seed, trial_folder)
+
+    def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
+        """Test episodes of the team, and with the first row of uniform legal actions."""
+        from tune_experiments.teams.trials import TEST_SEED, play, random_team
+
+        tested: Tests = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
+        if method == config.methods[0]:
+            random = play(config, config.test_episodes, TEST_SEED, random_team(config))
+            tested[Tested(config.env, method=RANDOM)] = random
+        return tested
+
+    def evaluation_seeds(self, config: Config) -> Sequence[int]:
+        """Those of validation and test."""
+        from tune_experiments.teams.trials import TEST_SEED, VALIDATION_SEED
+
+        return VALIDATION_SEED, TEST_SEED
+
+    def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
+        """One table; a joint policy that is too large to be written down has no distance to its marginals."""
+        table = make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
+        games = dict.fromkeys(one.world for one in results)
+        return [dataclasses.replace(table, title=f"{self.caption}: {', '.join(games)}")]
+
+    def run_name(self, config: Config) -> str:
+        """Run folders are named after the environment."""
+        return run_label(config.env)
+
+    def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
+        """SYNC against agents that draw apart."""
+        syncs = [method for method in config.methods if method.startswith("sync")]
+        return (MainComparison(syncs[0], "mappo", "return", config.env),) if syncs and "mappo" in config.methods else ()
+
+    def deviation_notes(self, config: Config) -> Sequence[str]:
+        """Deviations that a reader of the papers should know."""
+        from tune_experiments.teams.trials import scaling_notes
+
+        notes = [
+            "no paper has these numbers: the methods have the same networks and constants in every environment",
+            f"the environment is built with {config.env_arguments}",
+        ]
+        if config.budget_env_steps < LAPTOP.budget_env_steps:
+            notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
+        if any(method not in LANGUAGE_ROWS for method in config.methods):
+            notes += scaling_notes(config)
+        return notes
+
+    def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
+        """Play an episode at random, say what it shows, and set what follows from it.
+
+        An environment that hangs there ends this process with a sentence that says where.
+        """
+        from rl_envs.wrappers import hangs
+        from tune_experiments.teams.inspection import inspect_environment
+        from tune_experiments.teams.trials import check_actions
+
+        hangs.watch(lambda said: None)
+        check_actions(config)
+        return inspect_environment(config, say)
+
+    def check(self, config: Config) -> None:
+        """Refuse a game that a method cannot read, or whose environment breaks its own declarations in random play."""
+        from rl_envs.wrappers import hangs
+        from tune_experiments.teams.inspection import probed
+        from tune_experiments.teams.trials import check_row
+
+        hangs.watch(lambda said: None)
+        for method in config.methods:
+            check_row(config, method)
+        probed(config)
+
+    def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
+        """Keep the small language model beside what is trained on it, and say how an environment gets a name."""
+        from tune_experiments.teams.language import keep_model
+
+        if config.env.startswith(UNNAMED):
+            (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
+        keep_model(config, method, trial_folder)
+
+    def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
+        """Worlds that draw pictures, where the environment can."""
+        from tune_experiments.teams.worlds import make_world
+
+        try:
+            return make_world(config, num_worlds, method=method, render_mode="rgb_array")
+        except CustomEnvError:  # it may draw nothing, and know no render_mode
+            return make_world(config, num_worlds, method=method)
+
+    def search_space(self) -> SearchSpace:
+        """Constants of PPO, ranked by the return of validation."""
+        from tune_experiments.run.ray_cluster import import_tune
+
+        tune = import_tune()
+        domains: dict[str, Any] = {
+            "learner.learning_rate": tune.loguniform(2e-4, 5e-3),
+            "learner.entropy_coef": tune.loguniform(1e-3, 5e-2),
+            "learner.num_epochs": tune.choice([4, 8, 16]),
+        }
+        return SearchSpace(domains, objective="valid/return")
+
+
+EXPERIMENT = Train()
+
+
+def train(
+    env: str | Callable[..., Any] | Any,
+    methods: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    preset: str | None = None,
+    **options: Any,
+) -> Run[Config]:
+    """Train methods in an environment, test them, and leave tables, figures and videos.
+
+    Args:
+        env: what `--env` takes; or a module, a class or a function that builds an environment. One that no other
+            process could import by its name trains in this process.
+        methods: rows of the table; by default those of the preset.
+        seeds: one trial of each method with each; by default 0.
+        preset: `smoke` or `laptop`, by default `laptop`.
+        options: other arguments of `Experiment.run`, and fields of the configuration; `env_arguments` may be a dict,
+            and `network` a name.
+
+    Returns:
+        results, tables, paths and trained teams.
+
+    Raises:
+        UserError: what is wrong, where, and how to mend it.
+    """
+    named = name_of(env)
+    arguments = options.pop("env_arguments", {})
+    if named.arguments or not isinstance(arguments, str):
+        given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+        arguments = json.dumps({**named.arguments, **given})
+    if named.why_unnamed:
+        if not options.get("local", True):
+            raise UserError(f"local=False: workers import the environment, and {named.why_unnamed}")
+        print(f"{named.why_unnamed}, so all trials run one after another in this process: {how_to_name()}")
+        options["local"] = True
+    if isinstance(options.get("network"), str):
+        options["network.name"] = options.pop("network")
+    if methods is not None:
+        options["methods"] = (methods,) if isinstance(methods, str) else tuple(methods)
+    return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **options)
+
+
+def _about_unnamed(env: str) -> str:
+    return (
+        f"The environment of this run, {env}, was a function without a name that another process could import. "
+        f"Its trials are opened in the process that trained them alone. To train one that can be opened anywhere, "
+        f"{how_to_name()}\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(EXPERIMENT))
