@@ -16,27 +16,17 @@ from rl_models.runtime.host_memory import keep_freed_memory
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts that the command line names; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=benchmarks.__doc__)
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="PART",
-        help="parts to measure; by default all but those that take hours or want a GPU (gpu, time_to_result)",
-    )
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("bench_runs"),
-        help="folder in which time_to_result goes on; default bench_runs",
-    )
-    parser.add_argument(
-        "--seeds", nargs="+", type=int, metavar="SEED", help="seeds that time_to_result trains now; by default its own"
-    )
-    parser.add_argument(
-        "--tasks", nargs="+", metavar="TASK", help="tasks that time_to_result trains now; by default all of them"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("bench.jsonl"), help="file for the measurements; default bench.jsonl"
-    )
+    add = parser.add_argument
+    message = "parts to measure; by default all but those that take hours or want a GPU (gpu, time_to_result)"
+    add("--only", nargs="+", metavar="PART", help=message)
+    message = "folder in which time_to_result continues; default bench_runs"
+    add("--runs", type=Path, default=Path("bench_runs"), help=message)
+    message = "seeds that time_to_result trains now; by default its own"
+    add("--seeds", nargs="+", type=int, metavar="SEED", help=message)
+    message = "tasks that time_to_result trains now; by default all of them"
+    add("--tasks", nargs="+", metavar="TASK", help=message)
+    message = "file for the measurements; default bench.jsonl"
+    add("--out", type=Path, default=Path("bench.jsonl"), help=message)
     options = parser.parse_args(arguments)
     try:
         parts = load_parts(benchmarks, options.only or part_names(benchmarks))

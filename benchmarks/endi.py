@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.messenger_loop import PER_SECOND, SENTENCES_PER_CELL, random_encodings
-from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
+from benchmarks.harness.measurements import Measurement
+from benchmarks.harness.messenger_loop import SENTENCES_PER_CELL, loop_measurements, random_encodings
+from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
 from rl_envs.core.world import World
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
@@ -41,8 +41,6 @@ from rl_models.teams.endi_team import (
     divided_emma_team,
     divided_reading_team,
 )
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
 
 AGENTS = 2
 WORLDS, LENGTH, TURNS = 64, 16, 3
@@ -57,9 +55,9 @@ EMMA, READING = DividedEmmaConfig(RELEASED), DividedReadingConfig()
 def measure() -> Iterator[Measurement]:
     """All measurements of this part."""
     torch.set_num_threads(1)
-    yield from _measurements("endi.messenger_loop", time_messenger(shares_network=False))
-    yield from _measurements("endi.messenger_loop_shared", time_messenger(shares_network=True))
-    yield from _measurements("endi.rtfm_loop", time_rtfm())
+    yield from loop_measurements("endi.messenger_loop", time_messenger(shares_network=False))
+    yield from loop_measurements("endi.messenger_loop_shared", time_messenger(shares_network=True))
+    yield from loop_measurements("endi.rtfm_loop", time_rtfm())
 
 
 def time_messenger(shares_network: bool) -> LoopTimes:
@@ -84,13 +82,5 @@ def time_rtfm() -> LoopTimes:
 
 
 def _time(world: World, policy: TeamPolicy, objective: Objective, length: int, turns: int) -> LoopTimes:
-    collector = Collector(world, policy, length, objective.needs_values)
-    collector.reset(0)
-    learner = Learner(policy, objective, OptimiserSettings())
-    return time_collect_and_update(collector, learner, turns, extras=(OTHERS,))
-
-
-def _measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
-    yield Measurement(f"{name}.overhead", times.overhead, RATIO)
-    yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
-    yield Measurement(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
+    loop = make_loop(world, policy, objective, OptimiserSettings(), length, spreads=False)
+    return time_collect_and_update(*loop, turns, extras=(OTHERS,))

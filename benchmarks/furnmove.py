@@ -15,8 +15,8 @@ import torch
 
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
-from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step, spread_episodes
+from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
+from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.maps import compile_room
 from rl_envs.furnmove.observation import VIEW, num_channels
@@ -28,8 +28,6 @@ from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
 
 MICROSECONDS, PER_SECOND, MILLISECONDS = "us", "agent steps per CPU-second", "ms"
 ROOMS = 256
@@ -79,12 +77,8 @@ def _world_parts() -> Iterator[Measurement]:
 
 def _loop() -> LoopTimes:
     world = FurnMove(LOOP_WORLDS)
-    policy, objective = team(), cordial_impala()
-    collector = Collector(world, policy, LOOP_LENGTH, objective.needs_values)
-    collector.reset(0)
-    spread_episodes(world)
-    learner = Learner(policy, objective, OptimiserSettings())
-    return time_collect_and_update(collector, learner, LOOP_TURNS)
+    loop = make_loop(world, team(), cordial_impala(), OptimiserSettings(), LOOP_LENGTH, spreads=True)
+    return time_collect_and_update(*loop, LOOP_TURNS)
 
 
 def loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:

@@ -17,7 +17,7 @@ from benchmarks import furnmove
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import Measurement
 from benchmarks.harness.profiler import ITSELF, Part, Profiler, Watch
-from benchmarks.harness.world_steps import spread_episodes
+from benchmarks.harness.training_loop import make_loop
 from rl_envs.core.world import World
 from rl_envs.furnmove.maps import CompiledRooms
 from rl_envs.furnmove.world import FurnMove
@@ -61,10 +61,7 @@ class Setting:
 
     def __init__(self, world: World, policy: TeamPolicy, loss: Objective, settings: OptimiserSettings) -> None:
         self.world, self.policy, self.objective = world, policy, loss
-        self.collector = Collector(world, policy, furnmove.LOOP_LENGTH, loss.needs_values)
-        self.collector.reset(0)
-        spread_episodes(world)
-        self.learner = Learner(policy, loss, settings)
+        self.collector, self.learner = make_loop(world, policy, loss, settings, furnmove.LOOP_LENGTH, spreads=True)
 
     def measurements(self, name: str) -> Iterator[Measurement]:
         """Time of each part, their sum, and time of the loop without the profiler."""

@@ -11,7 +11,7 @@ laptop of `furnlift.py`, SYNC with two components; the paper's rooms are those o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -19,18 +19,13 @@ import torch
 from benchmarks.furnmove import MICROSECONDS, cordial_impala, loop_measurements
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
-from benchmarks.harness.world_steps import spread_episodes
+from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
 from rl_envs.core.world import World
 from rl_envs.furnmove.actions import NUM_ACTIONS
 from rl_envs.furnmove.frame_renderer import FrameRenderer
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.policy import TeamPolicy
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_team
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
 from tune_experiments import furnlift, furnmove_visual
 from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.experiment.plan import TrialPlan
@@ -58,7 +53,8 @@ def measure() -> Iterator[Measurement]:
 
 def _paper_loop() -> LoopTimes:
     team = visual_team(VisualTeamConfig(), AGENTS, (84, 84, 3), NUM_ACTIONS)
-    return _timed_loop(_ready("full", 84), team, cordial_impala(), OptimiserSettings(), LOOP_LENGTH)
+    loop = make_loop(_ready("full", 84), team, cordial_impala(), OptimiserSettings(), LOOP_LENGTH, spreads=True)
+    return time_collect_and_update(*loop, LOOP_TURNS)
 
 
 def _laptop_loop() -> LoopTimes:
@@ -74,24 +70,13 @@ def _furnlift_loop(preset: str, length: int | None = None) -> LoopTimes:
 
 def _planned_loop(plan: TrialPlan, worlds: int, length: int) -> LoopTimes:
     world = cast(World, plan.make_world(num_worlds=worlds))
-    return _timed_loop(world, plan.build_policy(), plan.objective, plan.optimiser, length)
-
-
-def _timed_loop(
-    world: World, policy: TeamPolicy, objective: Objective, settings: OptimiserSettings, length: int
-) -> LoopTimes:
-    collector = Collector(world, policy, length, objective.needs_values)
-    collector.reset(0)
-    spread_episodes(world)
-    learner = Learner(policy, objective, settings)
-    return time_collect_and_update(collector, learner, LOOP_TURNS)
+    loop = make_loop(world, plan.build_policy(), plan.objective, plan.optimiser, length, spreads=True)
+    return time_collect_and_update(*loop, LOOP_TURNS)
 
 
 def _ready(room_size: str, pixels: int) -> FurnMove:
-    world = FurnMove(
-        WORLDS, num_agents=AGENTS, rooms="train_stream", room_size=room_size, observations=("frame",),
-        frame_pixels=pixels,
-    )  # fmt: skip
+    frames: dict[str, Any] = {"observations": ("frame",), "frame_pixels": pixels}
+    world = FurnMove(WORLDS, num_agents=AGENTS, rooms="train_stream", room_size=room_size, **frames)
     world.reset(0)
     return world
 

@@ -1,16 +1,13 @@
-"""A GPU where one is at hand: acting, learning and the whole loop of the papers' sizes, without Ray.
+"""A GPU, or else the CPU with smaller batches: acting, learning and the whole loop of the papers' sizes, without Ray.
 
-Each team plays and learns in this process as in a trial: `acting` collects fragments, `learning` makes an update of one
-of them, `loop` does both in turns; agent steps a second of wall time, the median of several turns after the first ones,
-in which the GPU captures what it replays. FurnMove is played in the 20 rooms of its paper preset. `_bfloat16` is the
-same with matrix products in bfloat16. Beside them stand the largest |ratio - 1| of an update's first minibatch and the
-share of samples that it clips: how far acting and learning disagree.
+Each team plays and learns in this process: `acting` collects fragments, `learning` makes an update of one of them,
+`loop` does both; agent steps a second of wall time, the median of several turns after a warm-up. FurnMove is played in
+the 20 rooms of its paper preset. `_bfloat16` has matrix products in bfloat16. The largest |ratio - 1| of an update's
+first minibatch and its share of clipped samples say how far acting and learning disagree.
 
-`verco` is learning with a model of a billion parameters in bfloat16: FLOPs are 4 x parameters x tokens, since the base
-is frozen (2 for the forward pass, 2 for the gradients of its activations). Embeddings and padding are not counted. The
-peak is the data sheet's for dense bfloat16, or, for a device without an entry here, that of one large matrix product.
-
-Where there is no GPU the same runs on the CPU, with smaller batches and a small model, and says so.
+`verco` is learning with a bfloat16 model of a billion parameters: FLOPs are 4 x parameters x tokens, since the base is
+frozen (2 for the forward pass, 2 for the gradients of its activations), without embeddings and padding. The peak is the
+data sheet's for dense bfloat16, or that of one large matrix product for a device without an entry here.
 """
 
 from __future__ import annotations
@@ -82,7 +79,7 @@ def measure() -> Iterator[Measurement]:
         for precision in precisions:
             settings = OptimiserSettings(precision=precision)
             yield from _loop(name if precision == "float32" else f"{name}_bfloat16", make_loop(settings))
-    yield from _verco(on_gpu)
+    yield from language_model(on_gpu)
     yield from _worlds()
 
 
@@ -145,8 +142,8 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
         yield Measurement(f"gpu.{name}.clip_fraction", float(statistics[CLIP_FRACTION]), RATIO)
 
 
-def _verco(on_gpu: bool) -> Iterator[Measurement]:
-    """Scores of actions behind prompts and their gradients, as in an update of a team on a language model."""
+def language_model(on_gpu: bool) -> Iterator[Measurement]:
+    """Scores of actions after prompts and their gradients, as in an update of a language team."""
     language = _language(BILLION if on_gpu else SMALL)
     base, random = language.base, np.random.default_rng(0)
     rows = PROMPTS if on_gpu else 4
@@ -200,7 +197,7 @@ def _peak() -> float:
 
 
 def _worlds() -> Iterator[Measurement]:
-    """FurnMove stepped with random actions on all cores, one process each: what could feed the network."""
+    """FurnMove stepped with random actions, one process a core."""
     cores = os.cpu_count() or 1
     with multiprocessing.get_context("spawn").Pool(cores) as pool:
         rates = pool.map(_world_rate, range(cores))

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from benchmarks.harness.measurements import Measurement
 from benchmarks.harness.messenger_loop import measure_loops
-from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
+from benchmarks.harness.world_steps import microseconds_by_part, microseconds_per_joint_step, uniform_actions
 from rl_envs.core.world import World
 from rl_envs.messenger.symbols import ACTIONS
 from rl_envs.messenger.team_rules import RELEASED
@@ -43,20 +41,16 @@ def measure() -> Iterator[Measurement]:
     for name, cost in costs.items():
         yield Measurement(f"messenger.world_{name}.us_per_step", cost, MICROSECONDS)
     world = _world("stage3")
-    for part, cost in microseconds_by_part(world, _chooser(world), STEPS * REPEATS, WORLD_PARTS).items():
+    for part, cost in microseconds_by_part(
+        world, uniform_actions(world, len(ACTIONS)), STEPS * REPEATS, WORLD_PARTS
+    ).items():
         yield Measurement(f"messenger.world_stage3.part.{part.removeprefix('_')}", cost, MICROSECONDS)
     yield from measure_loops()
 
 
 def _cost(world: World) -> float:
-    return microseconds_per_joint_step(world, _chooser(world), STEPS, REPEATS)
+    return microseconds_per_joint_step(world, uniform_actions(world, len(ACTIONS)), STEPS, REPEATS)
 
 
 def _world(name: str) -> World:
     return make("messenger-v0", num_worlds=WORLDS, **SETTINGS[name])
-
-
-def _chooser(world: World) -> Chooser:
-    """Uniform moves."""
-    random = np.random.default_rng(0)
-    return lambda _: random.integers(len(ACTIONS), size=(world.num_worlds, world.num_agents))

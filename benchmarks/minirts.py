@@ -18,13 +18,11 @@ import numpy as np
 
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
+from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
 from rl_envs.core.spec import Arrays
 from rl_envs.minirts.batch import Games, set_map
 from rl_envs.minirts.world import DECISION_TICKS, MiniRts
 from rl_envs.registry import make
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
 from tune_experiments.red.config import RedConfig, make_world
 from tune_experiments.red.trials import plan
 
@@ -54,11 +52,9 @@ def time_red(config: RedConfig, length: int = LOOP_LENGTH, turns: int = LOOP_TUR
     """Time PPO of a team with its initial weights."""
     whole = dataclasses.replace(config.learner, gradient_accumulation_steps=1)
     trial = plan(dataclasses.replace(config, learner=whole), "scratch", seed=0).stages[0].plan
-    policy = trial.build_policy()
-    collector = Collector(make_world(config, config.workers.worlds), policy, length)
-    collector.reset(0)
-    learner = Learner(policy, trial.objective, trial.optimiser)
-    return time_collect_and_update(collector, learner, turns)
+    world, policy = make_world(config, config.workers.worlds), trial.build_policy()
+    loop = make_loop(world, policy, trial.objective, trial.optimiser, length, spreads=False)
+    return time_collect_and_update(*loop, turns)
 
 
 def _world(**arguments: Any) -> MiniRts:

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from benchmarks.harness.measurements import Measurement
-from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
-from rl_envs.core.world import World
+from benchmarks.harness.world_steps import microseconds_by_part, microseconds_per_joint_step, uniform_actions
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.words import ACTIONS
 from rl_envs.registry import make
@@ -32,16 +29,10 @@ def measure() -> Iterator[Measurement]:
         for layout, cost in costs.items():
             yield Measurement(f"overcooked.world_{layout}.us_per_step_b{worlds}", cost, MICROSECONDS)
     world = make("overcooked-v0", 256)
-    for part, cost in microseconds_by_part(world, _chooser(world), STEPS * REPEATS, PARTS).items():
+    for part, cost in microseconds_by_part(world, uniform_actions(world, len(ACTIONS)), STEPS * REPEATS, PARTS).items():
         yield Measurement(f"overcooked.world_cramped_room.part.{part.removeprefix('_')}", cost, MICROSECONDS)
 
 
 def _cost(layout: str, worlds: int) -> float:
     world = make("overcooked-v0", worlds, layout=layout)
-    return microseconds_per_joint_step(world, _chooser(world), STEPS, REPEATS)
-
-
-def _chooser(world: World) -> Chooser:
-    """Uniform actions."""
-    random = np.random.default_rng(0)
-    return lambda _: random.integers(len(ACTIONS), size=(world.num_worlds, world.num_agents))
+    return microseconds_per_joint_step(world, uniform_actions(world, len(ACTIONS)), STEPS, REPEATS)

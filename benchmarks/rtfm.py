@@ -23,8 +23,8 @@ import torch
 
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
-from benchmarks.harness.world_steps import Chooser, microseconds_by_part, spread_episodes
+from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
+from benchmarks.harness.world_steps import microseconds_by_part, uniform_actions
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
@@ -92,8 +92,8 @@ def measure() -> Iterator[Measurement]:
     """All measurements of this part."""
     torch.set_num_threads(1)
     yield from _worlds()
-    for name, make_loop in LOOPS.items():
-        times = time_training(make_loop(), LOOP_TURNS)
+    for name, new_world in LOOPS.items():
+        times = time_training(new_world(), LOOP_TURNS)
         yield Measurement(f"rtfm.{name}.overhead", times.overhead, RATIO)
         yield Measurement(f"rtfm.{name}.steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
         yield Measurement(f"rtfm.{name}.sampling_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)
@@ -117,12 +117,8 @@ def ppo_loop(
         length = 15 if task.group else 20
         world = StandingStill(worlds, **(vars(task) | {"dyna": False, "max_episode_steps": length}))
     policy = built_on(chosen_device(), functools.partial(_reader, task, word_features))
-    objective, policy.precision = Ppo(num_epochs=3, num_minibatches=8, value_coef=0.5), settings.precision
-    collector = Collector(world, policy, MATCHING_LENGTH)
-    collector.reset(0)
-    if isinstance(world, StandingStill):
-        spread_episodes(world)
-    return collector, Learner(policy, objective, settings)
+    objective = Ppo(num_epochs=3, num_minibatches=8, value_coef=0.5)
+    return make_loop(world, policy, objective, settings, MATCHING_LENGTH, spreads=isinstance(world, StandingStill))
 
 
 def _reader(task: Task, word_features: int) -> TeamPolicy:
@@ -144,12 +140,8 @@ def impala_loop(world: Rtfm, settings: OptimiserSettings = RMSPROP) -> tuple[Col
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     sizes = ReadingSizes(world.num_agents, world.text_spec["document"].vocabulary, names)
     policy = built_on(chosen_device(), functools.partial(reading_team, ReadingTeamConfig(), sizes, NUM_MOVES))
-    objective, policy.precision = Impala(loss_reduction="sum_steps"), settings.precision
-    collector = Collector(world, policy, LOOP_LENGTH, objective.needs_values)
-    collector.reset(0)
-    if isinstance(world, StandingStill):
-        spread_episodes(world)
-    return collector, Learner(policy, objective, settings)
+    objective, spreads = Impala(loss_reduction="sum_steps"), isinstance(world, StandingStill)
+    return make_loop(world, policy, objective, settings, LOOP_LENGTH, spreads)
 
 
 def _worlds() -> Iterator[Measurement]:
@@ -158,14 +150,14 @@ def _worlds() -> Iterator[Measurement]:
         yield Measurement(f"rtfm.{name}.steps_per_cpu_second", steps_per_cpu_second(world), PER_SECOND)
     world_id, arguments = SETTINGS["world_full"]
     world = make(world_id, num_worlds=WORLDS, **arguments)
-    costs = microseconds_by_part(world, _chooser(world), STEPS * REPEATS, WORLD_PARTS)
+    costs = microseconds_by_part(world, uniform_actions(world, NUM_MOVES), STEPS * REPEATS, WORLD_PARTS)
     for part, cost in costs.items():
         yield Measurement(f"rtfm.world_full.part.{part.removeprefix('_')}", cost, MICROSECONDS)
 
 
 def steps_per_cpu_second(world: World) -> float:
     """Median over repeats; each first drops the texts that no world shows any more, as a collector does."""
-    choose = _chooser(world)
+    choose = uniform_actions(world, NUM_MOVES)
     observations = world.reset(0)
     rates = []
     for repeat in range(REPEATS + 1):
@@ -179,9 +171,3 @@ def steps_per_cpu_second(world: World) -> float:
         if repeat:
             rates.append(world.num_worlds * STEPS / seconds)
     return median(rates)
-
-
-def _chooser(world: World) -> Chooser:
-    """Uniform moves, legal or not."""
-    random = np.random.default_rng(0)
-    return lambda _: random.integers(NUM_MOVES, size=(world.num_worlds, world.num_agents))

@@ -1,12 +1,12 @@
-"""CPU-seconds of training until a team can do what its experiment is about: what a user of a laptop waits for.
+"""CPU-seconds of training until a team reaches its task's threshold: what a user of a laptop waits for.
 
-Each seed trains by the laptop preset with the changes of its entry in `TASKS`, in this process without Ray. It has
-arrived at the first of two consecutive validations that reach the threshold, each of 500 episodes or more. Validations
-are not counted. A seed that never arrives in its preset's budget takes infinitely long. Changes of settings are chosen
-with seeds 10 to 12; what is quoted is the median of seeds 0 to 4.
+Each seed trains with the laptop preset and the changes of its entry in `TASKS`, in this process without Ray. It arrives
+at the first of two consecutive validations of 500 episodes or more that reach the threshold; validations do not count.
+A seed that never arrives within its budget takes infinitely long. Settings were chosen with seeds 10 to 12; the quoted
+number is the median of seeds 0 to 4.
 
-Training takes hours, so each seed that has ended is written to a file in the folder `--runs` and is not trained again
-with the same settings; `--seeds 0` trains this seed alone, and the table is of all that there are.
+Training takes hours, so each finished seed is written to a file in the folder `--runs` and not trained again with the
+same settings. `--seeds 0` trains this seed only; the table has all finished seeds.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Task:
     """Target of the benchmark: a training, and the validation metric that it must reach.
 
     Attributes:
-        script, method: whose laptop preset trains.
-        metric, threshold: of a validation, and what its mean is to reach.
-        every_env_steps: between validations.
-        play: `(config, policy)`, 500 episodes or more.
-        changes: of the preset, dotted path -> value.
+        script, method: experiment and method; its laptop preset trains.
+        metric, threshold: metric of a validation, and the mean to reach.
+        every_env_steps: env steps between validations.
+        play: function of the configuration and the policy that plays 500 episodes or more.
+        changes: changes of the preset, dotted path -> value.
     """
 
     script: str
@@ -72,19 +72,19 @@ class Task:
         return with_overrides(find_experiment(self.script).presets["laptop"], dict(self.changes))
 
     def plan(self, seed: int) -> TrialPlan:
-        """How a seed trains."""
+        """Trial plan of a seed."""
         plan: TrialPlan = find_experiment(self.script).plan(self.config, self.method, seed).stages[0].plan
         return plan
 
 
 def _unseen(config: Any, policy: TeamPolicy) -> Episodes:
-    """MESSENGER's test games in stage 1, with the moves that validation plays."""
+    """MESSENGER's test games in stage 1, with validation's random moves."""
     world = messenger.make_world(config, 1, EPISODES, **messenger.COLUMNS["test"])
     return messenger.WithRandomMoves(world, policy).run(messenger.EVALUATION_SEED)
 
 
 def _validation_games(config: Any, policy: TeamPolicy) -> Episodes:
-    """RTFM's or letters' validation games with the right documents, as validation plays them, and nothing else."""
+    """Validation games of RTFM or letters with the right documents."""
     world = rtfm.make_world(config.task, EPISODES, split="valid")
     return rtfm.play(world, policy, Evaluation, seed=rtfm.VALIDATION_SEED)
 
@@ -116,12 +116,8 @@ TASKS = {
         0.65,
         10_000,
         furnmove.validate,
-        {
-            "valid_starts_per_room": 100,
-            "budget_env_steps": 320_000,
-            "network.channels": (16, 32, 32, 64),
-            "sync.learning_rate": 3e-3,
-        },
+        {"valid_starts_per_room": 100, "budget_env_steps": 320_000}
+        | {"network.channels": (16, 32, 32, 64), "sync.learning_rate": 3e-3},
     ),
     "emma_stage_1": Task(
         "messenger_emma",
@@ -155,11 +151,7 @@ _CHOSEN: dict[str, Any] = {"runs": Path("bench_runs"), "seeds": QUOTED, "tasks":
 
 
 def choose(runs: Path, seeds: Sequence[int] | None, tasks: Sequence[str] | None) -> None:
-    """Take where results are kept, and which seeds of which tasks are trained, from the command line.
-
-    Raises:
-        ValueError: a task is unknown.
-    """
+    """Set the folder of results and the seeds and tasks to train; a ValueError if a task is unknown."""
     unknown = sorted(set(tasks or ()) - set(TASKS))
     if unknown:
         raise ValueError(f"time_to_result has no task {', '.join(unknown)}: name some of {', '.join(TASKS)}")
@@ -183,17 +175,14 @@ def measure() -> Iterator[Measurement]:
 
 
 def known(path: Path, name: str, task: Task) -> dict[int, dict[str, Any]]:
-    """Seed -> what it took with these settings, of all seeds that have ended."""
+    """Seed -> its row, of all seeds that have ended with these settings."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     rows = [json.loads(line) for line in lines]
     return {row["seed"]: row for row in rows if (row["task"], row["settings"]) == (name, _settings(task))}
 
 
 def time_to(task: Task, seed: int) -> dict[str, Any]:
-    """Train a seed: CPU-seconds and env steps to the first of two validations in a row that reach the threshold.
-
-    Both are None if it never arrived.
-    """
+    """CPU-seconds and env steps of a seed to the first of two consecutive validations at the threshold, or None."""
     plan, play = task.plan(seed), functools.partial(task.play, task.config)
     collector = Collector(
         plan.make_world(num_worlds=plan.workers.worlds, first_world=0),
@@ -228,7 +217,7 @@ def time_to(task: Task, seed: int) -> dict[str, Any]:
 
 
 def _summary(name: str, rows: Mapping[int, Mapping[str, Any]]) -> Iterator[Measurement]:
-    """Median over the quoted seeds that have ended, then each seed of its own."""
+    """Median over the quoted seeds that have ended, then each seed."""
     seconds = {seed: math.inf if row["cpu_seconds"] is None else row["cpu_seconds"] for seed, row in rows.items()}
     quoted = [seconds[seed] for seed in QUOTED if seed in seconds]
     if quoted:
@@ -242,7 +231,7 @@ def _summary(name: str, rows: Mapping[int, Mapping[str, Any]]) -> Iterator[Measu
 
 
 def _settings(task: Task) -> str:
-    """The changes, and a digest of the whole configuration and of when it is validated: a preset may change, too."""
+    """The changes, and a digest of the whole configuration, because a preset may change too."""
     changes = ", ".join(f"{path}={value}" for path, value in sorted(task.changes.items())) or "laptop"
     whole = json.dumps([config_to_json(task.config), task.metric, task.threshold, task.every_env_steps], sort_keys=True)
     return f"{changes}, {hashlib.sha256(whole.encode()).hexdigest()[:8]}"

@@ -1,7 +1,7 @@
 """Measurements: one named number each; how parts are found, and how measurements are printed and written.
 
 A part is a module of the package `benchmarks` with a function `measure()`. It yields measurements, whose names begin
-with the part's name. This file must not know what is measured.
+with the part's name.
 """
 
 from __future__ import annotations
@@ -59,13 +59,6 @@ def write_lines(measurements: Iterable[Measurement], path: Path) -> None:
 
 def table(measurements: Iterable[Measurement]) -> str:
     """The measurements as aligned text."""
-    rows = [
-        (
-            measurement.name,
-            f"{measurement.value:,.4g}" if measurement.value < 1000 else f"{measurement.value:,.0f}",
-            measurement.unit,
-        )
-        for measurement in measurements
-    ]
+    rows = [(one.name, f"{one.value:,.{'4g' if one.value < 1000 else '0f'}}", one.unit) for one in measurements]
     name_width, value_width = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
     return "\n".join(f"{name:<{name_width}}  {value:>{value_width}}  {unit}" for name, value, unit in rows)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 
 from benchmarks.harness.measurements import RATIO, Measurement
-from benchmarks.harness.training_loop import LoopTimes, time_collect_and_update
+from benchmarks.harness.training_loop import LoopTimes, make_loop, time_collect_and_update
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -40,8 +40,8 @@ def measure_loops() -> Iterator[Measurement]:
     """The loops of the three stages, and of stage 1 with the grounding loss."""
     torch.set_num_threads(1)
     for stage in (1, 2, 3):
-        yield from _measurements(f"messenger.loop_stage{stage}", time_training(stage))
-    yield from _measurements("messenger.loop_stage1_grounded", time_training(1, grounding=1.0))
+        yield from loop_measurements(f"messenger.loop_stage{stage}", time_training(stage))
+    yield from loop_measurements("messenger.loop_stage1_grounded", time_training(1, grounding=1.0))
 
 
 def time_training(stage: int, grounding: float = 0.0) -> LoopTimes:
@@ -59,22 +59,20 @@ def training_loop(
     encoder = random_encodings(world)
     build = functools.partial(emma_team, EmmaTeamConfig(RELEASED), sizes, len(ACTIONS), lambda: encoder)
     policy = built_on(chosen_device(), build)
-    policy.precision = settings.precision
     extra = (GroundingLoss(Schedule.constant(grounding)),) if grounding else ()
     objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, extra_losses=extra)
-    collector = Collector(world, policy, LENGTH, objective.needs_values)
-    collector.reset(0)
-    return collector, Learner(policy, objective, settings)
+    return make_loop(world, policy, objective, settings, LENGTH, spreads=False)
 
 
 def random_encodings(world: Messenger) -> FrozenEncoder:
-    """Random encodings of all sentences of a world, in the form of a frozen BERT's table."""
+    """Random encodings of all sentences, as a frozen BERT's table."""
     lengths = (world.tables["sentence_words"] != 0).sum(-1) + MARKS
     generator = torch.Generator().manual_seed(0)
     return FrozenEncoder([torch.randn(int(length), TOKEN_FEATURES, generator=generator) for length in lengths])
 
 
-def _measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
+def loop_measurements(name: str, times: LoopTimes) -> Iterator[Measurement]:
+    """Overhead and throughput of a training loop."""
     yield Measurement(f"{name}.overhead", times.overhead, RATIO)
     yield Measurement(f"{name}.agent_steps_per_cpu_second", times.per_second(times.loop), PER_SECOND)
     yield Measurement(f"{name}.sampling_agent_steps_per_cpu_second", times.per_second(times.collect), PER_SECOND)

@@ -1,10 +1,8 @@
 """A profiler of CPU time whose parts add up to the whole, backward passes included.
 
-It patches functions and methods from outside. Time belongs to the innermost watched part that runs. The outermost one
-is the phase, so the time of a network is reported for acting and for learning separately. A node of autograd's graph
-belongs to the part whose forward computation created it; the time of a backward pass is split where nodes start.
-
-This file must not know what is watched.
+It patches functions from outside. Time belongs to the innermost watched part that runs, and the outermost one is its
+phase, so acting and learning are reported separately. A node of autograd's graph belongs to the part whose forward
+computation created it; the time of a backward pass is split where nodes start.
 """
 
 from __future__ import annotations
@@ -33,13 +31,7 @@ ITSELF: Part = ("watching", "graph")
 
 @dataclass(frozen=True)
 class Watch:
-    """One function to watch.
-
-    Attributes:
-        target: the module, class or object that has it.
-        name: its name there.
-        part: name of its time; several functions can share one part.
-    """
+    """A function to watch: the attribute `name` of a module, class or object; several functions can share one part."""
 
     target: Any
     name: str
@@ -47,11 +39,7 @@ class Watch:
 
 
 class Profiler:
-    """CPU time by phase and part.
-
-    Attributes:
-        seconds: (phase, part) -> CPU seconds so far.
-    """
+    """CPU time by phase and part, in `seconds`."""
 
     def __init__(self) -> None:
         self.seconds: dict[Part, float] = {}
@@ -118,7 +106,7 @@ class Profiler:
         self._open[-1] = (BACKWARD, part)
 
     def _claim(self, part: str, arguments: Any, result: Any) -> None:
-        """Record the nodes that this part created: those between its arguments and its result without an owner."""
+        """Record the nodes between a part's arguments and its result that have no part yet."""
         outside = {tensor.grad_fn for tensor in tensors_in(arguments)}
         ahead = [tensor.grad_fn for tensor in tensors_in(result)]
         while ahead:

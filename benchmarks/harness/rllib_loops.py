@@ -1,7 +1,4 @@
-"""The same work through RLlib, in this process and without a cluster: our env runner, and RLlib's stock ones.
-
-This file must not know about any particular world or network.
-"""
+"""The same work through RLlib, in this process and without a cluster: our env runner, and RLlib's stock ones."""
 
 from __future__ import annotations
 
@@ -34,11 +31,7 @@ Sampler = Callable[[int], None]
 def time_rllib_loop(config: AlgorithmConfig, turns: int) -> LoopTimes:
     """Time our env runner and learner with RLlib's batching, metrics and weight transfer, beside the bare passes.
 
-    The learner's update is called as RLlib's learner thread calls it, but here its end is known.
-
-    Args:
-        config: configuration of an experiment with `num_learners=0` and `num_env_runners=0`.
-        turns: number of turns.
+    `config` has `num_learners=0` and `num_env_runners=0`; the learner's update is called as its thread calls it.
     """
     runner = FragmentEnvRunner(config=config, worker_index=0)
     learner = config.build_learner(env=None, spaces=runner.get_spaces())
@@ -61,26 +54,14 @@ def time_rllib_loop(config: AlgorithmConfig, turns: int) -> LoopTimes:
 
 
 def stock_team_sampler(env: dict[str, Any], build_policy: Callable[[], TeamPolicy], worlds: int) -> Sampler:
-    """RLlib's `SingleAgentEnvRunner` on `TeamGymEnv`: one player moves all agents, the same team module as ours.
-
-    Args:
-        env: the wrapper's `env_config`.
-        build_policy: function that builds the team.
-        worlds: number of environments.
-    """
+    """RLlib's `SingleAgentEnvRunner` on `TeamGymEnv` with this `env_config`: our team module moves all agents."""
     config = _stock_config(TeamGymEnv, env, TeamModule, build_policy, worlds)
     runner = SingleAgentEnvRunner(config=config, worker_index=0)
     return lambda env_steps: _drop(runner.sample(num_timesteps=env_steps))
 
 
 def stock_multi_agent_sampler(env: dict[str, Any], build_policy: Callable[[], TeamPolicy], worlds: int) -> Sampler:
-    """RLlib's `MultiAgentEnvRunner` on `TeamMultiAgentEnv`: all agents share one policy that acts for one agent.
-
-    Args:
-        env: the wrapper's `env_config`.
-        build_policy: function that builds a team of one agent, which receives no messages.
-        worlds: number of environments.
-    """
+    """RLlib's `MultiAgentEnvRunner` on `TeamMultiAgentEnv`: all agents share the policy of a team of one agent."""
     config = _stock_config(TeamMultiAgentEnv, env, SingleAgentModule, build_policy, worlds)
     config.multi_agent(policies={"agent"}, policy_mapping_fn=lambda *_, **__: "agent")
     runner = MultiAgentEnvRunner(config=config, worker_index=0)
@@ -118,4 +99,4 @@ def _stock_config(
 
 
 def _drop(episodes: Any) -> None:
-    """Drop the episodes: only the time that they took is needed."""
+    """Only the time of the episodes is needed."""

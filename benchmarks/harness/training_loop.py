@@ -4,8 +4,6 @@ The bare time is that of the network alone on the batches that the loop collecte
 learner's forward and backward passes with a sum in place of the losses. It includes no world, sampling, batching, loss
 or optimiser. `overhead` is the loop's CPU time divided by the bare time. The learner's passes are the objective's own,
 so for IMPALA both sides see all T + 1 observations of a fragment.
-
-This file must not know about any world, network or Ray.
 """
 
 from __future__ import annotations
@@ -19,7 +17,10 @@ from torch import Tensor
 
 from benchmarks.harness.clock import median, median_ratio, timed
 from benchmarks.harness.tensors import tensors_in
+from benchmarks.harness.world_steps import spread_episodes
+from rl_envs.core.world import World
 from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import Batch, forward, to_batch
 from rl_models.fragment import Array, Fragment
 from rl_models.policy import TeamOutput, TeamPolicy
@@ -73,15 +74,15 @@ def time_loop(
     turns: int,
     extras: tuple[str, ...] = (),
 ) -> LoopTimes:
-    """Time collecting, learning and bare passes in turns; a first turn warms up and is not counted.
+    """Time collecting, learning and bare passes in turns, after a turn that warms up.
 
     Args:
         collect: function that plays one fragment.
         update: function that learns from a fragment.
-        policy: the team whose network makes the bare passes; its gradients are cleared.
-        objective: defines which passes the learner makes over a fragment.
+        policy: the team of the bare passes; its gradients are cleared.
+        objective: defines the learner's passes over a fragment.
         turns: number of turns.
-        extras: names of network outputs that the backward pass goes through, beside policy and values.
+        extras: network outputs in the backward pass, beside policy and values.
     """
     times = LoopTimes(0)
     for turn in range(turns + 1):
@@ -98,10 +99,22 @@ def time_loop(
     return times
 
 
+def make_loop(
+    world: World, policy: TeamPolicy, objective: Objective, settings: OptimiserSettings, length: int, spreads: bool
+) -> tuple[Collector, Learner]:
+    """A collector of fragments of `length` env steps and a learner; episodes are spread over their length if asked."""
+    policy.precision = settings.precision
+    collector = Collector(world, policy, length, objective.needs_values)
+    collector.reset(0)
+    if spreads:
+        spread_episodes(world)
+    return collector, Learner(policy, objective, settings)
+
+
 def time_collect_and_update(
     collector: Collector, learner: Learner, turns: int, extras: tuple[str, ...] = ()
 ) -> LoopTimes:
-    """Time a loop without Ray: a collector that has been reset, and the learner of the same team."""
+    """Time a loop without Ray, with a collector that has been reset."""
 
     def update(fragment: Fragment) -> None:
         learner.update([fragment])
@@ -117,7 +130,7 @@ def bare_seconds(
     prepared = objective.prepare(batch)
     _, acting = timed(_act, policy, batch, prepared["reward"].shape[1])
     parts = list(objective.minibatches(prepared, 0))
-    _, learning = timed(_learn, policy, parts, extras)
+    _, learning = timed(learn_bare, policy, parts, extras)
     policy.zero_grad(set_to_none=True)
     return acting, learning
 
@@ -148,7 +161,8 @@ def _act(policy: TeamPolicy, batch: Batch, steps: int) -> None:
         state = policy(obs, state, batch["is_first"][:, step : step + 1]).state
 
 
-def _learn(policy: TeamPolicy, parts: list[Batch], extras: tuple[str, ...]) -> None:
+def learn_bare(policy: TeamPolicy, parts: list[Batch], extras: tuple[str, ...]) -> None:
+    """Forward and backward passes over the parts, without losses."""
     for part in parts:
         policy.zero_grad(set_to_none=True)
         _any_scalar(forward(policy, part), extras).backward()

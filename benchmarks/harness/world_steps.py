@@ -1,7 +1,4 @@
-"""CPU time of a world's env step, as a whole and by method.
-
-This file must not know about any particular world or about learning.
-"""
+"""CPU time of a world's env step, as a whole and by method."""
 
 from __future__ import annotations
 
@@ -17,21 +14,19 @@ Chooser = Callable[[Arrays], Actions]
 """Function from the observations of all worlds to their actions; it is not timed."""
 
 
+def uniform_actions(world: World, actions: int) -> Chooser:
+    """Uniformly random actions in 0 ... `actions` - 1 of all agents, whether legal or not."""
+    random = np.random.default_rng(0)
+    return lambda _: random.integers(actions, size=(world.num_worlds, world.num_agents))
+
+
 def spread_episodes(world: World) -> None:
     """Spread worlds that were just reset over their episodes, so that every step resets equally many of them."""
     world.state["episode_length"][:] = np.arange(world.num_worlds) * world.max_episode_steps // world.num_worlds
 
 
 def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repeats: int, seed: int = 0) -> float:
-    """CPU time of a joint step in microseconds, observations and resets included: the median of several repeats.
-
-    Args:
-        world: B worlds.
-        choose: function that chooses the actions.
-        steps: calls of `step` in one repeat.
-        repeats: number of repeats, after one that warms up and is not counted.
-        seed: seed of the worlds.
-    """
+    """Median CPU microseconds of a joint step, observations and resets included, over repeats after a warm-up."""
     observations = world.reset(seed)
     spread_episodes(world)
     means: list[float] = []
@@ -48,15 +43,7 @@ def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repea
 def microseconds_by_part(
     world: World, choose: Chooser, steps: int, methods: Sequence[str], seed: int = 0
 ) -> dict[str, float]:
-    """CPU time of a joint step in microseconds, by method; the stopwatches cost a little, too.
-
-    Args:
-        world: B worlds; the stopwatches stay on it.
-        choose: function that chooses the actions.
-        steps: calls of `step`.
-        methods: names of methods of the world; `step` among them takes the rest of the time.
-        seed: seed of the worlds.
-    """
+    """CPU microseconds of a joint step by method of the world, stopwatches included; `step` has the rest."""
     observations = world.reset(seed)
     spread_episodes(world)
     watches = Stopwatches(world, methods)

@@ -30,21 +30,9 @@ from flax.training.train_state import TrainState
 from jaxmarl.environments.overcooked import overcooked_layouts
 
 CONSTANTS = SimpleNamespace(
-    hidden=64,
-    envs=16,
-    fragment=128,
-    epochs=4,
-    minibatches=4,
-    learning_rate=2.5e-4,
-    gamma=0.99,
-    gae_lambda=0.95,
-    clip_range=0.2,
-    entropy_coef=0.01,
-    value_coef=0.5,
-    max_grad_norm=0.5,
-    budget=5_000_000,
-    shaping_env_steps=2_500_000,
-)
+    hidden=64, envs=16, fragment=128, epochs=4, minibatches=4, learning_rate=2.5e-4, gamma=0.99, gae_lambda=0.95,
+    clip_range=0.2, entropy_coef=0.01, value_coef=0.5, max_grad_norm=0.5, budget=5_000_000, shaping_env_steps=2_500_000,
+)  # fmt: skip
 """Published constants; the learning rate falls linearly over `budget`, shaped rewards over `shaping_env_steps`."""
 BATCH = CONSTANTS.envs * CONSTANTS.fragment
 SOUP, SOUPS, EPISODES, EPISODE_STEPS = 20.0, 11.0, 500, 400
@@ -157,16 +145,9 @@ class Ippo:
 
         return jax.lax.scan(learn, train, order)
 
-    def _loss(
-        self,
-        params: Any,
-        planes: jax.Array,
-        action: jax.Array,
-        log_prob: jax.Array,
-        old_value: jax.Array,
-        advantage: jax.Array,
-    ) -> jax.Array:
+    def _loss(self, params: Any, *minibatch: jax.Array) -> jax.Array:
         """PPO's clipped loss, with the clipped value error."""
+        planes, action, log_prob, old_value, advantage = minibatch
         log_probs, value = self.chef.apply(params, planes)
         target = old_value + advantage
         near = old_value + jnp.clip(value - old_value, -CONSTANTS.clip_range, CONSTANTS.clip_range)

@@ -67,13 +67,7 @@ class Trial:
 
 @dataclass
 class Watch:
-    """Called by a trainer after each update; it validates from time to time, with the clock stopped.
-
-    Attributes:
-        target: mean return of a validation.
-        every: env steps between validations.
-        curve: as of `Trial`.
-    """
+    """Callback after each update: it validates every `every` env steps, with the clock stopped."""
 
     target: float
     every: int
@@ -82,11 +76,7 @@ class Watch:
     _paused: float = 0.0
 
     def __call__(self, env_steps: int, act: Act) -> None:
-        """Validate if it is time.
-
-        Raises:
-            Reached: this validation and the one before reached the target.
-        """
+        """Validate if it is time; raises `Reached` if this validation and the one before reached the target."""
         if env_steps < self.every * (len(self.curve) + 1):
             return
         stopped = cpu_seconds()
@@ -98,7 +88,7 @@ class Watch:
 
 
 def mean_return(act: Act, episodes: int = EPISODES) -> float:
-    """Mean return of some episodes, the same at every call but for the sampled actions."""
+    """Mean return of episodes that differ between calls only in the sampled actions."""
     envs = [simple_spread_v3.parallel_env(max_cycles=CYCLES) for _ in range(AT_ONCE)]
     total = 0.0
     for first in range(0, episodes, AT_ONCE):
@@ -135,13 +125,7 @@ def trials_of(folder: Path) -> list[Trial]:
 
 
 def best_learning_rate(trials: Sequence[Trial], library: str, target: float) -> float:
-    """The tuned learning rate that reached the target with most seeds, and then in the least CPU time.
-
-    Seeds with which not every learning rate has been tried do not count.
-
-    Raises:
-        SystemExit: tuning has not ended.
-    """
+    """The learning rate that reached the target with most seeds, then in the least CPU time; ends if none was tuned."""
     ended = [t for t in trials if (t.library, t.target) == (library, target) and t.seed in TUNING_SEEDS]
     with_all = [seed for seed in TUNING_SEEDS if sum(t.seed == seed for t in ended) == len(LEARNING_RATES)]
     if not with_all:
@@ -164,9 +148,8 @@ def table(trials: Sequence[Trial]) -> str:
         own = [t for t in measured if (t.library, t.learning_rate, t.target) == key]
         spent = sorted(t.cpu_seconds for t in own if t.cpu_seconds is not None)
         steps = [t.env_steps for t in own if t.env_steps is not None]
-        listed = (
-            f"{statistics.median(spent):.0f} ({', '.join(f'{one:.0f}' for one in spent)})" if spent else "not reached"
-        )
+        every = ", ".join(f"{one:.0f}" for one in spent)
+        listed = f"{statistics.median(spent):.0f} ({every})" if spent else "not reached"
         middle = f"{statistics.median(steps):,.0f}" if steps else ""
         lines.append(f"| {key[0]} | {key[1]} | {key[2]} | {len(spent)} of {len(own)} | {listed} | {middle} |")
     return "\n".join(lines)
@@ -185,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what the command line asks for, one trial after the other."""
+    """Run the command line, one trial after the other."""
     parser = _parser()
     flags = parser.parse_args(arguments)
     if flags.what == "table":

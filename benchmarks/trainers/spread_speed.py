@@ -101,12 +101,7 @@ def train_concord(env_steps: int) -> None:
 
 @contextlib.contextmanager
 def rllib_ppo(seed: int = 0, **training: Any) -> Iterator[Any]:
-    """RLlib's stock PPO with its own wrapper of PettingZoo, in a cluster that ends with it.
-
-    Args:
-        seed: of weights, environments and actions.
-        training: further settings of `PPOConfig.training`, in place of RLlib's defaults.
-    """
+    """RLlib's stock PPO with its PettingZoo wrapper, in its own cluster; `training` is of `PPOConfig.training`."""
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
@@ -144,16 +139,7 @@ def train_rllib(env_steps: int) -> None:
 
 
 def benchmarl_ippo(env_steps: int, seed: int = 0, callbacks: Sequence[Any] = (), **settings: Any) -> Any:
-    """BenchMARL's experiment with its IPPO.
-
-    Its own defaults are another game than the other libraries': continuous actions, and episodes of 100 env steps.
-
-    Args:
-        env_steps: largest number of env steps.
-        seed: of weights, environments and actions.
-        callbacks: of BenchMARL.
-        settings: further fields of `ExperimentConfig`, in place of BenchMARL's defaults.
-    """
+    """BenchMARL's IPPO, with discrete actions and short episodes as in the others; `settings` are of its config."""
     from benchmarl.algorithms import IppoConfig
     from benchmarl.environments import PettingZooTask
     from benchmarl.experiment import Experiment, ExperimentConfig
@@ -197,18 +183,11 @@ def train_sb3(env_steps: int) -> None:
 
 
 STEP: dict[str, Callable[[int], None]] = {
-    "bare": step_bare,
-    "concord": step_concord,
-    "rllib": step_rllib,
-    "benchmarl": step_benchmarl,
-    "sb3": step_sb3,
-}
+    "bare": step_bare, "concord": step_concord, "rllib": step_rllib, "benchmarl": step_benchmarl, "sb3": step_sb3
+}  # fmt: skip
 TRAIN: dict[str, Callable[[int], None]] = {
-    "concord": train_concord,
-    "rllib": train_rllib,
-    "benchmarl": train_benchmarl,
-    "sb3": train_sb3,
-}
+    "concord": train_concord, "rllib": train_rllib, "benchmarl": train_benchmarl, "sb3": train_sb3
+}  # fmt: skip
 
 
 def supersuit_envs() -> Any:
@@ -244,16 +223,8 @@ def main() -> None:
     begins = cpu_seconds()
     run(flags.env_steps)
     spent = cpu_seconds() - begins
-    print(
-        json.dumps(
-            {
-                "library": flags.library,
-                "what": "train" if flags.train else "step",
-                "env_steps": flags.env_steps,
-                "env_steps_per_cpu_second": round(flags.env_steps / spent, 1),
-            }
-        )
-    )
+    row = {"library": flags.library, "what": "train" if flags.train else "step", "env_steps": flags.env_steps}
+    print(json.dumps(row | {"env_steps_per_cpu_second": round(flags.env_steps / spent, 1)}))
 
 
 if __name__ == "__main__":

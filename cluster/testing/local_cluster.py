@@ -106,7 +106,7 @@ class LocalCluster:
         }
         words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
         starter = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats"]
-        process = self._start("head", [*starter, *words])
+        process = self.start_process("head", [*starter, *words])
         try:
             self._wait(process, "head", self._takes_jobs)
         except RuntimeError:
@@ -121,7 +121,7 @@ class LocalCluster:
         name = f"worker_{self._number}"
         words = ["--address", self.address, "--cpus", str(self._cpus), "--temp-dir", str(self.home / name)]
         words += ["--object-store-bytes", str(_OBJECT_STORE_BYTES), "--resources", json.dumps(resources or {})]
-        process = self._start(name, [sys.executable, "-m", "cluster.testing.worker_node", *words])
+        process = self.start_process(name, [sys.executable, "-m", "cluster.testing.worker_node", *words])
         try:
             self._wait(process, name, lambda: f"joined {self.address}" in self.log(name))
         except RuntimeError:
@@ -154,7 +154,8 @@ class LocalCluster:
         kill_marked(self.name)
         shutil.rmtree(self.home, ignore_errors=True)
 
-    def _start(self, node: str, command: list[str]) -> subprocess.Popen[bytes]:
+    def start_process(self, node: str, command: list[str]) -> subprocess.Popen[bytes]:
+        """Start a process that carries the mark of a node; its output is the node's log."""
         environment = self._node_environment | {MARK: self.mark(node)}
         with (self.home / f"{node}.log").open("wb") as log:
             null = subprocess.DEVNULL

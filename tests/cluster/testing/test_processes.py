@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cluster.testing.local_cluster import LocalCluster, free_ports, wait_until
+from cluster.testing.local_cluster import LocalCluster, wait_until
 from cluster.testing.processes import MARK, command_of, is_alive, kill_marked, listeners, marked
 from tests.patience import PATIENCE_SECONDS
 from tests.private_ray import SETTING_OF_TITLE
@@ -53,21 +53,12 @@ def test_children_that_left_their_parent_and_their_session_are_found_too():
 
 
 @pytest.mark.processes
-def test_a_zombie_does_not_count():
-    name = f"zombie_{os.getpid()}"
-    process = start(name, "pass")
-    wait_until(lambda: not is_alive(process.pid), PATIENCE_SECONDS, "its end")
-    assert marked(name) == []
-    process.wait()
-
-
-@pytest.mark.processes
 def test_a_ray_process_that_sets_its_title_keeps_the_mark():
     """By default a title overwrites the environment, and a process without its mark is neither found nor killed."""
     cluster = LocalCluster(workers=0)
     title = "ray::DashboardAgent"
     code = f"{SETTING_OF_TITLE.format(title=title)}; import time; time.sleep(100_000)"
-    process = cluster._start("head", [sys.executable, "-c", code])
+    process = cluster.start_process("head", [sys.executable, "-c", code])
     try:
         wait_until(lambda: command_of(process.pid) == title, PATIENCE_SECONDS, "its title")
         assert marked(cluster.mark("head")) == [process.pid]
@@ -90,11 +81,6 @@ def test_listening_sockets_are_found_with_their_address(family, address):
         one.listen()
         assert (address, one.getsockname()[1]) in listeners([os.getpid()])
         assert listeners([]) == []
-
-
-def test_free_ports_differ():
-    ports = free_ports(20)
-    assert len(set(ports)) == 20
 
 
 def test_waiting_ends_when_the_condition_holds():
