@@ -14,7 +14,7 @@ Sync's code has it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -35,7 +35,7 @@ from rl_models.batch import (
     valued_mask,
 )
 from rl_models.losses import policy_gradient as pg
-from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
@@ -182,6 +182,32 @@ class ActorCritic(ActorCriticConfig):
         if acting is None:
             return entropy.sum(-1).mean()
         return pg.masked_mean((entropy * acting).sum(-1), acting.any(-1))
+
+
+def with_extra_losses(
+    loss: Tensor,
+    extra_losses: Iterable[ExtraLoss],
+    output: TeamOutput,
+    batch: Batch,
+    progress: Progress,
+    share: Tensor | float = 1.0,
+) -> tuple[Tensor, Statistics]:
+    """The sum of a loss and its additions, a scalar, and what the additions log.
+
+    Args:
+        loss: of the algorithm, a scalar.
+        extra_losses: the additions.
+        output: the policy's output for the batch.
+        batch: a minibatch, or a part of one.
+        progress: training done so far.
+        share: share of the minibatch's steps, by which each addition is weighted.
+    """
+    statistics: Statistics = {}
+    for extra in extra_losses:
+        addition, more = extra(output, batch, progress)
+        loss = loss + share * addition
+        statistics |= more
+    return loss, statistics
 
 
 def shuffled_minibatches(

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.actor_critic import ActorCritic, with_extra_losses
 from rl_models.algorithms.learner_config import ImpalaConfig
 from rl_models.algorithms.objective import RATIO_ERROR
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
-from rl_models.losses.extra_loss import ExtraLoss, MeanLoss, Statistics, with_extra_losses
+from rl_models.losses.extra_loss import ExtraLoss, MeanLoss, Statistics
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 

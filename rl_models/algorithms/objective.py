@@ -82,7 +82,7 @@ class Objective(Protocol):
     ) -> tuple[Tensor, Statistics]:
         """Scalar to minimise on a minibatch, or on a part that holds this share of it, and numbers to log.
 
-        Numbers are of the part alone; `training/part_statistics.py` joins those of all parts.
+        Numbers are of the part alone; `training/loop.py` joins those of all parts.
 
         Args:
             output: of the policy at every observation of the batch.

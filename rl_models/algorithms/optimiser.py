@@ -132,7 +132,7 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 
 
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
-    """Make a step unless a gradient is not finite: one bad batch must not end a run (`training/skipped_updates.py`).
+    """Make a step unless a gradient is not finite: one bad batch must not end a run (`training/loop.py`).
 
     On the CPU the step is skipped. On an accelerator, where the host would have to wait for `is_finite`, fused Adam
     skips it by itself, and RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares

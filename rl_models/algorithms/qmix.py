@@ -17,11 +17,12 @@ from typing import ClassVar, cast
 
 from torch import Tensor
 
+from rl_models.algorithms.actor_critic import with_extra_losses
 from rl_models.algorithms.learner_config import QmixConfig, QmixLearnerConfig
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, alive_mask
 from rl_models.configuration import constants_of
-from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
 from rl_models.policy import TeamOutput, TeamPolicy

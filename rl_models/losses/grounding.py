@@ -19,7 +19,7 @@ from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.networks.emma import SCORES, SENTENCES, SPRITES
 from rl_models.policy import TeamOutput
-from rl_models.runtime.distinct import count_rows, distinct_rows
+from rl_models.runtime.device import count_rows, distinct_rows
 from rl_models.schedule import Progress, Schedule
 
 _FRAMES_UNASKED = 2048

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.weight_norm import NormalisedLinear
-from rl_models.runtime.distinct import distinct
+from rl_models.runtime.device import distinct
 from rl_models.runtime.texts import lengths_of
 
 PADDING = 0

@@ -37,7 +37,7 @@ from rl_models.networks.network_config import MatchingOptions
 from rl_models.networks.readers import DOCUMENT, GOAL
 from rl_models.networks.reading import ReadingSizes
 from rl_models.policy import Features, State, Stateless, legal_actions
-from rl_models.runtime.distinct import distinct
+from rl_models.runtime.device import distinct
 from rl_models.runtime.texts import Encoded, EncodedTexts, encode_texts
 
 CELLS = "attention/cells"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_scores
 from rl_models.layers.bidirectional import Bidirectional, Cell
-from rl_models.runtime.distinct import distinct
+from rl_models.runtime.device import distinct
 from rl_models.runtime.texts import Encoded, EncodedTexts, lengths_of
 
 DOCUMENT, GOAL, INVENTORY = "document", "goal", "inventory"

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.attention import SelfAttention, SentenceReader, padding_scores
 from rl_models.layers.bidirectional import Bidirectional
-from rl_models.layers.film2 import Film2
+from rl_models.networks.film2_stack import Film2
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.runtime.device import longest
 from rl_models.runtime.texts import encode_texts, lengths_of

@@ -22,8 +22,7 @@ from torch import Tensor
 
 from rl_models.fragment import Array
 from rl_models.policy import TeamNetwork
-from rl_models.runtime.device import to_device
-from rl_models.runtime.distinct import distinct, distinct_rows
+from rl_models.runtime.device import distinct, distinct_rows, to_device
 from rl_models.team_world import Texts
 
 Encoded: TypeAlias = dict[str, Tensor]

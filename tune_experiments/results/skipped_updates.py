@@ -30,7 +30,7 @@ def percent(share: float) -> str:
 
 def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
     """Line of the doctor on all updates of a trial's log, and on its last ones."""
-    from rl_models.training.skipped_updates import SKIPPED, WINDOW
+    from rl_models.training.loop import SKIPPED, WINDOW
 
     newest = rows[-1] if rows else {}
     share = skipped_share(newest)
@@ -47,7 +47,7 @@ def why_it_fails(rows: Sequence[Mapping[str, float]], stage_updates: int, is_las
         stage_updates: optimiser steps of the present stage.
         is_last: whether training ends here; then fewer updates than the window count by themselves.
     """
-    from rl_models.training.skipped_updates import SKIPPED, WINDOW
+    from rl_models.training.loop import SKIPPED, WINDOW
 
     newest = rows[-1]
     for name, value in newest.items():

@@ -18,8 +18,7 @@ from rl_models.rllib import env_runner
 from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
-from rl_models.training.loop import Learner
-from rl_models.training.skipped_updates import WINDOW
+from rl_models.training.loop import WINDOW, Learner
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 

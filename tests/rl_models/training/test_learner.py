@@ -23,8 +23,7 @@ from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import Learner, count_progress, train
-from rl_models.training.skipped_updates import WINDOW
+from rl_models.training.loop import WINDOW, Learner, count_progress, train
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
