@@ -86,11 +86,7 @@ class ActorCritic(ActorCriticConfig):
         """Nothing follows an optimiser step."""
 
     def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
-        """[B, T, 1] joint or [B, T, N] per agent.
-
-        Raises:
-            ValueError: the joint form of a team that does not value agents that carry on.
-        """
+        """[B, T, 1] joint or [B, T, N] per agent."""
         if not self.joint_ratio:
             return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
         if UNVALUED in output.extras:

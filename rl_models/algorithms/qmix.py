@@ -81,11 +81,7 @@ class Qmix(QmixConfig):
         return Replay(self.buffer_size)
 
     def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
-        """Put tokens in the place of row numbers, which mean something else in the next fragment.
-
-        Raises:
-            ValueError: a world that Q-learning of joint actions does not fit.
-        """
+        """Put tokens in the place of row numbers, which mean something else in the next fragment."""
         lacking = [] if "actions" in batch else ["factored actions"]
         lacking += ["agents that carry on or wait while others decide"] if "obs/decides" in batch else []
         lacking += ["agents that leave"] if "obs/alive" in batch and not self.agents_leave else []
@@ -115,9 +111,6 @@ class Qmix(QmixConfig):
         """Scalar to minimise on a batch of the replay, or on a part that holds this share of it, and numbers to log.
 
         `output` covers all T + 1 observations.
-
-        Raises:
-            ValueError: a team that does not act by action values.
         """
         loss, statistics = self.loss_with_reward(output, batch, progress, batch["reward"].mean(-1))
         return share.steps * loss, statistics | {"loss/total": loss.detach()}
@@ -132,9 +125,6 @@ class Qmix(QmixConfig):
             batch: of the replay.
             progress: training done so far.
             reward: [B, T] float32, what the joint value is learned from.
-
-        Raises:
-            ValueError: a team that does not act by action values.
         """
         extras = output.extras
         if f"q/{ONLINE}" not in extras:

@@ -60,12 +60,7 @@ class CollectiveHead(nn.Module):
         flags = torch.cat([torch.zeros_like(wish), legal_logits(wish, selectable[..., None])], -1)
         stop = self.stop(features.features)
         return CollectivePolicy(
-            self._factors,
-            stop.log_softmax(-1),
-            flags.log_softmax(-1),
-            inputs,
-            self.later,
-            self._used_heads_only,
+            self._factors, stop.log_softmax(-1), flags.log_softmax(-1), inputs, self.later, self._used_heads_only
         )
 
     def later(self, inputs: dict[str, Tensor], flags: Tensor) -> dict[str, Tensor]:

@@ -91,9 +91,6 @@ class GroundingLoss:
             output: the policy's output; the extras of `networks/emma.py` [B, T or T + 1, N, ...] are among its extras.
             batch: `reward` [B, T, N].
             progress: training done so far, which the schedule reads.
-
-        Raises:
-            ValueError: the network of the team does not read a manual.
         """
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
         if self.weight.is_zero(progress):

@@ -67,9 +67,6 @@ class MentionWarmStart:
             output: the policy's output; `attention/grid` [B, T or T + 1, N, layers, L] is among its extras.
             batch: `obs/grid`, `obs/document` and `texts/document`, and `reward` [B, T, N].
             progress: training done so far.
-
-        Raises:
-            ValueError: the network returns no attention.
         """
         if ATTENTION not in output.extras:
             raise ValueError(f"a warm start of attention needs {ATTENTION!r}: set `shows_attention` of the network")

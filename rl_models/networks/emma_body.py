@@ -143,13 +143,7 @@ class EntityNetwork(Stateless):
         self.shows_attention = False
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of every step.
-
-        Args:
-            obs: name -> [B, T, N, ...], as the network's file describes.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 of every step."""
         features, extras = self._forward_frames(obs)
         lead = obs["symbols"].shape[:3]
         return Features(

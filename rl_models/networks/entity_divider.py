@@ -86,11 +86,7 @@ def nearest_agents(offsets: Tensor) -> Tensor:
 
 
 def check_team(num_agents: int) -> None:
-    """Check the number of agents of a divided team.
-
-    Raises:
-        ValueError: there are fewer than two agents.
-    """
+    """Check the number of agents of a divided team."""
     if num_agents < 2:
         raise ValueError("an entity divider needs at least 2 agents: make a world with num_agents=2 or more")
 

@@ -102,11 +102,7 @@ class GridStack(nn.Module, ABC):
         """
 
     def first_query(self, cells: Tensor) -> Tensor:
-        """First query to the document, of a single cell at the agent's place: [Q, F] -> [Q, F] float32.
-
-        Raises:
-            TypeError: the layers do not attend to the document.
-        """
+        """First query to the document, of a single cell at the agent's place: [Q, F] -> [Q, F] float32."""
         raise TypeError(f"{type(self).__name__} does not attend to the document, so its cells have no query")
 
 
@@ -135,9 +131,6 @@ class Film2Stack(GridStack):
             first_summary: s_0 of the released code (`linear_of_max`) or of the paper (`max_of_linear`).
             shared_features: width of the last part of a context, which is compared with a cell as it is: that of a
                 cell's vector, or 0 for none.
-
-        Raises:
-            ValueError: there are no layers, or the sum has unequal channels.
         """
         super().__init__()
         check_channels(channels)

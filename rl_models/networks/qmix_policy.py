@@ -131,11 +131,7 @@ class MaserPolicy(QmixPolicy):
     """Acts as QMIX does; while gradients are enabled, its extras hold the representation of every observation."""
 
     def __init__(
-        self,
-        network: QValues,
-        mixer: StateMixer | None,
-        hidden_size: int = 128,
-        is_trained: bool = True,
+        self, network: QValues, mixer: StateMixer | None, hidden_size: int = 128, is_trained: bool = True
     ) -> None:
         """Build the representation, two layers whose output has a number for each action.
 

@@ -75,13 +75,7 @@ class Sama(Stateless):
             self.symbols.weight[0] = 0
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, 2 * hidden_size] float32 of every step.
-
-        Args:
-            obs: name -> [B, T, N, ...], as the header of this file describes.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, 2 * hidden_size] float32 of every step."""
         commands = obs["commands"].flatten(0, 2).long()
         table, command_vectors = self._tables.get(self.parameters(), self._compute_tables)
         grid = self._encode_grid(table, obs["symbols"].flatten(0, 2).long(), commands[:, 0])

@@ -73,9 +73,6 @@ class TextReader(nn.Module):
             texts: texts that an agent reads.
             words: tokens [D, L] -> states [D, L, E], with an attribute `features`.
             query: width of the query.
-
-        Raises:
-            ValueError: emma has nothing to choose among.
         """
         super().__init__()
         if config.name == "emma" and sum(text.sentences for text in texts) == 1:

@@ -68,11 +68,7 @@ class AgentPolicy:
     """
 
     def __init__(self, policy: TeamPolicy, agent: int) -> None:
-        """Use the weights of a team for one of its agents.
-
-        Raises:
-            TypeError: the team cannot be separated into agents.
-        """
+        """Use the weights of a team for one of its agents."""
         network, head = policy.network, policy.policy_head
         if not isinstance(network, SeparableNetwork) or not isinstance(head, SeparableHead):
             raise TypeError(
@@ -145,9 +141,6 @@ def message_sizes(policy: TeamPolicy, obs: dict[str, Tensor], is_first: Tensor) 
         policy: a team that can be separated into agents.
         obs: observation of the first agent, name -> [B, ...].
         is_first: [B] bool, an episode begins at this step.
-
-    Raises:
-        TypeError: the team cannot be separated into agents.
     """
     sizes: list[int] = []
 

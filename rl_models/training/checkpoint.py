@@ -64,10 +64,7 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    folder: Path,
-    step: int,
-    tensors: Mapping[str, Mapping[str, np.ndarray | torch.Tensor]],
-    state: Mapping[str, Any],
+    folder: Path, step: int, tensors: Mapping[str, Mapping[str, np.ndarray | torch.Tensor]], state: Mapping[str, Any]
 ) -> Path:
     """Write `folder/checkpoint_<step>`; a damaged checkpoint of the same step gets a hidden name.
 

@@ -40,15 +40,7 @@ def contents(one):
 
 def test_it_keeps_whole_fragments_and_nothing_that_only_on_policy_learners_need():
     (drawn,) = filled((0, 4)).draws(1, 4, seed=0)
-    assert set(drawn) == {
-        "is_first",
-        "actions",
-        "reward",
-        "terminated",
-        "truncated",
-        "obs/grid",
-        "state/hidden",
-    }
+    assert set(drawn) == {"is_first", "actions", "reward", "terminated", "truncated", "obs/grid", "state/hidden"}
     for key in ("obs/grid", "state/hidden"):
         assert drawn[key][:, 0].tolist() == numbers(drawn)
 
