@@ -200,7 +200,7 @@ class Learners:
     """Group of learners that make each update together.
 
     Attributes:
-        rank: of this learner, from 0.
+        rank: rank of this learner, from 0.
         size: number of learners.
         sum: a tensor -> the sum of all learners' tensors of this shape. All must ask in the same order.
     """

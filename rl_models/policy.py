@@ -29,7 +29,7 @@ def with_present_names(module: nn.Module, weights: Mapping[str, Value]) -> dict[
 
     Args:
         module: a team or a network.
-        weights: of a checkpoint, name -> tensor or array.
+        weights: weights of a checkpoint, name -> tensor or array.
     """
     found = dict(weights)
     for place, part in module.named_modules():

@@ -51,7 +51,7 @@ class ActorCritic(ActorCriticConfig):
 
     Attributes:
         entropy_coef: weight of the entropy bonus.
-        entropy_kind: of what the bonus is: `component`, component and action together; `marginal`, the agent's action.
+        entropy_kind: entropy in the bonus: `component`, component and action together; `marginal`, the agent's action.
         extra_losses: declared additions to the loss.
     """
 
@@ -126,7 +126,7 @@ class ActorCritic(ActorCriticConfig):
         valued = valued_mask(batch)
         return alive_mask(batch) if valued is None else valued
 
-    def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[pg.Steps, Tensor]:
+    def steps_of_batch(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[pg.Steps, Tensor]:
         """Steps of the batch, and values [B, T, N] float32; undecided steps get the next decision's, carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
@@ -191,7 +191,7 @@ def with_extra_losses(
     """The sum of a loss and its additions, a scalar, and what the additions log.
 
     Args:
-        loss: of the algorithm, a scalar.
+        loss: the algorithm's loss, a scalar.
         extra_losses: the additions.
         output: the policy's output for the batch.
         batch: a minibatch, or a part of one.

@@ -52,7 +52,7 @@ class Impala(ImpalaConfig, ActorCritic):
         output = TeamOutput(whole.policy.first_steps(values.shape[1]), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)
         log_ratio = self._log_ratio(log_prob.detach(), batch)
-        steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
+        steps, carried = self.steps_of_batch(batch, values.detach(), whole.values[:, -1].detach())
         advantages, targets = self.compute_advantages(steps, carried, log_ratio.expand_as(values))
         policy_loss = self.policy_loss(log_prob, self._advantages(advantages), self._mask(batch))
         value_loss = self.value_loss(values, targets, self._with_value_loss(batch))

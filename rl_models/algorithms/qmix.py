@@ -121,8 +121,8 @@ class Qmix(QmixConfig):
         """The loss of a batch, not weighted by a share; a method that shapes rewards calls it.
 
         Args:
-            output: of the policy at all T + 1 observations.
-            batch: of the replay.
+            output: output of the policy at all T + 1 observations.
+            batch: batch of the replay.
             progress: training done so far.
             reward: [B, T] float32, what the joint value is learned from.
         """

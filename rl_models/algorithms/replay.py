@@ -62,9 +62,9 @@ class Replay:
         """Uniform draws, each without replacement and of all that there are while they are too few.
 
         Args:
-            number: of draws.
+            number: number of draws.
             fragments: in each.
-            seed: of all of them.
+            seed: seed of all draws.
             held: rows of this replay in the joint replay of all learners; they draw together, each its own rows (in
                 some draws none); None: there is no other.
         """

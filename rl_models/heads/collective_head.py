@@ -27,8 +27,8 @@ class CollectiveHead(nn.Module):
         """Build the layers.
 
         Args:
-            widths: of the features.
-            spec: of the game.
+            widths: widths of the features.
+            spec: units and orders of the game.
             hidden_size: width of hidden layers; of those that point it is the width of what they point at.
             used_heads_only: whether only factors with an effect count in probabilities.
         """

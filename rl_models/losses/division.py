@@ -1,8 +1,7 @@
 """Losses of EnDi: regularisers of the divider, agent modelling, and metrics of a division (EnDi, sections 4 and 5.2).
 
 The entities in an agent's mask are its own, e_i; the rest are the others', e_-i. Losses are summed over agents and
-averaged over steps, so a weight has the same meaning as for an agent that is trained alone. This file must not know how
-masks and predictions are computed.
+averaged over steps, so a weight has the same meaning as for an agent that is trained alone.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def find_subgoals(output: TeamOutput, batch: Batch, config: MaserConfig) -> Subg
     """Sub-goals and distances of a batch.
 
     Args:
-        output: of a policy with a representation, at all T + 1 observations.
-        batch: of the replay.
+        output: output of a policy with a representation, at all T + 1 observations.
+        batch: batch of the replay.
         config: the constants.
     """
     with torch.no_grad():
@@ -113,8 +113,8 @@ def maser_losses(
 
     Args:
         output: the policy's output at all T + 1 observations.
-        batch: of the replay.
-        subgoals: of the batch.
+        batch: batch of the replay.
+        subgoals: subgoals of the batch.
         config: the constants.
         gamma: discount of an env step.
     """
@@ -152,8 +152,8 @@ def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:
     """Mean divergence from uniform policies at and after the sub-goals, a scalar.
 
     Args:
-        output: of the policy at all T + 1 observations.
-        subgoals: of its batch.
+        output: output of the policy at all T + 1 observations.
+        subgoals: subgoals of the batch.
         who: `online` or `target`, whose values make the policies.
     """
     divergences = divergence_from_uniform(output.extras[f"q/{who}"][:, :-1])

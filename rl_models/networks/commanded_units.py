@@ -74,7 +74,7 @@ class CommandedUnits(Stateless):
     """Observations of commanded units -> features of a collective action.
 
     Attributes:
-        widths: of the features.
+        widths: widths of the features.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class CommandedUnits(Stateless):
 
         Args:
             config: widths.
-            spec: of the game.
+            spec: units and orders of the game.
             texts: [D, L] int, the instructions, as for `InstructionReader`.
             vocabulary: V.
             num_agents: N.

@@ -135,7 +135,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
                 raise
             # PPO samples until it has counted a batch.
             self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)
-            return [FailedFragment(_as_sent(error))]
+            return [FailedFragment(as_sent(error))]
         self._has_played = True
         return [fragment]
 
@@ -218,7 +218,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         return sum(int(world.restarted.sum()) for world in self.worlds if world.restarted is not None)
 
 
-def _as_sent(error: Exception) -> Exception:
+def as_sent(error: Exception) -> Exception:
     """An error that another process can raise; a note says where it was raised here."""
     place = traceback.format_exc()
     try:

@@ -228,7 +228,7 @@ def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
 
     Args:
         rows: [...] int, from 0 to `number` - 1.
-        number: how many different ones there can be.
+        number: largest number of different ones.
 
     Returns:
         [U], and `rows`' shape int64. U is the number of distinct ones on the CPU, elsewhere the most that there can be.
@@ -268,7 +268,7 @@ def count_rows(rows: Tensor, number: int, counts: Tensor | None = None) -> Tenso
 
     Args:
         rows: [K] int64.
-        number: how many there can be.
+        number: number of possible row numbers.
         counts: [K] bool, entries that count; None for all.
     """
     if rows.device.type == "cpu" and counts is None:

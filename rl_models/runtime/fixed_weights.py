@@ -91,7 +91,7 @@ class LRUCache(Generic[_Key, _Value]):
     """Values by key, good for as long as the weights that they were computed with stay as they are.
 
     Attributes:
-        computed: how many values were computed so far.
+        computed: number of values computed so far.
     """
 
     def __init__(self, most: int) -> None:

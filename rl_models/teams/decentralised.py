@@ -7,8 +7,7 @@ agent needs to know another agent's action. The layers are those of the team, wi
 
 A network can be separated if it has `agent_step`. A policy can be separated if each agent's part of it depends on that
 agent's features and on all agents' messages only. A step is a dialogue with any number of rounds: a generator that
-yields the agent's message and is sent all messages. This file must not know how messages travel: no process, no pipe,
-no world.
+yields the agent's message and is sent all messages.
 """
 
 from __future__ import annotations

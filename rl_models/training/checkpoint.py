@@ -4,8 +4,7 @@
     folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
 
 A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is either whole
-or not there. A whole one is never overwritten. One process writes into a folder at a time. This file must not know what
-is saved: no network, no world, no Ray.
+or not there. A whole one is never overwritten. One process writes into a folder at a time.
 """
 
 from __future__ import annotations

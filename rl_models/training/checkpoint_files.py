@@ -1,7 +1,6 @@
 """The file format under `checkpoint`: durable writing, and reading that trusts nothing.
 
 A group of arrays is one safetensors file; `state.json` lists every file with its size and SHA-256, and carries its own.
-This file must not know where checkpoints lie, how they are named or which is the newest.
 """
 
 from __future__ import annotations

@@ -62,9 +62,9 @@ class Learner:
     Attributes:
         policy: policy that is trained.
         objective: training objective.
-        settings: with which optimiser.
-        progress: how far training has come, with the work of all learners; `counted_progress` counts skipped updates.
-        seed: of the shuffles of minibatches.
+        settings: optimiser settings.
+        progress: counts of training, with the work of all learners; `counted_progress` adds skipped updates.
+        seed: seed of the shuffles of minibatches.
         learners: group of learners that make each update together; each has a policy of its own with equal weights.
     """
 

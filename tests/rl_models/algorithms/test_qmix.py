@@ -253,7 +253,7 @@ def test_a_checkpoint_of_another_stage_brings_no_replay():
     one.train()
     tensors, _ = one.checkpoint()
     one.restore({name: tensors[name] for name in ("weights", "optimizer")}, Progress())
-    assert len(one._learner.replay) == 0
+    assert len(one.learner.replay) == 0
 
 
 # ---------------------------------------------------------------------------------- the paper's own game

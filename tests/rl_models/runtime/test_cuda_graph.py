@@ -362,7 +362,14 @@ def trained(objective, updates=4):
     return fragments, statistics, {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
 
 
-@pytest.mark.parametrize("name", ["ppo", "impala", "impala in minibatches"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ppo",
+        pytest.param("impala", marks=pytest.mark.slow),
+        pytest.param("impala in minibatches", marks=pytest.mark.slow),
+    ],
+)
 def test_a_team_plays_and_learns_with_captures_as_without(capturing, monkeypatch, name):
     falling = Schedule.linear(0.1, 0.0, 200)
     loss = (cordial(rooms(1)),)

@@ -8,7 +8,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.workers import Workers
 from rl_models.teams.constant_team import constant_team
 from rl_models.training import collector as collector_module
-from rl_models.training.collector import Collector, collect_in_turns
+from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
 from rl_models.training.loop import Learner, train
 from tests.emulated_device import DEVICE, emulated_device
@@ -117,13 +117,6 @@ def test_two_groups_on_an_emulated_device_play_as_on_the_cpu_and_copy_no_more_th
         found = there.collect()
         assert counts.copies <= waited[0] and counts.syncs <= waited[1]
     assert_equal_fragments(found, expected, close=(*ROUNDING, "component"))
-
-
-def test_collectors_whose_fragments_have_other_lengths_are_refused():
-    longer = Collector(rooms(2), team(), LENGTH + 1)
-    longer.reset(0)
-    with pytest.raises(ValueError, match="longer"):
-        collect_in_turns([grouped(1), longer])
 
 
 def test_more_groups_than_worlds_are_refused_in_one_sentence():

@@ -97,23 +97,6 @@ def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():
     assert all(len(part["texts/x"]) == 2 for part in objective.minibatches(batch, seed=0))
 
 
-def test_every_update_shuffles_anew(monkeypatch):
-    orders, plain = [], Ppo.minibatches
-
-    def recorded(*arguments):
-        for part in plain(*arguments):
-            orders.append(part["number"].tolist())
-            yield part
-
-    monkeypatch.setattr(Ppo, "minibatches", recorded)
-    one = collector()
-    fragment = one.collect()
-    fragment.ends["number"] = np.arange(6)
-    learner = learner_of(one, Ppo(num_epochs=1, num_minibatches=2))
-    learner.update([fragment]), learner.update([fragment])
-    assert orders[:2] != orders[2:]
-
-
 @pytest.mark.parametrize("objective", [Ppo(num_epochs=1, num_minibatches=1), Impala()])
 def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     one = collector()
