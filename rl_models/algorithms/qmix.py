@@ -24,7 +24,7 @@ from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, alive_mask
 from rl_models.configuration import constants_of
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
-from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
+from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, make_mixing
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.runtime.device import move
 from rl_models.schedule import Progress, Schedule
@@ -130,12 +130,12 @@ class Qmix(QmixConfig):
         if f"q/{ONLINE}" not in extras:
             raise ValueError("QMIX needs a team that acts by action values: build it with `rl_models.teams.qmix_team`")
         online, target = extras[f"q/{ONLINE}"], extras[f"q/{TARGET}"]
-        joint_values = mixing_of(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
+        joint_values = make_mixing(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
         goes_on, counts = ~batch["terminated"], ~batch["truncated"]
         if (alive := alive_mask(batch)) is not None:
             goes_on, counts = goes_on & batch["obs/alive"][:, 1:].any(-1), counts & alive.any(-1)
         discounts = self.gamma * goes_on.float()
-        following = mixing_of(extras, TARGET, _AFTER)
+        following = make_mixing(extras, TARGET, _AFTER)
         # Where an episode was merely stopped, what followed is not in the fragment: the step teaches nothing, and the
         # one before looks one step ahead.
         trace = self.td_lambda * (~batch["truncated"][:, 1:]).float() if self.td_lambda else None

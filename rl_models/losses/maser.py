@@ -19,7 +19,7 @@ from rl_models.batch import Batch
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.losses.q_learning import chosen_values
-from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, mixing_of
+from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, make_mixing
 from rl_models.networks.role_team_config import MaserConfig
 from rl_models.policy import TeamOutput
 
@@ -94,7 +94,7 @@ def find_subgoals(output: TeamOutput, batch: Batch, config: MaserConfig) -> Subg
     """
     with torch.no_grad():
         own = best_values(output.extras[f"q/{ONLINE}"], output.extras[f"q/{TARGET}"])
-        team = mixing_of(output.extras, TARGET, slice(None))(own)
+        team = make_mixing(output.extras, TARGET, slice(None))(own)
         step = subgoal_steps(own[:, :-1], team[:, :-1], batch["is_first"][:, :-1], config.own_value_share)
         represented = output.extras[REPRESENTATION][:, :-1].detach()
         distance = torch.linalg.vector_norm(represented - at_subgoals(represented, step), dim=-1)

@@ -42,7 +42,7 @@ class Nodes:
     exists: Tensor
 
 
-def nodes_of(
+def make_nodes(
     grid: Tensor,
     position: Tensor,
     inventory: Tensor,

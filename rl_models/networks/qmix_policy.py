@@ -98,7 +98,7 @@ class QmixPolicy(TeamPolicy):
         return extras | _named(TARGET, target, mixing)
 
 
-def mixing_of(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
+def make_mixing(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
     """The function from agents' values [B, T, N] to team values [B, T] at some of the steps; a sum without a mixer.
 
     Whatever the value of an agent that has left the game, it takes it for 0.

@@ -24,7 +24,7 @@ from rl_models.layers.bidirectional import Bidirectional
 from rl_models.networks.film2_stack import Film2
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.runtime.device import longest
-from rl_models.runtime.texts import encode_texts, lengths_of
+from rl_models.runtime.texts import encode_texts, text_lengths
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class TextReader(nn.Module):
         """States [K, S, L, E] of the K frames' sentences, and their lengths [K, S]; an empty one has length 0."""
 
         def encode(key: str, tokens: Tensor) -> dict[str, Tensor]:
-            width = longest(lengths_of(tokens), tokens.shape[1])
+            width = longest(text_lengths(tokens), tokens.shape[1])
             return {"states": self.words(tokens[:, :width]), "lengths": (tokens != 0).sum(-1)}
 
         shown = obs[text.key]

@@ -35,7 +35,7 @@ from rl_models.networks.readers import (
     Txt2PiReader,
 )
 from rl_models.networks.reading import ReadingNetwork, ReadingSizes
-from rl_models.runtime.texts import Encoded, EncodedTexts, lengths_of
+from rl_models.runtime.texts import Encoded, EncodedTexts, text_lengths
 
 
 class SilgReader(nn.Module):
@@ -68,7 +68,7 @@ class SilgReader(nn.Module):
             key: `document`, `goal` or `inventory`.
             tokens: [D, L] int, 0 for padding.
         """
-        words, lengths = self.words(tokens.long()), lengths_of(tokens)
+        words, lengths = self.words(tokens.long()), text_lengths(tokens)
         states = self.reader(words, lengths)
         if key == DOCUMENT:
             return {"lengths": lengths, "visual_states": states}

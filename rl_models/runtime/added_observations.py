@@ -126,7 +126,7 @@ class WritesMessages(Protocol):
         """A new `Speech` without texts."""
 
 
-def speech_of(network: TeamNetwork) -> Speech | None:
+def make_speech(network: TeamNetwork) -> Speech | None:
     """A new `Speech` of a network; None if the network reads observations as they are."""
     return network.speech() if isinstance(network, WritesMessages) else None
 
@@ -176,5 +176,5 @@ def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         network: any network.
         obs: name -> [B, T, N, ...].
     """
-    speech = speech_of(network)
+    speech = make_speech(network)
     return obs if speech is None else obs | speech.narrate(obs) | tables_of(speech)

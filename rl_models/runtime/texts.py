@@ -79,7 +79,7 @@ def encode_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor
     return EncodedTexts(encode(key, tokens), rows)
 
 
-def lengths_of(tokens: Tensor) -> Tensor:
+def text_lengths(tokens: Tensor) -> Tensor:
     """Number of words of each text: tokens [D, L] int, 0 for padding -> [D] int64.
 
     An empty text counts as one word of padding, because a reader needs at least one word. (RTFM's released code reads

@@ -21,7 +21,7 @@ from rl_models.policy import State, TeamOutput, TeamPolicy, fixed_weights
 from rl_models.runtime import device as devices
 from rl_models.runtime.added_observations import (
     draws_noise,
-    speech_of,
+    make_speech,
     tables_of,
     with_messages_at_the_end,
     with_noise,
@@ -77,7 +77,7 @@ class Collector:
         self.graphed: Graphed | None = None
         self._has_noise = draws_noise(policy.network)
         self._begin_reading()
-        self._speech = speech_of(policy.network)
+        self._speech = make_speech(policy.network)
 
     @property
     def worlds(self) -> list[TeamWorld]:
@@ -87,7 +87,7 @@ class Collector:
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
         self._begin_reading()
-        self._speech = speech_of(self.policy.network)
+        self._speech = make_speech(self.policy.network)
         self._obs = self._completed(self.world.reset(seed))
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
@@ -145,7 +145,7 @@ class Collector:
                 if name.startswith(prefix):
                     part[name.removeprefix(prefix)] = value
         self._begin_reading()
-        self._speech = speech_of(self.policy.network)
+        self._speech = make_speech(self.policy.network)
         self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}

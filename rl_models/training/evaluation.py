@@ -15,7 +15,7 @@ import torch
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
 from rl_models.policy import TeamOutput, TeamPolicy, fixed_weights
-from rl_models.runtime.added_observations import speech_of
+from rl_models.runtime.added_observations import make_speech
 from rl_models.runtime.cuda_graph import Inputs
 from rl_models.runtime.device import to_device
 from rl_models.team_world import TeamWorld
@@ -102,7 +102,7 @@ class Evaluation(Collector):
         return policy.mode() if self._is_greedy else super()._choose(policy, uniforms)
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
-        self._speech = speech_of(self.policy.network)  # texts of earlier steps are not read here
+        self._speech = make_speech(self.policy.network)  # texts of earlier steps are not read here
         return super()._completed(obs, worlds)
 
     def _output(self, inputs: Inputs) -> TeamOutput:

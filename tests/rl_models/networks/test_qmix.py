@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from rl_models.batch import forward, to_batch
-from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.networks.qmix_policy import ONLINE, TARGET, make_mixing
 from rl_models.teams.qmix_team import QmixTeamConfig
 from tests.rl_models.algorithms.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
 
@@ -115,7 +115,7 @@ def test_the_state_of_the_mixer_holds_the_whole_room():
     batch = objective().prepare(to_batch(fragment))
 
     def joint(batch):
-        return mixing_of(forward(policy, batch).extras, ONLINE, slice(None))(torch.ones(6, 13, 2))
+        return make_mixing(forward(policy, batch).extras, ONLINE, slice(None))(torch.ones(6, 13, 2))
 
     before = joint(batch)
     for row in range(5):

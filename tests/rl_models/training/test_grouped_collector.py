@@ -9,7 +9,7 @@ from rl_models.rllib.workers import Workers
 from rl_models.teams.constant_team import constant_team
 from rl_models.training import collector as collector_module
 from rl_models.training.collector import Collector
-from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
+from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
 from rl_models.training.loop import Learner, train
 from tests.emulated_device import DEVICE, emulated_device
 from tests.rl_models.training.small import ROUNDING, Walks, assert_equal_fragments, rooms, team
@@ -19,7 +19,7 @@ LENGTH = 16
 
 def grouped(groups, policy=None):
     """Five numbered rooms in groups."""
-    one = collector_of(make_groups(rooms, 5, 2, groups), policy or team(), LENGTH, needs_values=True)
+    one = make_collector(make_groups(rooms, 5, 2, groups), policy or team(), LENGTH, needs_values=True)
     one.reset(3)
     return one
 
