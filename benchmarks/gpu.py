@@ -39,7 +39,7 @@ from rl_models.llm.small_model import train_tokenizer
 from rl_models.losses.extra_loss import Statistics
 from rl_models.runtime.device import built_on, chosen_device
 from rl_models.training.collector import Collector
-from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
+from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
 from rl_models.training.loop import FIRST_RATIO_ERROR, Learner
 from tune_experiments.rtfm.config import RtfmTask
 
@@ -111,7 +111,7 @@ def _furnmove(num_worlds: int, settings: OptimiserSettings, groups: int = 1) -> 
     worlds, objective = make_groups(PAPERS_ROOMS, num_worlds, 0, groups), furnmove.cordial_impala()
     policy = built_on(chosen_device(), furnmove.team)
     policy.precision = settings.precision
-    collector = collector_of(worlds, policy, furnmove.LOOP_LENGTH, objective.needs_values)
+    collector = make_collector(worlds, policy, furnmove.LOOP_LENGTH, objective.needs_values)
     collector.reset(0)
     for world in worlds:
         spread_episodes(world)

@@ -61,7 +61,7 @@ def _algorithm(workers: Workers) -> Iterator[Any]:
 
     plan = trials.plan(Config(methods=(METHOD,), workers=workers), METHOD, seed=0)
     with contextlib.closing(TeamAlgorithm(plan)) as algorithm:
-        yield algorithm._algorithm
+        yield algorithm.algorithm
 
 
 def _sample(algorithm: Any) -> float:

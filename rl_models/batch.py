@@ -65,9 +65,6 @@ def decision_steps(batch: Batch) -> Batch:
     An agent decides there, or the value of an agent is learned (`valued_mask`).
 
     Entries of a whole fragment (`last_values`, `versions`) are no longer needed and are left out.
-
-    Raises:
-        ValueError: the team has memory, so its steps cannot be computed apart.
     """
     if any(key.startswith("state/") for key in batch):
         raise ValueError("a team with memory learns from whole fragments; leave `decision_minibatches` off")
@@ -203,7 +200,7 @@ class Learners:
     """Group of learners that make each update together.
 
     Attributes:
-        rank: of this learner, from 0.
+        rank: rank of this learner, from 0.
         size: number of learners.
         sum: a tensor -> the sum of all learners' tensors of this shape. All must ask in the same order.
     """

@@ -24,8 +24,8 @@ def hold_lock(path: Path, patience_seconds: float = 0.0, on_wait: Callable[[], N
     """Hold the lock of a file, which is made where there is none.
 
     Args:
-        path: of the file.
-        patience_seconds: how long to wait while another process holds it; `math.inf` waits for ever.
+        path: path of the lock file.
+        patience_seconds: longest wait while another process holds it; `math.inf` waits for ever.
         on_wait: is called once before waiting begins.
 
     Raises:

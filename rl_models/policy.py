@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -28,7 +29,7 @@ def with_present_names(module: nn.Module, weights: Mapping[str, Value]) -> dict[
 
     Args:
         module: a team or a network.
-        weights: of a checkpoint, name -> tensor or array.
+        weights: weights of a checkpoint, name -> tensor or array.
     """
     found = dict(weights)
     for place, part in module.named_modules():
@@ -154,6 +155,20 @@ def seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
+
+
+FIXED_WEIGHTS: ContextVar[object | None] = ContextVar("fixed_weights", default=None)
+"""Another object for each `fixed_weights`; None outside."""
+
+
+@contextlib.contextmanager
+def fixed_weights() -> Iterator[None]:
+    """Declare that no weights change in this thread, as a context or as a decorator of a function that acts."""
+    before = FIXED_WEIGHTS.set(object())
+    try:
+        yield
+    finally:
+        FIXED_WEIGHTS.reset(before)
 
 
 class TeamPolicy(nn.Module):

@@ -45,7 +45,7 @@ class UnitList:
     [0, 1] and its length `num_x` [B, T, N].
 
     Attributes:
-        name: of the observation keys.
+        name: prefix of the observation keys.
         first_kind, last_kind: kinds that are drawn on the map, a plane each.
         targeted_by: number of the command whose argument is a unit of this list; -1 for none.
         pointer: factor of the action that points at a unit of this list; empty for none.

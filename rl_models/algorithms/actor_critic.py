@@ -14,7 +14,7 @@ Sync's code has it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -35,7 +35,7 @@ from rl_models.batch import (
     valued_mask,
 )
 from rl_models.losses import policy_gradient as pg
-from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.policy import UNVALUED, VALUED, TeamOutput, TeamPolicy
 from rl_models.schedule import Progress, Schedule
 
@@ -51,7 +51,7 @@ class ActorCritic(ActorCriticConfig):
 
     Attributes:
         entropy_coef: weight of the entropy bonus.
-        entropy_kind: of what the bonus is: `component`, component and action together; `marginal`, the agent's action.
+        entropy_kind: entropy in the bonus: `component`, component and action together; `marginal`, the agent's action.
         extra_losses: declared additions to the loss.
     """
 
@@ -86,11 +86,7 @@ class ActorCritic(ActorCriticConfig):
         """Nothing follows an optimiser step."""
 
     def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
-        """[B, T, 1] joint or [B, T, N] per agent.
-
-        Raises:
-            ValueError: the joint form of a team that does not value agents that carry on.
-        """
+        """[B, T, 1] joint or [B, T, N] per agent."""
         if not self.joint_ratio:
             return output.policy.component_log_prob(chosen_actions(batch), batch["component"])
         if UNVALUED in output.extras:
@@ -130,7 +126,7 @@ class ActorCritic(ActorCriticConfig):
         valued = valued_mask(batch)
         return alive_mask(batch) if valued is None else valued
 
-    def _steps(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[pg.Steps, Tensor]:
+    def steps_of_batch(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[pg.Steps, Tensor]:
         """Steps of the batch, and values [B, T, N] float32; undecided steps get the next decision's, carried back."""
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
@@ -182,6 +178,32 @@ class ActorCritic(ActorCriticConfig):
         if acting is None:
             return entropy.sum(-1).mean()
         return pg.masked_mean((entropy * acting).sum(-1), acting.any(-1))
+
+
+def with_extra_losses(
+    loss: Tensor,
+    extra_losses: Iterable[ExtraLoss],
+    output: TeamOutput,
+    batch: Batch,
+    progress: Progress,
+    share: Tensor | float = 1.0,
+) -> tuple[Tensor, Statistics]:
+    """The sum of a loss and its additions, a scalar, and what the additions log.
+
+    Args:
+        loss: the algorithm's loss, a scalar.
+        extra_losses: the additions.
+        output: the policy's output for the batch.
+        batch: a minibatch, or a part of one.
+        progress: training done so far.
+        share: share of the minibatch's steps, by which each addition is weighted.
+    """
+    statistics: Statistics = {}
+    for extra in extra_losses:
+        addition, more = extra(output, batch, progress)
+        loss = loss + share * addition
+        statistics |= more
+    return loss, statistics
 
 
 def shuffled_minibatches(

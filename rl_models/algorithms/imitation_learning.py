@@ -14,10 +14,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import shuffled_minibatches
+from rl_models.algorithms.actor_critic import shuffled_minibatches, with_extra_losses
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, without_last_observation
-from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Progress
 

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from rl_models.algorithms.actor_critic import ActorCritic
+from rl_models.algorithms.actor_critic import ActorCritic, with_extra_losses
 from rl_models.algorithms.learner_config import ImpalaConfig
 from rl_models.algorithms.objective import RATIO_ERROR
 from rl_models.batch import WHOLE, Batch, Share
 from rl_models.losses import policy_gradient as pg
-from rl_models.losses.extra_loss import ExtraLoss, MeanLoss, Statistics, with_extra_losses
+from rl_models.losses.extra_loss import ExtraLoss, MeanLoss, Statistics
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
 
@@ -52,7 +52,7 @@ class Impala(ImpalaConfig, ActorCritic):
         output = TeamOutput(whole.policy.first_steps(values.shape[1]), values, whole.state, whole.extras)
         log_prob = self._log_prob(output, batch)
         log_ratio = self._log_ratio(log_prob.detach(), batch)
-        steps, carried = self._steps(batch, values.detach(), whole.values[:, -1].detach())
+        steps, carried = self.steps_of_batch(batch, values.detach(), whole.values[:, -1].detach())
         advantages, targets = self.compute_advantages(steps, carried, log_ratio.expand_as(values))
         policy_loss = self.policy_loss(log_prob, self._advantages(advantages), self._mask(batch))
         value_loss = self.value_loss(values, targets, self._with_value_loss(batch))

@@ -61,7 +61,7 @@ class Objective(Protocol):
         """Add to a batch what all epochs share, such as advantages.
 
         Args:
-            batch: of `to_batch`.
+            batch: batch from `to_batch`.
             learners: group of learners that make the update together.
         """
 
@@ -72,7 +72,7 @@ class Objective(Protocol):
 
         Args:
             batch: a prepared one.
-            seed: of the shuffles.
+            seed: seed of the shuffles.
             replay: the learner's replay, from `new_replay`.
             learners: group of learners that make the update together; each gets its own rows of every minibatch.
         """
@@ -82,13 +82,13 @@ class Objective(Protocol):
     ) -> tuple[Tensor, Statistics]:
         """Scalar to minimise on a minibatch, or on a part that holds this share of it, and numbers to log.
 
-        Numbers are of the part alone; `training/part_statistics.py` joins those of all parts.
+        Numbers are of the part alone; `training/loop.py` joins those of all parts.
 
         Args:
-            output: of the policy at every observation of the batch.
+            output: output of the policy at every observation of the batch.
             batch: a minibatch, or a part of one.
             progress: which schedules read.
-            share: how much of the minibatch this is.
+            share: share of the minibatch in this part.
         """
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:

@@ -29,8 +29,8 @@ class OptimiserSettings(OptimiserConfig):
     """The optimiser of a run, with its learning rates.
 
     Attributes:
-        learning_rate: of all parameters.
-        critic_learning_rate: of the value head, which then is a group of parameters of its own; None: the same.
+        learning_rate: learning rate of all parameters.
+        critic_learning_rate: learning rate of the value head, then a parameter group of its own; None: the same.
         betas: Adam's decay rates; RMSProp has an alpha of 0.99.
     """
 
@@ -49,7 +49,7 @@ def optimiser_settings(
         learning_rate: at the start.
         budget_env_steps: when the learning rate has fallen to `final_learning_rate_share`, unless
             `schedule_optimiser_steps` says when.
-        critic_learning_rate: of the value head at the start; 0: that of all others.
+        critic_learning_rate: learning rate of the value head at the start; 0: that of all others.
     """
 
     def falling(rate: float) -> Schedule:
@@ -132,7 +132,7 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 
 
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
-    """Make a step unless a gradient is not finite: one bad batch must not end a run (`training/skipped_updates.py`).
+    """Make a step unless a gradient is not finite: one bad batch must not end a run (`training/loop.py`).
 
     On the CPU the step is skipped. On an accelerator, where the host would have to wait for `is_finite`, fused Adam
     skips it by itself, and RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares

@@ -40,7 +40,7 @@ class Ppo(PpoConfig, ActorCritic):
         standardised by all learners together, so that two of them make the update that one would.
         """
         batch = super().prepare(batch)
-        steps, values = self._steps(batch, batch["values"], batch["last_values"])
+        steps, values = self.steps_of_batch(batch, batch["values"], batch["last_values"])
         advantages, targets = self.compute_advantages(steps, values)
         joint = self._advantages(advantages)
         if self.normalize_advantages:

@@ -17,13 +17,14 @@ from typing import ClassVar, cast
 
 from torch import Tensor
 
+from rl_models.algorithms.actor_critic import with_extra_losses
 from rl_models.algorithms.learner_config import QmixConfig, QmixLearnerConfig
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, alive_mask
 from rl_models.configuration import constants_of
-from rl_models.losses.extra_loss import ExtraLoss, Statistics, with_extra_losses
+from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
-from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, mixing_of
+from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, make_mixing
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.runtime.device import move
 from rl_models.schedule import Progress, Schedule
@@ -80,11 +81,7 @@ class Qmix(QmixConfig):
         return Replay(self.buffer_size)
 
     def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
-        """Put tokens in the place of row numbers, which mean something else in the next fragment.
-
-        Raises:
-            ValueError: a world that Q-learning of joint actions does not fit.
-        """
+        """Put tokens in the place of row numbers, which mean something else in the next fragment."""
         lacking = [] if "actions" in batch else ["factored actions"]
         lacking += ["agents that carry on or wait while others decide"] if "obs/decides" in batch else []
         lacking += ["agents that leave"] if "obs/alive" in batch and not self.agents_leave else []
@@ -114,9 +111,6 @@ class Qmix(QmixConfig):
         """Scalar to minimise on a batch of the replay, or on a part that holds this share of it, and numbers to log.
 
         `output` covers all T + 1 observations.
-
-        Raises:
-            ValueError: a team that does not act by action values.
         """
         loss, statistics = self.loss_with_reward(output, batch, progress, batch["reward"].mean(-1))
         return share.steps * loss, statistics | {"loss/total": loss.detach()}
@@ -127,24 +121,21 @@ class Qmix(QmixConfig):
         """The loss of a batch, not weighted by a share; a method that shapes rewards calls it.
 
         Args:
-            output: of the policy at all T + 1 observations.
-            batch: of the replay.
+            output: output of the policy at all T + 1 observations.
+            batch: batch of the replay.
             progress: training done so far.
             reward: [B, T] float32, what the joint value is learned from.
-
-        Raises:
-            ValueError: a team that does not act by action values.
         """
         extras = output.extras
         if f"q/{ONLINE}" not in extras:
             raise ValueError("QMIX needs a team that acts by action values: build it with `rl_models.teams.qmix_team`")
         online, target = extras[f"q/{ONLINE}"], extras[f"q/{TARGET}"]
-        joint_values = mixing_of(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
+        joint_values = make_mixing(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
         goes_on, counts = ~batch["terminated"], ~batch["truncated"]
         if (alive := alive_mask(batch)) is not None:
             goes_on, counts = goes_on & batch["obs/alive"][:, 1:].any(-1), counts & alive.any(-1)
         discounts = self.gamma * goes_on.float()
-        following = mixing_of(extras, TARGET, _AFTER)
+        following = make_mixing(extras, TARGET, _AFTER)
         # Where an episode was merely stopped, what followed is not in the fragment: the step teaches nothing, and the
         # one before looks one step ahead.
         trace = self.td_lambda * (~batch["truncated"][:, 1:]).float() if self.td_lambda else None

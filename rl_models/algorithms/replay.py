@@ -41,11 +41,7 @@ class Replay:
         return self._filled
 
     def add(self, batch: Batch) -> None:
-        """Keep all worlds' fragments of a batch.
-
-        Raises:
-            ValueError: more than ever fit.
-        """
+        """Keep all worlds' fragments of a batch."""
         worlds = len(batch["is_first"])
         if worlds > self.capacity:
             raise ValueError(
@@ -66,9 +62,9 @@ class Replay:
         """Uniform draws, each without replacement and of all that there are while they are too few.
 
         Args:
-            number: of draws.
+            number: number of draws.
             fragments: in each.
-            seed: of all of them.
+            seed: seed of all draws.
             held: rows of this replay in the joint replay of all learners; they draw together, each its own rows (in
                 some draws none); None: there is no other.
         """
@@ -93,9 +89,6 @@ class Replay:
 
         Args:
             tensors: result of `tensors`: batch key -> [R, ...], and `next_row` [] int64; {} empties the replay.
-
-        Raises:
-            ValueError: they are more than fit.
         """
         rows = {key: torch.as_tensor(value) for key, value in tensors.items() if key != NEXT}
         filled = len(next(iter(rows.values()))) if rows else 0

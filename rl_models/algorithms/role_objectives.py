@@ -55,8 +55,8 @@ class Maser(Qmix):
         """QMIX's loss with the proxy reward, and MASER's three losses.
 
         Args:
-            output: of a policy with a representation, at all T + 1 observations.
-            batch: of the replay.
+            output: output of a policy with a representation, at all T + 1 observations.
+            batch: batch of the replay.
             progress: training done so far.
             share: share of the minibatch that this batch holds.
         """

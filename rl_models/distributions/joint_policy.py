@@ -112,11 +112,7 @@ def is_possible(log_probabilities: Tensor) -> Tensor:
 
 
 def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
-    """The policy itself, checked to have a joint tensor.
-
-    Raises:
-        TypeError: the policy has no joint tensor; a factored policy has none.
-    """
+    """The policy itself, checked to have a joint tensor."""
     if not isinstance(policy, WholeJointPolicy):
         raise TypeError(f"a policy with a joint tensor is needed here, and this policy is a {type(policy).__name__}")
     return policy

@@ -27,8 +27,8 @@ class CollectiveHead(nn.Module):
         """Build the layers.
 
         Args:
-            widths: of the features.
-            spec: of the game.
+            widths: widths of the features.
+            spec: units and orders of the game.
             hidden_size: width of hidden layers; of those that point it is the width of what they point at.
             used_heads_only: whether only factors with an effect count in probabilities.
         """
@@ -60,12 +60,7 @@ class CollectiveHead(nn.Module):
         flags = torch.cat([torch.zeros_like(wish), legal_logits(wish, selectable[..., None])], -1)
         stop = self.stop(features.features)
         return CollectivePolicy(
-            self._factors,
-            stop.log_softmax(-1),
-            flags.log_softmax(-1),
-            inputs,
-            self.later,
-            self._used_heads_only,
+            self._factors, stop.log_softmax(-1), flags.log_softmax(-1), inputs, self.later, self._used_heads_only
         )
 
     def later(self, inputs: dict[str, Tensor], flags: Tensor) -> dict[str, Tensor]:

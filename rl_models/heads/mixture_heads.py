@@ -164,11 +164,7 @@ class SyncHead(nn.Module):
         glorot_(self)
 
     def forward(self, features: Features) -> MixtureOfMarginals:
-        """Features [B, T, N, F] with messages [B, T, N, message features] -> joint policy with batch shape [B, T].
-
-        Raises:
-            ValueError: the agents of the network exchange no messages.
-        """
+        """Features [B, T, N, F] with messages [B, T, N, message features] -> joint policy with batch shape [B, T]."""
         if features.messages is None:
             raise ValueError(
                 "SYNC computes its mixture weights from messages: use a network whose agents exchange messages"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.runtime.distinct import count_rows
+from rl_models.runtime.device import count_rows
 
 _FRAMES_TOGETHER = 8
 """Largest number of frames that share one copy of a text's states."""

@@ -2,7 +2,7 @@
 
 It equals `nn.Conv2d` over all cells with moments as channels. `project` computes what a feature adds to the outputs
 around its cell, and `lay_out` adds these shares up at the cells of the sprites. Both are linear, so a caller may mix
-features linearly after `project` instead of before it. This file must not know what the features are.
+features linearly after `project` instead of before it.
 """
 
 from __future__ import annotations

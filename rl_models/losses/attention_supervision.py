@@ -66,9 +66,6 @@ class AttentionSupervision:
             output: the policy's output; `attention/grid` [B, T or T + 1, N, layers, L] is among its extras.
             batch: `obs/answer_word` [B, T or T + 1, N] int and `reward` [B, T, N].
             progress: training done so far, which the schedule reads.
-
-        Raises:
-            ValueError: the network returns no attention, or the world does not name the answer.
         """
         if ATTENTION not in output.extras or f"obs/{OBSERVATION}" not in batch:
             raise ValueError(

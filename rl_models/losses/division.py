@@ -1,8 +1,7 @@
 """Losses of EnDi: regularisers of the divider, agent modelling, and metrics of a division (EnDi, sections 4 and 5.2).
 
 The entities in an agent's mask are its own, e_i; the rest are the others', e_-i. Losses are summed over agents and
-averaged over steps, so a weight has the same meaning as for an agent that is trained alone. This file must not know how
-masks and predictions are computed.
+averaged over steps, so a weight has the same meaning as for an agent that is trained alone.
 """
 
 from __future__ import annotations
@@ -164,9 +163,6 @@ class AgentModellingLoss:
             output: the policy's output; `division/others` [B, T or T + 1, N, N - 1, A] is among its extras.
             batch: `actions` [B, T, N] int64, and `obs/decides` and `obs/alive` [B, T or T + 1, N] bool if it has them.
             progress: not used.
-
-        Raises:
-            ValueError: the team does not model other agents, or its actions are factored.
         """
         actions = chosen_actions(batch)
         if OTHERS not in output.extras or isinstance(actions, dict):
@@ -203,9 +199,6 @@ class DivisionLoss:
             output: the policy's output; the parts of a division [B, T or T + 1, N, E, ...] are among its extras.
             batch: `reward` [B, T, N], and `obs/alive` [B, T or T + 1, N] bool if it has it.
             progress: not used.
-
-        Raises:
-            ValueError: the team does not divide entities.
         """
         divided = TeamDivision.from_output(output, batch["reward"].shape[1])
         logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.metrics().items()}
@@ -244,11 +237,7 @@ class TeamDivision:
 
     @classmethod
     def from_output(cls, output: TeamOutput, steps: int | None = None) -> TeamDivision:
-        """The division in a policy's output, at the first `steps` steps or at all steps.
-
-        Raises:
-            ValueError: the team does not divide entities.
-        """
+        """The division in a policy's output, at the first `steps` steps or at all steps."""
         if MASK not in output.extras:
             raise ValueError(
                 "regularisers and metrics of a division need a team that divides entities: build one with "

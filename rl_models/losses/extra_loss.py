@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -55,29 +54,3 @@ class MeanLoss:
 def is_contrastive(loss: ExtraLoss) -> bool:
     """Whether a loss, also one within a `MeanLoss`, compares steps of a minibatch with each other."""
     return is_contrastive(loss.loss) if isinstance(loss, MeanLoss) else getattr(loss, "is_contrastive", False)
-
-
-def with_extra_losses(
-    loss: Tensor,
-    extra_losses: Iterable[ExtraLoss],
-    output: TeamOutput,
-    batch: Batch,
-    progress: Progress,
-    share: Tensor | float = 1.0,
-) -> tuple[Tensor, Statistics]:
-    """The sum of a loss and its additions, a scalar, and what the additions log.
-
-    Args:
-        loss: of the algorithm, a scalar.
-        extra_losses: the additions.
-        output: the policy's output for the batch.
-        batch: a minibatch, or a part of one.
-        progress: training done so far.
-        share: share of the minibatch's steps, by which each addition is weighted.
-    """
-    statistics: Statistics = {}
-    for extra in extra_losses:
-        addition, more = extra(output, batch, progress)
-        loss = loss + share * addition
-        statistics |= more
-    return loss, statistics

@@ -19,7 +19,7 @@ from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.networks.emma import SCORES, SENTENCES, SPRITES
 from rl_models.policy import TeamOutput
-from rl_models.runtime.distinct import count_rows, distinct_rows
+from rl_models.runtime.device import count_rows, distinct_rows
 from rl_models.schedule import Progress, Schedule
 
 _FRAMES_UNASKED = 2048
@@ -91,9 +91,6 @@ class GroundingLoss:
             output: the policy's output; the extras of `networks/emma.py` [B, T or T + 1, N, ...] are among its extras.
             batch: `reward` [B, T, N].
             progress: training done so far, which the schedule reads.
-
-        Raises:
-            ValueError: the network of the team does not read a manual.
         """
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
         if self.weight.is_zero(progress):

@@ -52,9 +52,6 @@ class Imitation:
             output: the policy's output with batch shape [B, T].
             batch: `obs/expert` [B, T or T + 1, N] int and `reward` [B, T, N].
             progress: training done so far, which the schedule reads.
-
-        Raises:
-            ValueError: the world does not show an expert.
         """
         if f"obs/{OBSERVATION}" not in batch:
             raise ValueError(f"imitation needs {OBSERVATION!r} of the world: make training worlds that show the expert")

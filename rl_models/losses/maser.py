@@ -19,7 +19,7 @@ from rl_models.batch import Batch
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean
 from rl_models.losses.q_learning import chosen_values
-from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, mixing_of
+from rl_models.networks.qmix_policy import ONLINE, REPRESENTATION, TARGET, make_mixing
 from rl_models.networks.role_team_config import MaserConfig
 from rl_models.policy import TeamOutput
 
@@ -88,13 +88,13 @@ def find_subgoals(output: TeamOutput, batch: Batch, config: MaserConfig) -> Subg
     """Sub-goals and distances of a batch.
 
     Args:
-        output: of a policy with a representation, at all T + 1 observations.
-        batch: of the replay.
+        output: output of a policy with a representation, at all T + 1 observations.
+        batch: batch of the replay.
         config: the constants.
     """
     with torch.no_grad():
         own = best_values(output.extras[f"q/{ONLINE}"], output.extras[f"q/{TARGET}"])
-        team = mixing_of(output.extras, TARGET, slice(None))(own)
+        team = make_mixing(output.extras, TARGET, slice(None))(own)
         step = subgoal_steps(own[:, :-1], team[:, :-1], batch["is_first"][:, :-1], config.own_value_share)
         represented = output.extras[REPRESENTATION][:, :-1].detach()
         distance = torch.linalg.vector_norm(represented - at_subgoals(represented, step), dim=-1)
@@ -113,8 +113,8 @@ def maser_losses(
 
     Args:
         output: the policy's output at all T + 1 observations.
-        batch: of the replay.
-        subgoals: of the batch.
+        batch: batch of the replay.
+        subgoals: subgoals of the batch.
         config: the constants.
         gamma: discount of an env step.
     """
@@ -152,8 +152,8 @@ def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:
     """Mean divergence from uniform policies at and after the sub-goals, a scalar.
 
     Args:
-        output: of the policy at all T + 1 observations.
-        subgoals: of its batch.
+        output: output of the policy at all T + 1 observations.
+        subgoals: subgoals of the batch.
         who: `online` or `target`, whose values make the policies.
     """
     divergences = divergence_from_uniform(output.extras[f"q/{who}"][:, :-1])

@@ -53,9 +53,6 @@ class MentionContrast:
             output: the policy's output, whose extras are those of a network that `contrasts`.
             batch: not used.
             progress: training done so far, which the schedule reads.
-
-        Raises:
-            ValueError: the network does not say how well things fit documents.
         """
         if SCORES not in output.extras:
             raise ValueError("the contrastive loss needs a matching reader with contrasts=True")

@@ -67,9 +67,6 @@ class MentionWarmStart:
             output: the policy's output; `attention/grid` [B, T or T + 1, N, layers, L] is among its extras.
             batch: `obs/grid`, `obs/document` and `texts/document`, and `reward` [B, T, N].
             progress: training done so far.
-
-        Raises:
-            ValueError: the network returns no attention.
         """
         if ATTENTION not in output.extras:
             raise ValueError(f"a warm start of attention needs {ATTENTION!r}: set `shows_attention` of the network")
@@ -86,12 +83,12 @@ class MentionWarmStart:
         """Targets [K, L] float32 of all frames, and whether there is a thing that is asked for, [K] bool."""
         grid = batch["obs/grid"][:, :steps].flatten(0, 2).flatten(1).long()
         tokens = batch["texts/document"][batch["obs/document"][:, :steps].flatten().long()].long()
-        words = self._words(grid.device)
+        words = self.words(grid.device)
         asked = self.is_asked.to(grid.device)[grid]
         vectors = (words[self.names.to(grid.device)].sum(1)[grid] * asked[..., None]).sum(1)
         return mention_target(vectors, tokens, words, self.sharpness), asked.any(1) & (tokens != 0).any(1)
 
-    def _words(self, device: torch.device) -> Tensor:
+    def words(self, device: torch.device) -> Tensor:
         """Random words, N(0, 1 / F), whose padding is 0: [V, F] float32."""
         generator = torch.Generator().manual_seed(self.seed)
         words = torch.randn(self.vocabulary, self.word_features, generator=generator) / self.word_features**0.5

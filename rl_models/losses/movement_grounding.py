@@ -58,9 +58,6 @@ class MovementGroundingLoss:
             output: the policy's output; the extras of `networks/emma.py` [B, T or T + 1, N, ...] are among its extras.
             batch: `reward` [B, T, N].
             progress: training done so far, which the schedule reads.
-
-        Raises:
-            ValueError: the queries of the team's network hold no movements.
         """
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
         if self.weight.is_zero(progress):

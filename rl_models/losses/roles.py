@@ -15,14 +15,7 @@ from torch import Tensor
 
 from rl_models.batch import Batch
 from rl_models.losses.extra_loss import Statistics
-from rl_models.networks.role_q_network import (
-    DISSIMILARITY,
-    INFERRED_MEAN,
-    INFERRED_VARIANCE,
-    MEAN,
-    SAMPLE,
-    VARIANCE,
-)
+from rl_models.networks.role_q_network import DISSIMILARITY, INFERRED_MEAN, INFERRED_VARIANCE, MEAN, SAMPLE, VARIANCE
 from rl_models.networks.role_team_config import RoleLossConfig
 from rl_models.policy import TeamOutput
 from rl_models.schedule import Progress
@@ -112,7 +105,4 @@ class RoleLoss:
         inferred = extras[INFERRED_MEAN], extras[INFERRED_VARIANCE]
         clear = identifiability(role, inferred, config.role_entropy_coef, config.role_divergence_coef)
         apart = config.specialisation_coef * specialisation(*role, extras[SAMPLE], extras[DISSIMILARITY])
-        return clear + apart, logged | {
-            "loss/identifiability": clear.detach(),
-            "loss/specialisation": apart.detach(),
-        }
+        return clear + apart, logged | {"loss/identifiability": clear.detach(), "loss/specialisation": apart.detach()}

@@ -17,7 +17,7 @@ from rl_models.losses.policy_gradient import masked_mean
 from rl_models.networks.role_team_config import SubtaskLossConfig
 from rl_models.networks.subtask_q_network import LOGITS, TABLE
 from rl_models.policy import TeamOutput
-from rl_models.runtime.distinct import count_rows
+from rl_models.runtime.device import count_rows
 from rl_models.schedule import Progress
 
 _EPSILON = 1e-8

@@ -18,19 +18,7 @@ from rl_models.networks.instructions import InstructionAttention, InstructionRea
 from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.networks.unit_map import CellFeatures, Frames, UnitMap, gather_at_units, is_listed
 from rl_models.policy import Features, State, Stateless
-from rl_models.unit_spec import (
-    AGES,
-    CELLS,
-    CONTEXT,
-    LEGAL,
-    OWN_MASK,
-    OWNED,
-    ROWS,
-    TARGETS,
-    UNITS,
-    UnitSpec,
-    UnitWidths,
-)
+from rl_models.unit_spec import AGES, CELLS, CONTEXT, LEGAL, OWN_MASK, OWNED, ROWS, TARGETS, UNITS, UnitSpec, UnitWidths
 
 HEALTH_BINS = 11
 
@@ -86,7 +74,7 @@ class CommandedUnits(Stateless):
     """Observations of commanded units -> features of a collective action.
 
     Attributes:
-        widths: of the features.
+        widths: widths of the features.
     """
 
     def __init__(
@@ -96,7 +84,7 @@ class CommandedUnits(Stateless):
 
         Args:
             config: widths.
-            spec: of the game.
+            spec: units and orders of the game.
             texts: [D, L] int, the instructions, as for `InstructionReader`.
             vocabulary: V.
             num_agents: N.
@@ -133,13 +121,7 @@ class CommandedUnits(Stateless):
         return config.unit_features if name == self._spec.commanded.name else config.other_features
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32, and as extras what the head of a collective action needs.
-
-        Args:
-            obs: name -> [B, T, N, ...], the keys that the game's specification names.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32, and as extras what the head of a collective action needs."""
         spec, team = self._spec, is_first.shape
         frames = {key: value[:, :, 0].flatten(0, 1) for key, value in obs.items() if value.ndim > 2}
         found = self.map(frames)

@@ -1,9 +1,9 @@
 """Body of EMMA and of its Game-ID baseline: symbols, a convolution over moments, two towers (EMMA, section 4).
 
-A cell's feature is the mean of its entities, which count as one, and of all agents, which count whether they are in
-the cell or not: (x + agent) / 2 for a single agent, in every cell. The agent itself and another agent
-have different rows of the table; in the two-agent released code they share a row, so its agents cannot identify
-themselves. Only occupied cells are computed. This file must not know how an entity's feature is computed.
+A cell's feature is the mean of its entities, which count as one, and of all agents, which count whether they are in the
+cell or not: (x + agent) / 2 for a single agent, in every cell. The agent itself and another agent have different rows
+of the table; in the two-agent released code they share a row, so its agents cannot identify themselves. Only occupied
+cells are computed.
 """
 
 from __future__ import annotations
@@ -143,13 +143,7 @@ class EntityNetwork(Stateless):
         self.shows_attention = False
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of every step.
-
-        Args:
-            obs: name -> [B, T, N, ...], as the network's file describes.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 of every step."""
         features, extras = self._forward_frames(obs)
         lead = obs["symbols"].shape[:3]
         return Features(

@@ -3,7 +3,7 @@
 A backbone grounds the goal twice with the same weights, from the position of the agent and from that of the nearest
 other agent, and returns two logits an entity. Here they become the mask m, drawn by Gumbel-softmax. The agent acts on
 the observation times m, and predicts the others' actions from the observation times 1 - m. Agents, walls and empty
-cells have no mask. This file must not know what an entity is, nor how it is grounded.
+cells have no mask.
 """
 
 from __future__ import annotations
@@ -86,11 +86,7 @@ def nearest_agents(offsets: Tensor) -> Tensor:
 
 
 def check_team(num_agents: int) -> None:
-    """Check the number of agents of a divided team.
-
-    Raises:
-        ValueError: there are fewer than two agents.
-    """
+    """Check the number of agents of a divided team."""
     if num_agents < 2:
         raise ValueError("an entity divider needs at least 2 agents: make a world with num_agents=2 or more")
 

@@ -59,9 +59,6 @@ class DividedEmma(Emma):
             sizes: sizes of the world.
             encoder: encoder of the sentences.
             num_actions: A.
-
-        Raises:
-            ValueError: there are fewer than two agents.
         """
         check_team(sizes.num_agents)
         super().__init__(config.backbone, sizes, encoder)

@@ -49,9 +49,6 @@ class DividedMatching(MatchingReader):
             sizes: sizes of the world.
             is_entity: [K] bool, names of entities that can be divided; they are nodes.
             num_actions: A.
-
-        Raises:
-            ValueError: there are fewer than two agents.
         """
         check_team(sizes.num_agents)
         backbone = config.backbone

@@ -48,9 +48,6 @@ class DividedReading(ReadingNetwork):
             sizes: sizes of the world.
             is_entity: [K] bool, names of entities that can be divided.
             num_actions: A.
-
-        Raises:
-            ValueError: there are fewer than two agents.
         """
         check_team(sizes.num_agents)
         backbone = config.backbone
@@ -89,12 +86,7 @@ class DividedReading(ReadingNetwork):
         return pooled, extras
 
     def _divide(
-        self,
-        visual: dict[str, Tensor],
-        cells: Tensor,
-        offsets: Tensor,
-        fixed: Tensor,
-        attend: DocumentAttention | None,
+        self, visual: dict[str, Tensor], cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None
     ) -> Division:
         """Masks of all names in the grid, from the goal grounded from the agent's side and from the others' side."""
         sides = [self.goal_stack(cells, side, fixed, attend)[0] for side in offsets.unbind(-2)]

@@ -1,4 +1,4 @@
-"""Layers of a reading network over the grid: FiLM² layers (RTFM, eqs. 17-19) or convolutions (appendix C).
+"""Layers of a reading network over the grid: FiLM² layers (RTFM, eqs. 1-8, 17-19) or convolutions (appendix C).
 
 The input of each layer is the output of the layer before it, together with the offsets of the cells from the agent; the
 input of the last layer is the sum of the two layers before it. This file knows no words: cells and texts are vectors,
@@ -12,12 +12,68 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.film2 import Film2, largest_on_grid
 from rl_models.networks.network_config import FirstSummary, check_channels
 from rl_models.networks.readers import DocumentAttention
 
 OFFSETS = 2
 """Channels of a cell's offset from the agent."""
+
+
+class Film2(nn.Module):
+    """FiLM² layer: visual features [K, H, W, inputs] and text [K, text features] -> [K, H, W, C]."""
+
+    def __init__(
+        self, inputs: int, text_features: int, channels: int, modulates_text: bool = True, kernel_size: int = 3
+    ) -> None:
+        """Build the layer.
+
+        Args:
+            inputs: channels of the visual features.
+            text_features: width of the text features.
+            channels: C, channels of the output.
+            modulates_text: False leaves out eqs. 4-6, and the layer is FiLM.
+            kernel_size: side of the convolutions' kernels, an odd number; 1 for a grid of one cell.
+        """
+        super().__init__()
+        self.channels = channels
+        self.modulates_text = modulates_text
+        outputs = channels * (3 if modulates_text else 1)
+        self.convolutions = nn.Conv2d(inputs, outputs, kernel_size, padding=kernel_size // 2)
+        self.projections = nn.Linear(text_features, channels * (3 if modulates_text else 2))
+
+    def forward(self, visual: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:
+        """Modulated features and their summary.
+
+        Args:
+            visual: X_vis, [K, H, W, inputs] float32.
+            text: x_text, [K, text features] float32.
+
+        Returns:
+            V [K, H, W, C] float32 (eq. 7) and its maximum over the grid, s [K, C] float32 (eq. 8).
+        """
+        images = _convolve(self.convolutions, visual).split(self.channels, -1)
+        vectors = self.projections(text)[:, None, None].split(self.channels, -1)
+        output = _modulated(images[0], vectors[0], vectors[1])
+        if self.modulates_text:
+            output = output + _modulated(vectors[2], images[1], images[2])
+        return output, largest_on_grid(output)
+
+
+def largest_on_grid(cells: Tensor) -> Tensor:
+    """Maximum over the whole grid (RTFM, eq. 8): [K, H, W, C] -> [K, C]."""
+    # The gradient of max_pool2d is cheaper than that of amax.
+    return nn.functional.max_pool2d(cells.permute(0, 3, 1, 2), cells.shape[1:3]).flatten(1)
+
+
+def _modulated(features: Tensor, gain: Tensor, shift: Tensor) -> Tensor:
+    """ReLU((1 + gain) * features + shift): eq. 3 for the visual features, eq. 6 for the text."""
+    return torch.addcmul(shift, gain + 1, features).relu_()
+
+
+def _convolve(convolution: nn.Conv2d, grid: Tensor) -> Tensor:
+    """Convolution of [K, H, W, channels]; a view of channels-last memory, so nothing is copied."""
+    output: Tensor = convolution(grid.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+    return output
 
 
 class GridStack(nn.Module, ABC):
@@ -46,11 +102,7 @@ class GridStack(nn.Module, ABC):
         """
 
     def first_query(self, cells: Tensor) -> Tensor:
-        """First query to the document, of a single cell at the agent's place: [Q, F] -> [Q, F] float32.
-
-        Raises:
-            TypeError: the layers do not attend to the document.
-        """
+        """First query to the document, of a single cell at the agent's place: [Q, F] -> [Q, F] float32."""
         raise TypeError(f"{type(self).__name__} does not attend to the document, so its cells have no query")
 
 
@@ -79,9 +131,6 @@ class Film2Stack(GridStack):
             first_summary: s_0 of the released code (`linear_of_max`) or of the paper (`max_of_linear`).
             shared_features: width of the last part of a context, which is compared with a cell as it is: that of a
                 cell's vector, or 0 for none.
-
-        Raises:
-            ValueError: there are no layers, or the sum has unequal channels.
         """
         super().__init__()
         check_channels(channels)

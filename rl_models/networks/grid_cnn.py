@@ -31,9 +31,6 @@ class GridCnn(Stateless):
             num_agents: N.
             view: (C, H, W), shape of one agent's observation.
             key: observation key of the grid.
-
-        Raises:
-            ValueError: the grid is smaller than the kernel of the last convolution.
         """
         super().__init__()
         channels, height, width = view

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.layers.weight_norm import NormalisedLinear
-from rl_models.runtime.distinct import distinct
-from rl_models.runtime.texts import lengths_of
+from rl_models.runtime.device import distinct
+from rl_models.runtime.texts import text_lengths
 
 PADDING = 0
 
@@ -52,7 +52,7 @@ class InstructionReader(nn.Module):
     def read(self, tokens: Tensor) -> Tensor:
         """Tokens [D, L] -> the LSTM's state after the last word, [D, sentence features]; zeros for an empty text."""
         states, _ = self.lstm(self.words(tokens))
-        last = (lengths_of(tokens) - 1)[:, None, None].expand(-1, 1, states.shape[-1])
+        last = (text_lengths(tokens) - 1)[:, None, None].expand(-1, 1, states.shape[-1])
         is_empty = (tokens == PADDING).all(-1, keepdim=True)
         return states.gather(1, last).squeeze(1).masked_fill(is_empty, 0.0)
 

@@ -31,13 +31,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.matching_states import Nodes, NodeStates, heard, nodes_of, table
+from rl_models.networks.matching_states import Nodes, NodeStates, heard, make_nodes, table
 from rl_models.networks.mentions import DOCUMENTS, SCORES, Mentions, PairFeatures, document_words
 from rl_models.networks.network_config import MatchingOptions
 from rl_models.networks.readers import DOCUMENT, GOAL
 from rl_models.networks.reading import ReadingSizes
 from rl_models.policy import Features, State, Stateless, legal_actions
-from rl_models.runtime.distinct import distinct
+from rl_models.runtime.device import distinct
 from rl_models.runtime.texts import Encoded, EncodedTexts, encode_texts
 
 CELLS = "attention/cells"
@@ -165,7 +165,7 @@ class MatchingReader(Stateless, NodeStates):
         things = torch.cat([self.mentions.vectors(self.names), goal.encoded["vector"].index_select(0, goals)])
         position = obs["position"].flatten(0, 2)[:, 0].long()
         grid, inventory = obs["grid"].flatten(0, 2), obs["inventory"].flatten(0, 2).long()
-        nodes = nodes_of(grid, position, inventory, goal_rows, len(goals), self.kinds, self.reach, self._most_shown)
+        nodes = make_nodes(grid, position, inventory, goal_rows, len(goals), self.kinds, self.reach, self._most_shown)
         pairs = self.mentions(document, things, nodes.things)
         states = self.first_states(nodes, things, pairs)
         edges = self._edges(position, grid.shape[1:3])

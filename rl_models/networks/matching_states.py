@@ -42,7 +42,7 @@ class Nodes:
     exists: Tensor
 
 
-def nodes_of(
+def make_nodes(
     grid: Tensor,
     position: Tensor,
     inventory: Tensor,
@@ -96,7 +96,7 @@ def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
     """The same nodes, with the places that they have for another agent. Inventories and the goal keep theirs.
 
     Args:
-        nodes: of K frames.
+        nodes: nodes of K frames.
         offsets: [K, H * W * P, 2] int64, (row, column) offsets of everything in the grid from the other agent.
         reach: cells up to which offsets are told apart.
     """

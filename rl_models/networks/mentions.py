@@ -182,9 +182,9 @@ class Mentions(nn.Module):
         """Scores of K frames with U documents: sum over things n of logsumexp over words j of beta M[n, j].
 
         Args:
-            document: as of `forward`.
-            things: as of `forward`.
-            shown: as of `forward`.
+            document: as in `forward`.
+            things: as in `forward`.
+            shown: as in `forward`.
             exists: [K, X] bool, False for padding.
 
         Returns:

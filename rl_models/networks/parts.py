@@ -277,13 +277,7 @@ class TowersOfParts(Stateless):
         self.features = self.actor.features + self.critic.features
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 with two halves.
-
-        Args:
-            obs: name -> [B, T, N, ...], and optionally `legal` [B, T, N, A] bool.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 with two halves."""
         own, valued = (encoder(obs) for encoder in self.encoders)
         if self._critic == "team":
             team = valued.flatten(2).unsqueeze(2).expand(-1, -1, self.num_agents, -1)

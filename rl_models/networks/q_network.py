@@ -52,13 +52,7 @@ class QValues(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32, as features, and while gradients are enabled the extra `q/encoded`.
-
-        Args:
-            obs: name -> [B, T, N, ...], as the encoder reads them, and optionally `legal` [B, T, N, A] bool.
-            state: recurrent state before the first step, as `initial_state` names it.
-            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
-        """
+        """Action values [B, T, N, A] float32, as features, and while gradients are enabled the extra `q/encoded`."""
 
 
 class QNetwork(QValues):

@@ -98,7 +98,7 @@ class QmixPolicy(TeamPolicy):
         return extras | _named(TARGET, target, mixing)
 
 
-def mixing_of(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
+def make_mixing(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
     """The function from agents' values [B, T, N] to team values [B, T] at some of the steps; a sum without a mixer.
 
     Whatever the value of an agent that has left the game, it takes it for 0.
@@ -131,11 +131,7 @@ class MaserPolicy(QmixPolicy):
     """Acts as QMIX does; while gradients are enabled, its extras hold the representation of every observation."""
 
     def __init__(
-        self,
-        network: QValues,
-        mixer: StateMixer | None,
-        hidden_size: int = 128,
-        is_trained: bool = True,
+        self, network: QValues, mixer: StateMixer | None, hidden_size: int = 128, is_trained: bool = True
     ) -> None:
         """Build the representation, two layers whose output has a number for each action.
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_scores
 from rl_models.layers.bidirectional import Bidirectional, Cell
-from rl_models.runtime.distinct import distinct
-from rl_models.runtime.texts import Encoded, EncodedTexts, lengths_of
+from rl_models.runtime.device import distinct
+from rl_models.runtime.texts import Encoded, EncodedTexts, text_lengths
 
 DOCUMENT, GOAL, INVENTORY = "document", "goal", "inventory"
 
@@ -163,7 +163,7 @@ class Txt2PiReader(nn.Module):
             key: `document`, `goal` or `inventory`.
             tokens: [D, L] int, 0 for padding.
         """
-        words, lengths = self.words(tokens.long()), lengths_of(tokens)
+        words, lengths = self.words(tokens.long()), text_lengths(tokens)
         if key == GOAL:
             return {"summary": self.goal_summary(self.goal_reader(words, lengths), lengths)}
         if key == INVENTORY:
@@ -241,7 +241,7 @@ class SummaryReader(nn.Module):
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Summaries of D texts of one kind: tokens [D, L] int -> `summary` [D, 2 * hidden_size] float32."""
-        words, lengths = self.words(tokens.long()), lengths_of(tokens)
+        words, lengths = self.words(tokens.long()), text_lengths(tokens)
         return {"summary": self.summaries[key](self.readers[key](words, lengths), lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:

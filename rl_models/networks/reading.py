@@ -20,7 +20,7 @@ from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.network_config import Activation
 from rl_models.networks.readers import DOCUMENT, GOAL, INVENTORY, DocumentAttention, DocumentReader, TextFeatures
 from rl_models.policy import Features, State, Stateless, legal_actions
-from rl_models.runtime.distinct import distinct
+from rl_models.runtime.device import distinct
 from rl_models.runtime.texts import Encoded, EncodedTexts, encode_texts
 
 _FRAMES_AT_ONCE = 256

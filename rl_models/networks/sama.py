@@ -75,15 +75,9 @@ class Sama(Stateless):
             self.symbols.weight[0] = 0
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, 2 * hidden_size] float32 of every step.
-
-        Args:
-            obs: name -> [B, T, N, ...], as the header of this file describes.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, 2 * hidden_size] float32 of every step."""
         commands = obs["commands"].flatten(0, 2).long()
-        table, command_vectors = self._tables.get(self.parameters(), self._compute_tables)
+        table, command_vectors = self._tables.get(self.parameters(), self.compute_tables)
         grid = self._encode_grid(table, obs["symbols"].flatten(0, 2).long(), commands[:, 0])
         commanded = nn.functional.embedding(commands, command_vectors)
         towers = (
@@ -92,7 +86,7 @@ class Sama(Stateless):
         )
         return Features(torch.cat(towers, -1).unflatten(0, obs["commands"].shape[:3]), {}, legal=legal_actions(obs))
 
-    def _compute_tables(self) -> tuple[Tensor, Tensor]:
+    def compute_tables(self) -> tuple[Tensor, Tensor]:
         """Vectors of every symbol under every command [C, V, d], and vectors of the commands [C, d]."""
         numbers = torch.arange(self.encoder.num_sentences, device=self.symbols.weight.device)
         states, lengths = self.encoder(numbers)

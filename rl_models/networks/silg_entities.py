@@ -65,13 +65,7 @@ class SilgEntities(Stateless):
         self.reading.shows_attention = value
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of every step.
-
-        Args:
-            obs: name -> [B, T, N, ...], as in `emma.py`.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 of every step."""
         cells, symbols = (obs[f"agent_{name}"][..., -1, :].long() for name in ("cells", "symbols"))
         agents = self._agent_names(symbols)
         inputs = {

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from rl_models.layers.attention import SelfAttention, SentenceReader, padding_scores
 from rl_models.layers.bidirectional import Bidirectional
-from rl_models.layers.film2 import Film2
+from rl_models.networks.film2_stack import Film2
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.runtime.device import longest
-from rl_models.runtime.texts import encode_texts, lengths_of
+from rl_models.runtime.texts import encode_texts, text_lengths
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,6 @@ class TextReader(nn.Module):
             texts: texts that an agent reads.
             words: tokens [D, L] -> states [D, L, E], with an attribute `features`.
             query: width of the query.
-
-        Raises:
-            ValueError: emma has nothing to choose among.
         """
         super().__init__()
         if config.name == "emma" and sum(text.sentences for text in texts) == 1:
@@ -106,7 +103,7 @@ class TextReader(nn.Module):
         """States [K, S, L, E] of the K frames' sentences, and their lengths [K, S]; an empty one has length 0."""
 
         def encode(key: str, tokens: Tensor) -> dict[str, Tensor]:
-            width = longest(lengths_of(tokens), tokens.shape[1])
+            width = longest(text_lengths(tokens), tokens.shape[1])
             return {"states": self.words(tokens[:, :width]), "lengths": (tokens != 0).sum(-1)}
 
         shown = obs[text.key]

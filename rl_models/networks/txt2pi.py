@@ -1,7 +1,7 @@
 """Configurations of txt2π (RTFM, section 4), its ablations, the baselines of RTFM's appendix C, and SILG's model.
 
 The defaults are those of the released code; `PAPER` follows the paper where the two differ. The equations are in
-`layers/film2.py` (1-8), `layers/attention.py` (10-16), `readers.py` (9-16, 18), `film2_stack.py` (17-19), `reading.py`
+`film2_stack.py` (1-8, 17-19), `layers/attention.py` (10-16), `readers.py` (9-16, 18), `reading.py`
 (20) and `heads/mixture_heads.py` (21-22). With 262 words and its heads txt2π has 912,872 parameters, FiLM 342,077 and
 CNN 466,517; all of them are used.
 
@@ -35,7 +35,7 @@ from rl_models.networks.readers import (
     Txt2PiReader,
 )
 from rl_models.networks.reading import ReadingNetwork, ReadingSizes
-from rl_models.runtime.texts import Encoded, EncodedTexts, lengths_of
+from rl_models.runtime.texts import Encoded, EncodedTexts, text_lengths
 
 
 class SilgReader(nn.Module):
@@ -68,7 +68,7 @@ class SilgReader(nn.Module):
             key: `document`, `goal` or `inventory`.
             tokens: [D, L] int, 0 for padding.
         """
-        words, lengths = self.words(tokens.long()), lengths_of(tokens)
+        words, lengths = self.words(tokens.long()), text_lengths(tokens)
         states = self.reader(words, lengths)
         if key == DOCUMENT:
             return {"lengths": lengths, "visual_states": states}

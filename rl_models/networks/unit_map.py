@@ -46,7 +46,7 @@ class UnitMap(nn.Module):
         """Build the convolutions.
 
         Args:
-            spec: of the game.
+            spec: units and orders of the game.
             channels: F.
         """
         super().__init__()

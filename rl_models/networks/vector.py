@@ -2,7 +2,6 @@
 
 CommNet is Sukhbaatar et al., 2016, eqs. 1 and 2: in each round an agent's state becomes f(H h_i + C c_i), where c_i is
 the mean of the others' states. Without rounds the network is a multilayer perceptron. All agents share the weights.
-This file must not know what the numbers mean; the largest values of the world are an argument.
 """
 
 from __future__ import annotations

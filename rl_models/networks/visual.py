@@ -41,9 +41,6 @@ class FrameConvolutions(nn.Module):
         Args:
             channels: output channels of each of at most five layers.
             pixels: P, side of a frame.
-
-        Raises:
-            ValueError: so many layers leave nothing of a frame of this size.
         """
         super().__init__()
         shapes = FRAME_LAYERS[: len(channels)]
@@ -99,9 +96,6 @@ class VisualTbone(TalkingAgents):
             config: widths.
             num_agents: N.
             frame: (P, P, 3), shape of one agent's observation.
-
-        Raises:
-            ValueError: the convolutions leave nothing of such a frame.
         """
         super().__init__()
         self.eyes = FrameConvolutions(config.channels, frame[0])

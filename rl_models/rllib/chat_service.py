@@ -1,7 +1,7 @@
 """One Ray actor through which a run talks to a chat model: one cache, one budget and one rate limit for all processes.
 
 Env runners never call it: they get sub-goals and messages with their worlds. Only the process that plans or distils
-does. This file must not know what is asked.
+does.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def start_chat_service(
 
     Args:
         settings: which backend, its bounds and its budget.
-        folder: of the run, for the record.
+        folder: run folder, for the record.
         concurrency: requests that the actor has under way at the same time.
         runtime_env: Ray's description of the actor's environment, if it alone holds the key.
         name: by which other processes of the run find it.

@@ -51,7 +51,7 @@ def rllib_config(
         objective: training objective.
         optimiser: with which optimiser.
         workers: on how many processes.
-        seed: of worlds, action sampling and shuffles.
+        seed: seed of worlds, action sampling and shuffles.
 
     Raises:
         ValueError: a learner would have no world, or a replay that is too small.

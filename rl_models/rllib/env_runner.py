@@ -29,7 +29,7 @@ from rl_models.runtime.device import building_for, chosen_device, refuse_gpu
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
-from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
+from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
     def _make_collector(self) -> None:
         length = self.config.rollout_fragment_length
         needs_values = self.config.learner_config_dict["objective"].needs_values
-        self.collector = collector_of(self.worlds, self.module.policy, length, needs_values)
+        self.collector = make_collector(self.worlds, self.module.policy, length, needs_values)
 
     def _close_worlds(self) -> None:
         for world in self.worlds:
@@ -135,7 +135,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
                 raise
             # PPO samples until it has counted a batch.
             self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)
-            return [FailedFragment(_as_sent(error))]
+            return [FailedFragment(as_sent(error))]
         self._has_played = True
         return [fragment]
 
@@ -218,7 +218,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         return sum(int(world.restarted.sum()) for world in self.worlds if world.restarted is not None)
 
 
-def _as_sent(error: Exception) -> Exception:
+def as_sent(error: Exception) -> Exception:
     """An error that another process can raise; a note says where it was raised here."""
     place = traceback.format_exc()
     try:

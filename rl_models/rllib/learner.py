@@ -243,7 +243,7 @@ def keep_to_nodes_address() -> None:
     importlib.import_module("torch.distributed.rendezvous").__dict__["TCPStore"] = _store
     if ray.util.get_node_ip_address() in ("127.0.0.1", "::1"):
         for backend in ("GLOO", "NCCL"):
-            os.environ.setdefault(f"{backend}_SOCKET_IFNAME", _loopback())
+            os.environ.setdefault(f"{backend}_SOCKET_IFNAME", loopback())
 
 
 def _store(host_name: str, port: int, *, is_master: bool = False, **named: Any) -> TCPStore:
@@ -254,6 +254,6 @@ def _store(host_name: str, port: int, *, is_master: bool = False, **named: Any) 
     return TCPStore(host_name, port, is_master=is_master, **named)
 
 
-def _loopback() -> str:
+def loopback() -> str:
     """Name of the loopback interface: `lo` on Linux, `lo0` on macOS."""
     return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")

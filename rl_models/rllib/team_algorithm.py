@@ -25,8 +25,8 @@ class TeamAlgorithm:
         """Build everything; remote runners and learners start here."""
         logging.getLogger("ray.rllib").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", category=DeprecationWarning)
-        self._plan = plan
-        self._algorithm = rllib_config(
+        self.plan = plan
+        self.algorithm = rllib_config(
             make_world=plan.make_world,
             build_policy=plan.build_policy,
             objective=plan.objective,
@@ -39,7 +39,7 @@ class TeamAlgorithm:
 
     def train(self) -> dict[str, float]:
         """One training step of RLlib; what was logged, name -> number."""
-        results = self._algorithm.train()
+        results = self.algorithm.train()
         row = episode_means(results.get("env_runners", {}))
         learners = results.get("learners", {})
         for group, values in learners.get("default_policy", {}).get(STATISTICS, {}).items():
@@ -60,13 +60,13 @@ class TeamAlgorithm:
 
     def progress(self) -> Progress:
         """How far training has come."""
-        progress: Progress = self._each_learner(_progress)[0]
+        progress: Progress = self.each_learner(_progress)[0]
         return progress
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
         # The last one is kept, for with it goes the base of a language model, which would be read from disk again.
-        policy = self._policy = self._plan.new_policy().eval()
+        policy = self._policy = self.plan.new_policy().eval()
         policy.load_state_dict(self.checkpoint()[0]["weights"] if weights is None else weights)
         return policy
 
@@ -76,10 +76,10 @@ class TeamAlgorithm:
         The tensors are weights, optimiser, each learner's replay if it has one, and each runner's worlds and recurrent
         state.
         """
-        (tensors, progress), *others = self._each_learner(_part_of_checkpoint)
+        (tensors, progress), *others = self.each_learner(_part_of_checkpoint)
         for replay, _ in others:
             tensors |= replay
-        runners = self._algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
+        runners = self.algorithm.env_runner_group.foreach_env_runner(_snapshot, local_env_runner=self._samples_here)
         return tensors | {f"runner_{index}": snapshot for index, snapshot in runners if snapshot}, progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
@@ -88,20 +88,20 @@ class TeamAlgorithm:
         Worlds and recurrent states are dealt out to the runners that there are now. They begin new episodes where there
         are more or fewer worlds than before, or `dealt` cannot deal them out.
         """
-        workers = self._plan.workers
+        workers = self.plan.workers
         replays = in_order(tensors, REPLAY)
         learners = max(1, workers.learners)
-        if (empty := self._plan.objective.new_replay()) is not None and len(replays) != learners:
+        if (empty := self.plan.objective.new_replay()) is not None and len(replays) != learners:
             replays = dealt_replays(replays, learners, empty.capacity)
         training = {name: tensors[name] for name in ("weights", "optimizer", *({SKIPPED_UPDATES} & tensors.keys()))}
         training |= {f"{REPLAY}_{rank}" if rank else REPLAY: replay for rank, replay in enumerate(replays)}
-        self._each_learner(lambda learner: learner.restore_training_state(training, progress))
-        group = self._algorithm.env_runner_group
+        self.each_learner(lambda learner: learner.restore_training_state(training, progress))
+        group = self.algorithm.env_runner_group
         # Without patience RLlib drops weights for a runner that still takes those before them, as one that starts does.
         group.sync_weights(
-            from_worker_or_learner_group=self._algorithm.learner_group,
+            from_worker_or_learner_group=self.algorithm.learner_group,
             inference_only=True,
-            timeout_seconds=self._algorithm.config.sample_timeout_s,
+            timeout_seconds=self.algorithm.config.sample_timeout_s,
         )
         sizes = [group_sizes(workers.worlds_per_runner, workers.world_groups)] * max(1, workers.runners)
         snapshots = dealt(in_order(tensors, "runner"), sizes)
@@ -115,14 +115,15 @@ class TeamAlgorithm:
 
     def close(self) -> None:
         """Stop runners and learners."""
-        self._algorithm.stop()
+        self.algorithm.stop()
 
     @property
     def _samples_here(self) -> bool:
-        return self._plan.workers.runners == 0
+        return self.plan.workers.runners == 0
 
-    def _each_learner(self, function: Any) -> list[Any]:
-        results = self._algorithm.learner_group.foreach_learner(function)
+    def each_learner(self, function: Any) -> list[Any]:
+        """Results of a function of each learner."""
+        results = self.algorithm.learner_group.foreach_learner(function)
         return [getattr(result, "get", lambda result=result: result)() for result in results]
 
 

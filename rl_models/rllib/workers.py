@@ -117,8 +117,8 @@ class TrainingPlan:
     Attributes:
         make_world: `(num_worlds, first_world) -> World`, for training.
         build_policy: the team with its initial weights.
-        objective, optimiser, workers: how it learns, and on how many processes.
-        seed: of worlds and action sampling.
+        objective, optimiser, workers: loss, optimiser settings and numbers of processes.
+        seed: seed of worlds and action sampling.
     """
 
     make_world: MakeWorld

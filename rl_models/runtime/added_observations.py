@@ -12,7 +12,6 @@ Texts and messages come from the network's `Speech`. Each distinct text travels 
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -33,7 +32,6 @@ NOISE_DRAW = 2**20
 """Draw number of the first noise; draws with smaller numbers sample the actions."""
 
 
-@runtime_checkable
 class DrawsNoise(Protocol):
     """A network that draws something itself, beside the actions of its agents; its class has this method."""
 
@@ -48,13 +46,12 @@ def noise_shape(network: TeamNetwork, obs: Mapping[str, Any]) -> tuple[int, ...]
         network: any network.
         obs: present observations, name -> [B, N, ...].
     """
-    return network.noise_shape(obs) if _draws_noise(type(network)) else None  # type: ignore[attr-defined]
+    return network.noise_shape(obs) if draws_noise(network) else None  # type: ignore[attr-defined]
 
 
-@functools.cache
-def _draws_noise(kind: type) -> bool:
-    """Whether networks of a class draw noise; asked once a class, since a protocol answers slowly."""
-    return issubclass(kind, DrawsNoise)
+def draws_noise(network: TeamNetwork) -> bool:
+    """Whether a network may draw noise."""
+    return hasattr(type(network), "noise_shape")
 
 
 def with_noise(
@@ -129,29 +126,27 @@ class WritesMessages(Protocol):
         """A new `Speech` without texts."""
 
 
-def speech_of(network: TeamNetwork) -> Speech | None:
+def make_speech(network: TeamNetwork) -> Speech | None:
     """A new `Speech` of a network; None if the network reads observations as they are."""
     return network.speech() if isinstance(network, WritesMessages) else None
 
 
-def with_messages_at_the_end(
-    speech: Speech | None, obs: dict[str, Array], beside: dict[str, Array]
-) -> dict[str, Array]:
+def with_messages_at_the_end(speech: Speech, obs: dict[str, Array], beside: dict[str, Array]) -> dict[str, Array]:
     """Final observations with messages from other worlds, name -> [K, N, ...]; unchanged if worlds receive none.
 
     Args:
-        speech: speech of the collector; None if it has none.
+        speech: speech of the collector.
         obs: final observations of K worlds, name -> [K, N, ...].
         beside: first observations of the next episodes of these worlds, name -> [K, N, ...]. Their messages come from
             other worlds of the batch, so they are valid for the final observations too.
     """
-    if speech is None or not speech.hears_another_world:
+    if not speech.hears_another_world:
         return obs
     return {MESSAGES: beside[MESSAGES]} | obs
 
 
 def with_speech(
-    speech: Speech | None,
+    speech: Speech,
     uniforms_of: Callable[[int, int], Array],
     obs: dict[str, Array],
     tensors: Callable[[dict[str, Array]], dict[str, Tensor]],
@@ -159,21 +154,19 @@ def with_speech(
     """Observations with texts and messages, name -> [B, N, ...]; messages in the observations stay.
 
     Args:
-        speech: speech of the collector; None if it has none.
+        speech: speech of the collector.
         uniforms_of: (numbers an agent, number of the first draw) -> uniforms [B, 1, N, draws] in [0, 1).
         obs: present observations, name -> [B, N, ...].
         tensors: turns observations into tensors [B, 1, N, ...], with the world's texts.
     """
-    if speech is None:
-        return obs
     is_drawn = speech.draws and MESSAGES not in obs
     uniforms = torch.from_numpy(uniforms_of(speech.draws, MESSAGE_DRAW)) if is_drawn else None
     return obs | {key: value[:, 0].cpu().numpy() for key, value in speech.narrate(tensors(obs), uniforms).items()}
 
 
-def tables_of(speech: Speech | None) -> dict[str, Tensor]:
-    """The texts of a speech as a network reads them, `texts/KEY` -> [D, L] int32 on the CPU; empty without a speech."""
-    return {} if speech is None else {f"{TEXTS}{key}": torch.from_numpy(one) for key, one in speech.tables().items()}
+def tables_of(speech: Speech) -> dict[str, Tensor]:
+    """The texts of a speech as a network reads them, `texts/KEY` -> [D, L] int32 on the CPU."""
+    return {f"{TEXTS}{key}": torch.from_numpy(one) for key, one in speech.tables().items()}
 
 
 def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -183,5 +176,5 @@ def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         network: any network.
         obs: name -> [B, T, N, ...].
     """
-    speech = speech_of(network)
+    speech = make_speech(network)
     return obs if speech is None else obs | speech.narrate(obs) | tables_of(speech)

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rl_models.runtime import device as devices
 from rl_models.schedule import Decision, Progress, Schedule, observed_by
 
 logger = logging.getLogger(__name__)
@@ -76,11 +77,6 @@ def _capturing() -> Iterator[None]:
         yield
     finally:
         _IS_CAPTURING.reset(token)
-
-
-def can_capture(device: torch.device) -> bool:
-    """Whether this kind of device can replay what it captured."""
-    return device.type == "cuda"
 
 
 @functools.cache
@@ -208,7 +204,7 @@ class Graphed:
             device: device of the module.
         """
         self._device = device
-        if can_capture(device):
+        if devices.can_capture(device):
             self._weights = list(self._module.parameters())
             tensors = [*self._weights, *self._module.buffers()]
             self._state = tuple((one.data_ptr(), one.requires_grad) for one in tensors)
@@ -222,7 +218,7 @@ class Graphed:
             inputs: name -> tensor, all on the weights' device.
             progress: training done so far, at which schedules are read, if the function reads any.
         """
-        if self.never or not can_capture(self._device):
+        if self.never or not devices.can_capture(self._device):
             return function(inputs)
         self._schedules.device = self._device
         self._schedules.set_to(progress)

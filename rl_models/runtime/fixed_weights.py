@@ -8,30 +8,17 @@ fused optimisers change weights and leave the counter as it is. A caller that ac
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
+from rl_models.policy import FIXED_WEIGHTS
 from rl_models.runtime.cuda_graph import is_capturing
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
-
-_SCOPE: ContextVar[object | None] = ContextVar("fixed_weights", default=None)
-
-
-@contextmanager
-def fixed_weights() -> Iterator[None]:
-    """Declare that no weights change in this thread, as a context or as a decorator of a function that acts."""
-    before = _SCOPE.set(object())
-    try:
-        yield
-    finally:
-        _SCOPE.reset(before)
 
 
 class WeightChangeDetector:
@@ -51,7 +38,7 @@ class WeightChangeDetector:
             weights: the weights, [...] of any shapes, always of the same module. Within one `fixed_weights` they are
                 read once.
         """
-        scope = _SCOPE.get()
+        scope = FIXED_WEIGHTS.get()
         if scope is not None and scope is self._scope:
             return False
         self._scope, now = scope, list(weights)
@@ -104,7 +91,7 @@ class LRUCache(Generic[_Key, _Value]):
     """Values by key, good for as long as the weights that they were computed with stay as they are.
 
     Attributes:
-        computed: how many values were computed so far.
+        computed: number of values computed so far.
     """
 
     def __init__(self, most: int) -> None:

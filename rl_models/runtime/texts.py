@@ -22,8 +22,7 @@ from torch import Tensor
 
 from rl_models.fragment import Array
 from rl_models.policy import TeamNetwork
-from rl_models.runtime.device import to_device
-from rl_models.runtime.distinct import distinct, distinct_rows
+from rl_models.runtime.device import distinct, distinct_rows, to_device
 from rl_models.team_world import Texts
 
 Encoded: TypeAlias = dict[str, Tensor]
@@ -80,7 +79,7 @@ def encode_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor
     return EncodedTexts(encode(key, tokens), rows)
 
 
-def lengths_of(tokens: Tensor) -> Tensor:
+def text_lengths(tokens: Tensor) -> Tensor:
     """Number of words of each text: tokens [D, L] int, 0 for padding -> [D] int64.
 
     An empty text counts as one word of padding, because a reader needs at least one word. (RTFM's released code reads

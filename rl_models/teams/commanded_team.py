@@ -24,7 +24,7 @@ def commanded_team(
 
     Args:
         config: widths.
-        spec: of the game.
+        spec: units and orders of the game.
         texts: [D, L] int, tokens of the instructions, row 0 the empty one.
         vocabulary: V.
         num_agents: N.

@@ -7,8 +7,7 @@ agent needs to know another agent's action. The layers are those of the team, wi
 
 A network can be separated if it has `agent_step`. A policy can be separated if each agent's part of it depends on that
 agent's features and on all agents' messages only. A step is a dialogue with any number of rounds: a generator that
-yields the agent's message and is sent all messages. This file must not know how messages travel: no process, no pipe,
-no world.
+yields the agent's message and is sent all messages.
 """
 
 from __future__ import annotations
@@ -68,11 +67,7 @@ class AgentPolicy:
     """
 
     def __init__(self, policy: TeamPolicy, agent: int) -> None:
-        """Use the weights of a team for one of its agents.
-
-        Raises:
-            TypeError: the team cannot be separated into agents.
-        """
+        """Use the weights of a team for one of its agents."""
         network, head = policy.network, policy.policy_head
         if not isinstance(network, SeparableNetwork) or not isinstance(head, SeparableHead):
             raise TypeError(
@@ -145,9 +140,6 @@ def message_sizes(policy: TeamPolicy, obs: dict[str, Tensor], is_first: Tensor) 
         policy: a team that can be separated into agents.
         obs: observation of the first agent, name -> [B, ...].
         is_first: [B] bool, an episode begins at this step.
-
-    Raises:
-        TypeError: the team cannot be separated into agents.
     """
     sizes: list[int] = []
 

@@ -43,9 +43,6 @@ def emma_team(
         num_actions: A.
         build_encoder: builds the text encoder; called once for each network that reads.
         seed: seed of the initial weights.
-
-    Raises:
-        ValueError: a team that reads has no text encoder.
     """
 
     def build() -> Emma | GameId:

@@ -36,11 +36,7 @@ class QmixTeamConfig:
 
 
 def qmix_grid_team(
-    config: QmixTeamConfig,
-    sizes: ReadingSizes,
-    grid: tuple[int, int],
-    num_actions: int,
-    seed: int = 0,
+    config: QmixTeamConfig, sizes: ReadingSizes, grid: tuple[int, int], num_actions: int, seed: int = 0
 ) -> QmixPolicy:
     """Build a team for grids that reads no document.
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 from rl_models.networks.q_network import Encoder, QNetwork, QValues
 from rl_models.networks.qmix_policy import MaserPolicy, QmixPolicy, StateMixer
 from rl_models.networks.role_q_network import RoleQNetwork
-from rl_models.networks.role_team_config import (
-    RoleMethod,
-    RoleTeamConfig,
-)
+from rl_models.networks.role_team_config import RoleMethod, RoleTeamConfig
 from rl_models.networks.subtask_q_network import SubtaskQNetwork
 from rl_models.policy import seeded
 

@@ -12,10 +12,7 @@ from rl_models.text.encoder import SentenceEncoder
 
 
 def sama_team(
-    config: SamaNetworkConfig,
-    sizes: SamaSizes,
-    build_encoder: Callable[[], SentenceEncoder],
-    seed: int = 0,
+    config: SamaNetworkConfig, sizes: SamaSizes, build_encoder: Callable[[], SentenceEncoder], seed: int = 0
 ) -> TeamPolicy:
     """Build a team whose agents choose cells of the grid independently and share one critic.
 
@@ -24,9 +21,6 @@ def sama_team(
         sizes: sizes of the world.
         build_encoder: builds the encoder of the commands and the manual.
         seed: seed of the initial weights.
-
-    Raises:
-        ValueError: the grid is smaller than the kernel of the last convolution.
     """
     if min(sizes.height, sizes.width) < 3:
         raise ValueError(f"the last convolution needs a grid of 3 x 3 at least, got {sizes.height} x {sizes.width}")

@@ -124,9 +124,6 @@ def visual_team(
         frame: (P, P, 3), shape of one agent's observation `frame`.
         num_actions: A.
         seed: seed of the initial weights.
-
-    Raises:
-        ValueError: the network cannot take frames of this size.
     """
     make_network = functools.partial(VisualTbone, config.network, num_agents, frame)
     return communicating_team(make_network, num_actions, config.components, seed)

@@ -17,9 +17,11 @@ from torch import Tensor
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
-from rl_models.policy import State, TeamOutput, TeamPolicy
+from rl_models.policy import State, TeamOutput, TeamPolicy, fixed_weights
+from rl_models.runtime import device as devices
 from rl_models.runtime.added_observations import (
-    speech_of,
+    draws_noise,
+    make_speech,
     tables_of,
     with_messages_at_the_end,
     with_noise,
@@ -27,10 +29,8 @@ from rl_models.runtime.added_observations import (
 )
 from rl_models.runtime.cuda_graph import Graphed, Inputs
 from rl_models.runtime.device import Arrival, to_device, to_host
-from rl_models.runtime.fixed_weights import fixed_weights
-from rl_models.runtime.texts import TextEncodings
+from rl_models.runtime.texts import ENCODED, TEXTS, OwnsTexts, TextEncodings
 from rl_models.team_world import TeamWorld
-from rl_models.training.final_observations import FinalObservations
 
 _IS_FIRST, _UNIFORMS, _DECIDING, _STATE = "is_first", "uniforms", "deciding", "state/"
 """Names of inputs that are copied to the device beside a step's observations; `state/NAME` is there already."""
@@ -38,13 +38,7 @@ _IS_FIRST, _UNIFORMS, _DECIDING, _STATE = "is_first", "uniforms", "deciding", "s
 
 @dataclass(frozen=True)
 class _PendingActions:
-    """Output of a policy at one step, which the host has not waited for yet.
-
-    Attributes:
-        arriving: its actions, on their way to the host.
-        record: its other outputs, name -> [B, 1, ...], on its device.
-        state: its state after the step.
-    """
+    """Output of a policy at one step: actions on their way to the host, all outputs [B, 1, ...], and the new state."""
 
     arriving: Arrival
     record: dict[str, Tensor]
@@ -57,6 +51,7 @@ class Collector:
     Attributes:
         episodes: metric name -> list of arrays of the episodes that ended since `pop_episodes`.
         device: device of the policy when episodes or the present fragment began.
+        graphed: CUDA graphs of the policy's steps; None until the device can capture any.
     """
 
     def __init__(self, world: TeamWorld, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
@@ -77,11 +72,12 @@ class Collector:
         self._obs: dict[str, Array] = {}
         self._is_first = np.ones(world.num_worlds, bool)
         self._state: State = {}
-        self._final = FinalObservations()
+        self._final: list[tuple[int, Array, Inputs]] = []  # step, worlds [K] and inputs [K, ...] of truncated episodes
         self._draws = 0
-        self._graphed = Graphed(policy, leaves_gradients=False)
+        self.graphed: Graphed | None = None
+        self._has_noise = draws_noise(policy.network)
         self._begin_reading()
-        self._speech = speech_of(policy.network)
+        self._speech = make_speech(policy.network)
 
     @property
     def worlds(self) -> list[TeamWorld]:
@@ -91,7 +87,7 @@ class Collector:
     def reset(self, seed: int) -> None:
         """Begin new episodes in every world."""
         self._begin_reading()
-        self._speech = speech_of(self.policy.network)
+        self._speech = make_speech(self.policy.network)
         self._obs = self._completed(self.world.reset(seed))
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
@@ -101,11 +97,11 @@ class Collector:
         return collect_in_turns([self])[0]
 
     def _fragment(self) -> Iterator[Fragment | None]:
-        """A fragment bit by bit: None T times, whenever the policy has just been asked for actions, then the whole."""
+        """Yields None after the policy was asked for the actions of a step, T times, then the Fragment."""
         state_before = {f"state/{name}": value.numpy() for name, value in to_host(self._state).items()}
         texts = self._begin_texts()
         obs, steps, is_first = self._buffers()
-        chosen, self._final = [], FinalObservations()
+        chosen, self._final = [], []
         for step in range(self.fragment_length):
             _write(obs, step, self._obs)
             is_first[:, step] = self._is_first
@@ -116,13 +112,14 @@ class Collector:
         is_first[:, -1] = self._is_first
         record = to_host({name: torch.cat([each[name] for each in chosen], 1) for name in chosen[0]})
         steps |= {name: value.numpy() for name, value in record.items()}
-        self._final.write_values(steps["final_values"], self._values)
+        self._write_final_values(steps["final_values"])
         ends = state_before
         if self.needs_values:
             ends["last_values"] = self._values_of(self._obs, self._state, self._is_first)
         versions = np.full(self.world.num_worlds, self.version, np.int64)
         tables = {key: self.world.texts[key].table for key in texts}
-        tables |= {} if self._speech is None else self._speech.tables()
+        if self._speech is not None:
+            tables |= self._speech.tables()
         yield Fragment(obs, is_first, steps, ends, tables, versions)
 
     def pop_episodes(self) -> dict[str, Array]:
@@ -148,7 +145,7 @@ class Collector:
                 if name.startswith(prefix):
                     part[name.removeprefix(prefix)] = value
         self._begin_reading()
-        self._speech = speech_of(self.policy.network)
+        self._speech = make_speech(self.policy.network)
         self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
@@ -169,16 +166,14 @@ class Collector:
 
     def _decide(self, inputs: Inputs) -> dict[str, Tensor]:
         """`_decision`; a GPU replays it once it is known how many uniforms it takes."""
-        return self._graphed(self._decision, inputs) if self._draws else self._decision(inputs)
+        if self.graphed is None or not self._draws:
+            return self._decision(inputs)
+        return self.graphed(self._decision, inputs)
 
     def _decision(self, inputs: Inputs) -> dict[str, Tensor]:
         """Output of the policy at one step, name -> [B, 1, ...], and its `state/NAME` after it.
 
         It depends on the inputs and on weights alone, so that a GPU can capture it (`cuda_graph.py`).
-
-        Args:
-            inputs: of `_inputs`, with the uniforms that actions are drawn with and, where some agents carry on or may
-                leave, the mask of those that decide.
         """
         uniforms, deciding = inputs[_UNIFORMS], inputs.get(_DECIDING)
         output = self._output(inputs)
@@ -195,11 +190,7 @@ class Collector:
         return said | {_STATE + name: value for name, value in output.state.items()}
 
     def _finish_step(self, steps: dict[str, Array], step: int, pending: _PendingActions) -> dict[str, Tensor]:
-        """Wait for the actions, step the worlds, and write their results.
-
-        Returns:
-            output of the policy, name -> [B, 1, ...], still on its device.
-        """
+        """Wait for the actions, step the worlds, and write their results; the policy's outputs, name -> [B, 1, ...]."""
         seen, reward, terminated, truncated, info = self.world.step(_actions(pending.arriving.wait()))
         self._obs = self._completed(seen)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
@@ -225,17 +216,17 @@ class Collector:
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         """Observations of these worlds with what their agents draw, read and write before they act."""
+        if self._has_noise:
+            obs = with_noise(self.policy.network, self.world.chance, self.world.num_agents, obs, worlds)
+        if self._speech is None:
+            return obs
 
         def uniforms(draws: int, first_draw: int) -> Array:
             agents = self.world.num_agents
             drawn = self.world.chance.policy_uniforms(agents * draws, first_draw)[worlds]
             return drawn.reshape(-1, 1, agents, draws)
 
-        return with_speech(self._speech, uniforms, self._with_noise(obs, worlds), self._tensors)
-
-    def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
-        """Observations of these worlds with what their agents draw beside their actions, each for itself."""
-        return with_noise(self.policy.network, self.world.chance, self.world.num_agents, obs, worlds)
+        return with_speech(self._speech, uniforms, obs, self._tensors)
 
     def _keep_final_observations(self, step: int, truncated: Array, info: dict[str, Any]) -> None:
         """Keep the observations at which episodes were merely stopped, whose values the fragment needs."""
@@ -246,11 +237,24 @@ class Collector:
             # There, too, noise is that of the moment, which is an episode's first.
             final = {key: value[stopped] for key, value in info["final_obs"].items()}
             beside = {key: value[rows] for key, value in self._obs.items()}
-            obs = self._completed(with_messages_at_the_end(self._speech, final, beside), rows)
+            if self._speech is not None:
+                final = with_messages_at_the_end(self._speech, final, beside)
+            obs = self._completed(final, rows)
             index = torch.from_numpy(rows).to(self.device)
             state = {name: value.index_select(0, index) for name, value in self._state.items()}
             inputs = self._inputs(_all_deciding(obs) | {_IS_FIRST: np.zeros(len(rows), bool)}, state)
-            self._final.keep(step, rows, inputs)
+            self._final.append((step, rows, _with_own_encodings(inputs)))
+
+    def _write_final_values(self, out: Array) -> None:
+        """Write values of final observations to [B, T, N]; each call of the network gets at most B of them."""
+        kept, self._final = self._final, []
+        while kept:
+            ends = np.cumsum([len(rows) for _, rows, _ in kept])
+            some = max(1, int(np.searchsorted(ends, len(out), "right")))
+            now, kept = kept[:some], kept[some:]
+            parts = np.split(self._values(_joined([inputs for _, _, inputs in now])), ends[: some - 1])
+            for (step, rows, _), values in zip(now, parts, strict=True):
+                out[rows, step] = values
 
     def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
         """V of every agent in the game at these observations, [B, N]."""
@@ -274,13 +278,21 @@ class Collector:
 
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
         """Observations with T = 1, and what their texts say."""
-        return self._texts.inputs(obs) | tables_of(self._speech)
+        if self._texts is None:
+            tensors = to_device({key: value[:, None] for key, value in obs.items()}, self.device)
+        else:
+            tensors = self._texts.inputs(obs)
+        return tensors if self._speech is None else tensors | tables_of(self._speech)
 
     def _begin_reading(self) -> None:
         """Look where the policy lives, and begin without encodings: texts may get other row numbers."""
         self.device = next(self.policy.parameters()).device
-        self._graphed.look_at_weights(self.device)
-        self._texts = TextEncodings(self.policy.network, self.world.texts, self.device)
+        if devices.can_capture(self.device):
+            self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=False)
+            self.graphed.look_at_weights(self.device)
+        network, texts = self.policy.network, self.world.texts
+        has_texts = bool(texts) or isinstance(network, OwnsTexts)
+        self._texts = TextEncodings(network, texts, self.device) if has_texts else None
 
     def _begin_texts(self) -> list[str]:
         """Drop texts that nothing shows any more, so that a fragment's tables stay small, and what they meant."""
@@ -289,7 +301,8 @@ class Collector:
         if keys:
             self.world.compact_texts()
             self._obs = self._obs | {key: value for key, value in self.world.observe().items() if key in keys}
-        self._obs = self._obs | ({} if self._speech is None else self._speech.keep(self._obs))
+        if self._speech is not None:
+            self._obs = self._obs | self._speech.keep(self._obs)
         return keys
 
     def _buffers(self) -> tuple[dict[str, Array], dict[str, Array], Array]:
@@ -320,6 +333,34 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
 def _all_deciding(obs: dict[str, Array]) -> dict[str, Array]:
     """Observations as of agents that all decide, since only values are asked for."""
     return {key: value for key, value in obs.items() if key != "decides"}
+
+
+def _with_own_encodings(inputs: Inputs) -> Inputs:
+    """The same inputs with one row of encodings for each agent, since those in the caches are replaced later."""
+    own = dict(inputs)
+    for name, value in inputs.items():
+        if name.startswith(ENCODED):
+            key = _text_key(name)
+            rows = inputs[key]
+            own[name] = value.index_select(0, rows.flatten())
+            own[key] = torch.arange(rows.numel(), device=rows.device).view_as(rows)
+    return own
+
+
+def _joined(parts: list[Inputs]) -> Inputs:
+    """Inputs of several steps as one batch. Tables of texts only grow meanwhile, so the last ones hold all."""
+    last = parts[-1]
+    joined = {
+        name: last[name] if name.startswith(TEXTS) else torch.cat([part[name] for part in parts]) for name in last
+    }
+    for key in {_text_key(name) for name in last if name.startswith(ENCODED)}:
+        joined[key] = torch.arange(joined[key].numel(), device=joined[key].device).view_as(joined[key])
+    return joined
+
+
+def _text_key(name: str) -> str:
+    """The observation key of `encoded/KEY/NAME`."""
+    return name.removeprefix(ENCODED).rpartition("/")[0]
 
 
 def _write(buffers: dict[str, Array], step: int, obs: dict[str, Array]) -> None:

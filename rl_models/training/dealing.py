@@ -33,7 +33,7 @@ def in_order(tensors: Mapping[str, dict[str, Any]], kind: str) -> list[dict[str,
 
     Args:
         tensors: group -> name -> array.
-        kind: what they are called before their number; one without a number comes first.
+        kind: prefix of their names, before a number; one without a number comes first.
     """
     numbered = {int(name.rpartition("_")[2]) if "_" in name else 0: name for name in tensors if _kind(name) == kind}
     return [tensors[numbered[number]] for number in sorted(numbered)]
@@ -48,7 +48,7 @@ def dealt(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[int]]) -> list
     """The snapshots of all runners for other runners.
 
     Args:
-        snapshots: of each runner, in order, as `Collector.snapshot` or `GroupedCollector.snapshot` give them.
+        snapshots: snapshot of each runner, as `Collector.snapshot` or `GroupedCollector.snapshot` give them.
         sizes: number of worlds of each group of each runner that there is now.
 
     Returns:
@@ -74,7 +74,7 @@ def dealt_replays(replays: Sequence[Snapshot], learners: int, capacity: int) -> 
     """The replays of all learners for another number of learners, each with the oldest fragments first.
 
     Args:
-        replays: of each learner, in order, as `Replay.tensors` gives them; all hold as many fragments or one more.
+        replays: replay of each learner, as `Replay.tensors` gives them; all hold as many fragments or one more.
         learners: number of learners now.
         capacity: largest number of fragments that each of them keeps; the oldest are left out.
 

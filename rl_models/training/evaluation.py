@@ -14,11 +14,10 @@ import torch
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array
-from rl_models.policy import TeamOutput, TeamPolicy
-from rl_models.runtime.added_observations import speech_of
+from rl_models.policy import TeamOutput, TeamPolicy, fixed_weights
+from rl_models.runtime.added_observations import make_speech
 from rl_models.runtime.cuda_graph import Inputs
 from rl_models.runtime.device import to_device
-from rl_models.runtime.fixed_weights import fixed_weights
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
 
@@ -49,8 +48,8 @@ class Evaluation(Collector):
             is_greedy: take the most likely actions instead of sampling.
             draws_noise: False lets a network that draws something itself take what is most likely.
         """
-        self._draws_noise = draws_noise
         super().__init__(world, policy, fragment_length=1, needs_values=False)
+        self._has_noise = self._has_noise and draws_noise
         self._probe = probe
         self._is_greedy = is_greedy
         self._sums: dict[str, Array] = {}
@@ -103,11 +102,8 @@ class Evaluation(Collector):
         return policy.mode() if self._is_greedy else super()._choose(policy, uniforms)
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
-        self._speech = speech_of(self.policy.network)  # texts of earlier steps are not read here
+        self._speech = make_speech(self.policy.network)  # texts of earlier steps are not read here
         return super()._completed(obs, worlds)
-
-    def _with_noise(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
-        return super()._with_noise(obs, worlds) if self._draws_noise else obs
 
     def _output(self, inputs: Inputs) -> TeamOutput:
         output = super()._output(inputs)

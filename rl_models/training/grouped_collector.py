@@ -93,7 +93,7 @@ def make_groups(make_world: Callable[..., _World], num_worlds: int, first_world:
     return [make_world(num_worlds=size, first_world=first) for size, first in zip(sizes, firsts, strict=True)]
 
 
-def collector_of(
+def make_collector(
     worlds: Sequence[TeamWorld], policy: TeamPolicy, fragment_length: int, needs_values: bool
 ) -> Collector | GroupedCollector:
     """The collector of one group or of several."""

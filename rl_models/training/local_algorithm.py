@@ -1,7 +1,7 @@
 """Training in the trial's own process without Ray, behind the same calls as RLlib's algorithm.
 
 For worlds so small that starting RLlib costs more than learning, and for worlds that must know something about the
-policy before each fragment, such as an adversary who sees it. This file must not know Ray or a world.
+policy before each fragment, such as an adversary who sees it.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class LocalAlgorithm:
         Args:
             collector: collector that plays; its policy is the learner's.
             learner: learner that learns from each fragment.
-            seed: of the worlds and of the shuffles of minibatches.
+            seed: seed of worlds and shuffles of minibatches.
             before_collect: called before each fragment, with each group of worlds.
             updates_per_train: fragments that one call of `train` plays and learns from.
         """
-        self._collector, self._learner = collector, learner
+        self._collector, self.learner = collector, learner
         self._before_collect = before_collect
         self._updates_per_train = updates_per_train
         self._restarted = 0
@@ -61,9 +61,9 @@ class LocalAlgorithm:
         for _ in range(self._updates_per_train):
             if self._before_collect is not None:
                 for world in self._collector.worlds:
-                    self._before_collect(world, self._learner.policy, self._learner.progress)
-            statistics = self._learner.update([self._collector.collect()])
-            self._collector.version = self._learner.progress.updates
+                    self._before_collect(world, self.learner.policy, self.learner.progress)
+            statistics = self.learner.update([self._collector.collect()])
+            self._collector.version = self.learner.progress.updates
         episodes = self._collector.pop_episodes()
         means = {f"episode/{name}": float(_of_team(values).mean()) for name, values in episodes.items()}
         if self._restarted:
@@ -72,13 +72,13 @@ class LocalAlgorithm:
 
     def progress(self) -> Progress:
         """How far training has come."""
-        return self._learner.counted_progress()
+        return self.learner.counted_progress()
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The team that learns, or a copy of it with the weights of a checkpoint, name -> tensor."""
         if weights is None:
-            return self._learner.policy
-        policy = copy.deepcopy(self._learner.policy)
+            return self.learner.policy
+        policy = copy.deepcopy(self.learner.policy)
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
         return policy
 
@@ -88,13 +88,13 @@ class LocalAlgorithm:
         All are copies, and stay those of this moment.
         """
         tensors: Tensors = {
-            "weights": {n: value.detach().cpu().clone() for n, value in self._learner.policy.state_dict().items()},
-            "optimizer": optimiser_tensors(self._learner.optimiser),
+            "weights": {n: value.detach().cpu().clone() for n, value in self.learner.policy.state_dict().items()},
+            "optimizer": optimiser_tensors(self.learner.optimiser),
             "runner_0": self._collector.snapshot(),
         }
-        if self._learner.replay is not None:
-            tensors["replay"] = self._learner.replay.tensors()
-        if skipped := self._learner.skipped.tensors():
+        if self.learner.replay is not None:
+            tensors["replay"] = self.learner.replay.tensors()
+        if skipped := self.learner.skipped.tensors():
             tensors[SKIPPED_UPDATES] = skipped
         return tensors, self.progress()
 
@@ -105,19 +105,19 @@ class LocalAlgorithm:
         cannot deal them out.
         """
         weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
-        self._learner.policy.load_state_dict(weights)
-        load_optimiser(self._learner.optimiser, tensors["optimizer"])
-        self._learner.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
-        if self._learner.replay is not None:
+        self.learner.policy.load_state_dict(weights)
+        load_optimiser(self.learner.optimiser, tensors["optimizer"])
+        self.learner.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
+        if self.learner.replay is not None:
             replays = in_order(tensors, "replay")
             if len(replays) > 1:
-                replays = dealt_replays(replays, 1, self._learner.replay.capacity)
-            self._learner.replay.load(replays[0] if replays else {})
+                replays = dealt_replays(replays, 1, self.learner.replay.capacity)
+            self.learner.replay.load(replays[0] if replays else {})
         worlds = self._collector.worlds
         snapshots = dealt(in_order(tensors, "runner"), [[world.num_worlds for world in worlds]])
         if snapshots is None:
             if progress.updates:
-                self._collector.reset(self._learner.seed + progress.updates)
+                self._collector.reset(self.learner.seed + progress.updates)
             return
         self._collector.restore(snapshots[0])
         self._restarted = sum(int(world.restarted.sum()) for world in worlds if world.restarted is not None)

@@ -7,13 +7,15 @@ minibatch may come in parts whose gradients are summed before a step; a part wei
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from rl_models.algorithms.objective import APPROXIMATE_KL, KL_ENTRIES, RATIO_ERROR, Objective
+from rl_models.algorithms.objective import APPROXIMATE_KL, CLIP_FRACTION, KL_ENTRIES, RATIO_ERROR, Objective
 from rl_models.algorithms.optimiser import (
     OptimiserSettings,
     clip_gradients,
@@ -37,16 +39,18 @@ from rl_models.batch import (
 from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
+from rl_models.runtime import device as devices
 from rl_models.runtime.cuda_graph import Graphed, Inputs, Outputs, is_capturing
 from rl_models.runtime.texts import TEXTS
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector
-from rl_models.training.part_statistics import PartStatistics
-from rl_models.training.skipped_updates import SKIPPED, SkippedUpdates
 
 FIRST_RATIO_ERROR = "policy/first_ratio_error"
 """Largest |ratio - 1| of an update's first minibatch: what acting and learning differ by, such as by rounding."""
+SKIPPED = "learner/skipped_updates"
+"""Statistic: share of the last `WINDOW` optimiser steps that were skipped; steps still to come count as made."""
+WINDOW = 20
 _WHOLE = "whole"
 _SHARES = ("share/steps", "share/decisions", "share/values")
 
@@ -58,9 +62,9 @@ class Learner:
     Attributes:
         policy: policy that is trained.
         objective: training objective.
-        settings: with which optimiser.
-        progress: how far training has come, with the work of all learners; `counted_progress` counts skipped updates.
-        seed: of the shuffles of minibatches.
+        settings: optimiser settings.
+        progress: counts of training, with the work of all learners; `counted_progress` adds skipped updates.
+        seed: seed of the shuffles of minibatches.
         learners: group of learners that make each update together; each has a policy of its own with equal weights.
     """
 
@@ -79,7 +83,7 @@ class Learner:
         self.replay = self.objective.new_replay()
         self.skipped = SkippedUpdates(self.device)
         self._trainable = [weight for weight in self.policy.parameters() if weight.requires_grad]
-        self._graphed = Graphed(self.policy, leaves_gradients=True)
+        self.graphed: Graphed | None = None  # until the device can capture CUDA graphs
 
     @property
     def device(self) -> torch.device:
@@ -96,7 +100,9 @@ class Learner:
         Returns:
             the statistics of the last minibatch of which this learner held something; each learner's are its own.
         """
-        self._graphed.look_at_weights(self.device)
+        if devices.can_capture(self.device):
+            self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=True)
+            self.graphed.look_at_weights(self.device)
         batch = self.objective.prepare(with_few_sizes_of_tables(batch), self.learners)
         count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
@@ -113,7 +119,7 @@ class Learner:
         """A copy of the progress in which the skipped updates are counted; the host waits for their number."""
         return replace(self.progress, skipped_updates=self.progress.skipped_updates + self.skipped.count())
 
-    def restore_progress(self, progress: Progress, skipped: Mapping[str, torch.Tensor]) -> None:
+    def restore_progress(self, progress: Progress, skipped: Mapping[str, Tensor]) -> None:
         """Continue from a checkpoint, or begin a stage.
 
         Args:
@@ -128,18 +134,20 @@ class Learner:
         self.optimiser.zero_grad(set_to_none=True)
         self.divergence.begin(self.device)
         whole = self.learners.sum(count_steps(minibatch))
-        gathered = PartStatistics()
+        gathered: list[tuple[Statistics, Share]] = []
         pieces = parts(self.objective, minibatch)
         for part in pieces:
             inputs = part | {_WHOLE: whole}
             # A replay writes gradients and does not add to those of an earlier part.
-            is_alone = len(pieces) == 1
-            found = self._graphed(self._of_part, inputs, self.progress) if is_alone else self._of_part(inputs)
+            if self.graphed is not None and len(pieces) == 1:
+                found = self.graphed(self._of_part, inputs, self.progress)
+            else:
+                found = self._of_part(inputs)
             share = Share(*(found.pop(name) for name in _SHARES))
             self.divergence.add(found)
-            gathered.add(found, share)
+            gathered.append((found, share))
         self.divergence.agree(self.learners)
-        statistics = gathered.joined() | self.divergence.statistics()
+        statistics = joined_statistics(gathered) | self.divergence.statistics()
         return statistics if self.divergence.is_too_large else statistics | self._step()
 
     def _of_part(self, inputs: Inputs) -> Outputs:
@@ -152,7 +160,7 @@ class Learner:
         """
         part = {name: value for name, value in inputs.items() if name != _WHOLE}
         share = share_of(part, inputs[_WHOLE])
-        progress = self.progress.observed() if is_capturing() else self.progress
+        progress = self.progress.observed() if self.graphed is not None and is_capturing() else self.progress
         loss, statistics = self.objective.loss(forward(self.policy, part), part, progress, share)
         loss.backward()
         return statistics | dict(zip(_SHARES, (share.steps, share.decisions, share.values), strict=True))
@@ -180,7 +188,7 @@ def with_few_sizes_of_tables(batch: Batch) -> Batch:
     return {key: _filled_up(value) if key.startswith(TEXTS) else value for key, value in batch.items()}
 
 
-def _filled_up(table: torch.Tensor) -> torch.Tensor:
+def _filled_up(table: Tensor) -> Tensor:
     eighth = max(8, 2 ** (len(table).bit_length() - 4))
     return torch.nn.functional.pad(table, (0, 0, 0, -len(table) % eighth))
 
@@ -257,7 +265,7 @@ class Divergence:
             self.is_too_large = float(self.mean) > self._limit
 
     @property
-    def mean(self) -> torch.Tensor:
+    def mean(self) -> Tensor:
         """Mean in nats, a scalar; 0 where no agent decided."""
         total, number = self._sums
         return total / number.clamp(min=1)
@@ -270,3 +278,75 @@ class Divergence:
     def statistics(self) -> Statistics:
         """Numbers to log once a minibatch is complete; none without a limit."""
         return {APPROXIMATE_KL: self.mean, "learner/stopped": float(self.is_too_large)} if self.has_limit else {}
+
+
+_MEANS_OF_ENTRIES = (APPROXIMATE_KL, CLIP_FRACTION)
+_MEANS_OF_DECISIONS = ("loss/policy", "policy/entropy")
+
+
+def joined_statistics(parts: list[tuple[Statistics, Share]]) -> Statistics:
+    """Statistics of a minibatch from those of its parts, without `KL_ENTRIES`; all sums stay on the device.
+
+    Constants of schedules are those of the last part, and the largest ratio error is that of all parts. All other
+    numbers are means, weighted as the loss weighs them: by entries, decisions, values or else steps of the parts.
+    """
+    names = dict.fromkeys(name for statistics, _ in parts for name in statistics if name != KL_ENTRIES)
+    return {name: _joined(name, parts) for name in names}
+
+
+def _joined(name: str, parts: list[tuple[Statistics, Share]]) -> Tensor | float:
+    found = [(part[0][name], _weight(name, *part)) for part in parts if name in part[0]]
+    if len(found) == 1 or name.startswith("schedule/"):
+        return found[-1][0]
+    if name == RATIO_ERROR:
+        return torch.stack([torch.as_tensor(value) for value, _ in found]).max()
+    return sum(value * weight for value, weight in found) / (sum(weight for _, weight in found) + 1e-12)
+
+
+def _weight(name: str, statistics: Statistics, share: Share) -> Tensor | float:
+    if name in _MEANS_OF_ENTRIES:
+        return statistics.get(KL_ENTRIES, share.decisions)
+    if name in _MEANS_OF_DECISIONS:
+        return share.decisions
+    return share.values if name == "loss/value" else share.steps
+
+
+class SkippedUpdates:
+    """Counts of optimiser steps skipped because a gradient was not finite; they stay on the device until they are read.
+
+    All learners skip the same steps: each decides by the norm of the gradients that all of them have summed.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        """Begin with none; `device` is that of the gradients."""
+        self._device = device
+        self._total = torch.zeros((), dtype=torch.int64, device=device)
+        self._recent: deque[Tensor] = deque(maxlen=WINDOW)
+
+    def add(self, is_finite: Tensor) -> None:
+        """Count a step: [] bool, whether its gradients were finite."""
+        skipped = ~is_finite
+        self._recent.append(skipped)
+        self._total = self._total + skipped
+
+    def share(self) -> Tensor:
+        """The statistic `SKIPPED`, [] float32 on the device."""
+        if not self._recent:
+            return torch.zeros((), device=self._device)
+        return torch.stack(list(self._recent)).sum() / WINDOW
+
+    def count(self) -> int:
+        """Number of skipped steps since the start or `load`; the host waits for it."""
+        return int(self._total)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The last steps for a checkpoint: `recent` [K] bool, K up to `WINDOW`; {} if none of them was skipped."""
+        recent = torch.stack(list(self._recent)).cpu() if self._recent else torch.zeros(0, dtype=torch.bool)
+        return {"recent": recent} if recent.any() else {}
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take the last steps from a checkpoint (of `tensors`), and count from 0 again."""
+        self._total = torch.zeros_like(self._total)
+        self._recent.clear()
+        if tensors:
+            self._recent.extend(torch.as_tensor(tensors["recent"]).to(self._device).unbind())

@@ -1,7 +1,7 @@
 """Transfer between stages: weights by name and shape, the optimiser's state by name, frozen parameters.
 
 A curriculum's stages may have different networks (a larger vocabulary, another head). What fits is taken, what does not
-fit is named, nothing is dropped in silence. This file must not know what a stage is, nor where weights are kept.
+fit is named, nothing is dropped in silence.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def transfer_optimiser(
     Args:
         there: `optimiser.optimiser_tensors` of the old team.
         names_there: `trainable_names` of the old team.
-        names_here: of the new one.
+        names_here: names of the new team.
         loaded: names of weights taken whole.
 
     Returns:
@@ -140,7 +140,7 @@ class FrozenBuild:
 
     Attributes:
         build_policy: builds the team.
-        patterns: of names of parameters.
+        patterns: patterns of parameter names.
     """
 
     build_policy: Callable[[], TeamPolicy]

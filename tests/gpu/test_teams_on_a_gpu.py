@@ -54,7 +54,7 @@ def test_a_team_plays_and_learns_on_a_gpu_as_on_the_cpu(script, method):
     assert_equal(weights_of(collector.policy), weights_of(expected.policy), atol=1e-3)
     for found in statistics:
         assert float(found.get(FIRST_RATIO_ERROR, 0.0)) < 1e-4
-    assert collector._graphed.never == learner._graphed.never == ((script, method) in ASKS)
+    assert collector.graphed.never == learner.graphed.never == ((script, method) in ASKS)
 
 
 @pytest.mark.parametrize(("script", "method"), [team for team in TEAMS if team[1] not in ("qmix", "verco")])

@@ -30,7 +30,7 @@ def percent(share: float) -> str:
 
 def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
     """Line of the doctor on all updates of a trial's log, and on its last ones."""
-    from rl_models.training.skipped_updates import SKIPPED, WINDOW
+    from rl_models.training.loop import SKIPPED, WINDOW
 
     newest = rows[-1] if rows else {}
     share = skipped_share(newest)
@@ -41,7 +41,7 @@ def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
 
 def why_it_fails(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:
     """Sentence on why a trial cannot go on: more than half of its last updates were skipped; None if it can."""
-    from rl_models.training.skipped_updates import SKIPPED, WINDOW
+    from rl_models.training.loop import SKIPPED, WINDOW
 
     newest = rows[-1]
     for name, value in newest.items():

@@ -12,11 +12,10 @@ from rl_models.algorithms.optimiser import (
     load_optimiser,
     make_optimiser,
     optimiser_tensors,
-    set_learning_rate,
     step_if_finite,
 )
 from rl_models.batch import Learners
-from rl_models.schedule import Progress, Schedule
+from rl_models.schedule import Schedule
 from tests.emulated_device import DEVICE, emulated_device
 
 GRADIENTS = (3.0, -1.0, 0.5, 0.2)
@@ -60,14 +59,6 @@ def test_frozen_parameters_are_left_out():
     frozen, trained = nn.Parameter(torch.ones(2), requires_grad=False), nn.Parameter(torch.ones(3))
     groups = make_optimiser(OptimiserSettings(), [frozen, trained]).param_groups
     assert [parameter for group in groups for parameter in group["params"]] == [trained]
-
-
-def test_the_learning_rate_follows_its_schedule():
-    settings = OptimiserSettings(learning_rate=Schedule.linear(0.1, 0.0, 100))
-    optimiser = make_optimiser(settings, [nn.Parameter(torch.ones(1))])
-    assert optimiser.param_groups[0]["lr"] == 0.1
-    assert set_learning_rate(optimiser, settings, Progress(env_steps=75)) == pytest.approx(0.025)
-    assert optimiser.param_groups[0]["lr"] == pytest.approx(0.025)
 
 
 def test_clipping_by_norm_scales_all_gradients_alike_and_only_if_they_are_too_long():

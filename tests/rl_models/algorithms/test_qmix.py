@@ -13,7 +13,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import forward, select_worlds, to_batch
-from rl_models.networks.qmix_policy import ONLINE, TARGET, mixing_of
+from rl_models.networks.qmix_policy import ONLINE, TARGET, make_mixing
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
@@ -52,7 +52,7 @@ def test_the_loss_is_that_of_a_loop_over_worlds_and_steps():
     errors = []
     for world, step in itertools.product(range(6), range(12)):
         own = torch.arange(2)
-        here, there = (mixing_of(extras, who, slice(None)) for who in (ONLINE, TARGET))
+        here, there = (make_mixing(extras, who, slice(None)) for who in (ONLINE, TARGET))
         one = [extras[f"q/{who}"][world] for who in (ONLINE, TARGET)]
 
         def joint(mix, values, world=world, step=step):
@@ -253,7 +253,7 @@ def test_a_checkpoint_of_another_stage_brings_no_replay():
     one.train()
     tensors, _ = one.checkpoint()
     one.restore({name: tensors[name] for name in ("weights", "optimizer")}, Progress())
-    assert len(one._learner.replay) == 0
+    assert len(one.learner.replay) == 0
 
 
 # ---------------------------------------------------------------------------------- the paper's own game
@@ -269,7 +269,7 @@ def joint_values(policy, *rooms_so_far):
     state = torch.eye(3)[list(rooms_so_far)][None, :, None].expand(1, -1, 2, -1)
     first = torch.tensor([[True, False][: len(rooms_so_far)]])
     extras = policy({"state": state}, policy.initial_state(1), first).extras
-    mix, values = mixing_of(extras, ONLINE, slice(-1, None)), extras[f"q/{ONLINE}"][0, -1].detach()
+    mix, values = make_mixing(extras, ONLINE, slice(-1, None)), extras[f"q/{ONLINE}"][0, -1].detach()
     joint = torch.stack([values[0, [0, 0, 1, 1]], values[1, [0, 1, 0, 1]]], -1)
     return torch.stack([mix(row[None, None])[0, 0] for row in joint]).detach()
 

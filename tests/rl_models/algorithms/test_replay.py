@@ -40,15 +40,7 @@ def contents(one):
 
 def test_it_keeps_whole_fragments_and_nothing_that_only_on_policy_learners_need():
     (drawn,) = filled((0, 4)).draws(1, 4, seed=0)
-    assert set(drawn) == {
-        "is_first",
-        "actions",
-        "reward",
-        "terminated",
-        "truncated",
-        "obs/grid",
-        "state/hidden",
-    }
+    assert set(drawn) == {"is_first", "actions", "reward", "terminated", "truncated", "obs/grid", "state/hidden"}
     for key in ("obs/grid", "state/hidden"):
         assert drawn[key][:, 0].tolist() == numbers(drawn)
 
@@ -72,10 +64,10 @@ def test_more_fragments_than_ever_fit_are_refused_before_anything_is_lost():
 
 def test_draws_are_uniform_and_without_replacement():
     one = filled((0, 10))
-    draws = torch.tensor([numbers(drawn) for drawn in one.draws(6000, 3, seed=5)])
+    draws = torch.tensor([numbers(drawn) for drawn in one.draws(2000, 3, seed=5)])
     assert (draws.sort(1).values.diff(dim=1) > 0).all()
-    shares = torch.bincount(draws.flatten().long(), minlength=10) / 6000
-    torch.testing.assert_close(shares, torch.full((10,), 0.3), atol=0.025, rtol=0)
+    shares = torch.bincount(draws.flatten().long(), minlength=10) / 2000
+    torch.testing.assert_close(shares, torch.full((10,), 0.3), atol=0.04, rtol=0)
 
 
 def test_a_seed_repeats_its_draws_and_another_makes_others():

@@ -81,13 +81,16 @@ KINDS = {
     "qmix": (keepers, small_qmix.objective(batch_size=100)),
 }
 """QMIX draws all that was played: its replay holds the learners' fragments in another order than one learner's."""
-CASES = [(kind, "7 worlds, 2 learners") for kind in KINDS]
-CASES += [(kind, shares) for kind in ("ppo", "ppo of decisions", "impala that sums") for shares in list(SHARES)[1:]]
+CASES = [(kind, "7 worlds, 2 learners") for kind in KINDS] + [("ppo", "7 worlds, 3 learners")]
+OTHER_CASES = [("ppo", shares) for shares in list(SHARES)[2:]]
+OTHER_CASES += [(kind, shares) for kind in ("ppo of decisions", "impala that sums") for shares in list(SHARES)[1:]]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("make_one", "objective", "shares"), [pytest.param(*KINDS[k], SHARES[s], id=f"{k}, {s}") for k, s in CASES]
+    ("make_one", "objective", "shares"),
+    [pytest.param(*KINDS[k], SHARES[s], id=f"{k}, {s}") for k, s in CASES]
+    + [pytest.param(*KINDS[k], SHARES[s], id=f"{k}, {s}", marks=pytest.mark.slow) for k, s in OTHER_CASES],
 )
 def test_their_update_is_that_of_one_learner_and_their_replicas_stay_equal(make_one, objective, shares):
     one = make_one(sum(shares))
@@ -108,7 +111,7 @@ def test_their_update_is_that_of_one_learner_and_their_replicas_stay_equal(make_
     assert any(not torch.equal(value, before[name]) for name, value in several[0].policy.state_dict().items())
 
 
-@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
+@pytest.mark.parametrize("shares", [(3, 4), (3, 3, 3)])
 def test_schedules_in_episodes_read_the_episodes_of_all(shares):
     one = rooms(sum(shares))
     fragments = [one.collect() for _ in range(2)]
@@ -128,7 +131,7 @@ def test_schedules_in_episodes_read_the_episodes_of_all(shares):
     assert_equals_one(made, alone, atol=1e-5)
 
 
-@pytest.mark.parametrize("shares", [(1, 6), (0, 7)])
+@pytest.mark.parametrize("shares", [pytest.param((1, 6), marks=pytest.mark.slow), (0, 7)])
 @pytest.mark.parametrize(
     ("make_one", "objective"),
     [KINDS["ppo"], KINDS["impala in minibatches"], KINDS["impala that sums"], KINDS["qmix"], KINDS["ppo of decisions"]],

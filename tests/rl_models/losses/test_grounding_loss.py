@@ -7,7 +7,7 @@ from rl_models.losses import grounding
 from rl_models.losses.extra_loss import MeanLoss, is_contrastive
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.schedule import Progress, Schedule
-from tests.rl_models.networks.small_emma import frozen, observations, run, team, words
+from tests.rl_models.networks.small_emma import frozen, observations, run, team
 
 
 def episodes(agents=1, worlds=12, seed=0):
@@ -123,11 +123,6 @@ def test_minimising_it_ties_sprites_to_their_manuals():
         optimiser.step()
     assert seen[0] < 0.5
     assert seen[-1] == 1
-
-
-def test_a_team_that_reads_no_manual_is_refused():
-    with pytest.raises(ValueError, match="set its weight to 0"):
-        loss_of(team("game_id", encoder=words))
 
 
 def test_a_contrast_is_known_as_one_also_where_it_stays_a_mean():

@@ -44,8 +44,3 @@ def test_a_step_without_an_expert_for_every_agent_gives_no_gradient():
     loss.backward()
     assert (logits.grad[0] == 0).all() and (logits.grad[1] != 0).any()
     assert statistics["policy/expert_agreement"].item() == 1.0
-
-
-def test_a_world_without_an_expert_is_refused():
-    with pytest.raises(ValueError, match="needs 'expert' of the world"):
-        Imitation(Schedule.constant(1.0))(None, {"reward": torch.zeros(1, 1, 2)}, Progress())

@@ -13,7 +13,7 @@ from rl_models.heads.central_head import CentralHead, SharedValueHead
 from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import Features
 from tests.rl_models.networks.small_tbone import central as team
-from tests.rl_models.networks.small_tbone import coordination, run, views
+from tests.rl_models.networks.small_tbone import run, views
 
 PAPER = TboneConfig()
 
@@ -33,15 +33,6 @@ def test_a_joint_policy_a_value_each_and_a_live_gradient_everywhere(agents):
     actions = torch.zeros(3, 4, agents, dtype=torch.long)
     (output.policy.log_prob(actions).sum() + output.values.sum()).backward()
     assert [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
-
-
-@pytest.mark.parametrize(("agents", "nearly"), [(2, math.log(169)), (3, math.log(2197))])
-def test_cordial_of_an_untrained_team_is_near_the_logarithm_of_all_joint_actions(agents, nearly):
-    policy, sets = team(agents, PAPER), coordination(agents)
-    which = torch.zeros(3, 2, dtype=torch.long)
-    with torch.no_grad():
-        loss = sets.cordial(sets.log_probabilities(run(policy, views(agents, time=2)).policy, which), which).mean()
-    assert abs(loss - nearly) < 0.15
 
 
 @pytest.mark.parametrize("agents", [2, 3])

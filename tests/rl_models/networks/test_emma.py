@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rl_models.layers.sparse_convolution import SparseConvolution
-from rl_models.networks.network_config import RELEASED, EmmaConfig
+from rl_models.networks.network_config import RELEASED
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.frozen import FrozenEncoder
 from tests.rl_models.networks import slow_emma
@@ -48,14 +48,6 @@ def densely(policy, config, obs, member=None):
     return torch.stack(logs).view(*lead, -1), torch.stack(values).view(lead)
 
 
-def test_made_up_observations_have_crowded_cells_gone_sprites_and_dead_avatars():
-    obs = observations()
-    same = (obs["cells"][..., :, None] == obs["cells"][..., None, :]) & (obs["symbols"] > 0)[..., None]
-    assert (same.sum(-1) > 1).any()
-    assert (obs["symbols"] == 0).any()
-    assert (obs["agent_symbols"] == 0).any()
-
-
 @pytest.mark.parametrize("encoder", [words, frozen])
 @pytest.mark.parametrize("agents", [1, 2])
 @pytest.mark.parametrize("name", NAMES)
@@ -73,18 +65,6 @@ def test_occupied_cells_alone_give_what_all_cells_give_gradients_included(name, 
         if parameter.endswith(("symbols.weight", "words.weight", "movements.weight")):
             wanted[0] = 0  # nothing stays nothing; the dense form has no padding
         torch.testing.assert_close(ours[parameter], wanted, atol=1e-10, rtol=0, msg=parameter)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_at_full_size_in_single_precision_to_a_hundred_thousandth(name):
-    generator = torch.Generator().manual_seed(0)
-    states = [torch.randn(9, 768, generator=generator) for _ in range(SENTENCES)]
-    policy = emma_team(FORMS[name], sizes(), ACTIONS, lambda: FrozenEncoder(states))
-    obs = observations(batch=1, time=4)
-    output = run(policy, obs)
-    logs, values = densely(policy, FORMS[name].network, obs)
-    torch.testing.assert_close(output.policy.log_marginals[..., 0, :], logs, atol=1e-5, rtol=0)
-    torch.testing.assert_close(output.values, values, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("kernel", [2, 3])
@@ -212,34 +192,7 @@ def test_networks_of_ones_own_share_nothing(name):
     assert all(".members.1." in name for name in touched)
 
 
-def test_weights_come_from_the_seed_alone():
-    torch.manual_seed(1)
-    one = team("paper", seed=7)
-    torch.manual_seed(2)
-    other, third = team("paper", seed=7), team("paper", seed=8)
-    for a, b in zip(one.parameters(), other.parameters(), strict=True):
-        assert torch.equal(a, b)
-    assert not torch.equal(one.network.body.first.weight, third.network.body.first.weight)
-    assert not one.network.body.symbols.weight[0].any()
-
-
-def test_a_team_that_reads_without_a_text_encoder_is_refused():
-    with pytest.raises(ValueError, match="text encoder"):
-        emma_team(EmmaTeamConfig(EmmaConfig()), sizes(), ACTIONS)
-
-
 # ------------------------------------------------------------------------------------------- texts
-
-
-@pytest.mark.parametrize("shares_network", [True, False])
-def test_a_sentence_is_read_once_however_many_frames_show_it(shares_network):
-    policy, obs = team("paper", 2, shares_network=shares_network), observations(agents=2, batch=5)
-    networks = [policy.network] if shares_network else policy.network.members
-    read = []
-    for network in networks:
-        network.encoder.register_forward_hook(lambda _, inputs, __: read.append(inputs[0].tolist()))
-    run(policy, obs)
-    assert read == [obs["manual"].unique().tolist()] * len(networks)
 
 
 @pytest.mark.parametrize("shares_network", [True, False])

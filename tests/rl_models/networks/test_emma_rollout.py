@@ -10,7 +10,6 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tests.rl_models.networks.emma_games import collector, team, world
 from tests.rl_models.networks.small import Uncached
@@ -99,26 +98,6 @@ def test_a_sentence_is_read_once_an_episode_while_acting_and_anew_after_an_updat
         assert set(read) == set(np.unique(shown).tolist())
         begun = fragment.is_first[:, 1:-1].sum() + len(shown)
         assert len(read) <= begun * shown.shape[-1] < shown.size / 2
-
-
-def test_new_weights_read_sentences_anew():
-    place = world()
-    one = collector(place)
-    learner = Learner(one.policy, Ppo(), OptimiserSettings())
-    learner.update([one.collect()])
-    batch = Ppo().prepare(to_batch(one.collect()))
-    _, statistics = Ppo().loss(forward(one.policy, batch), batch, Progress())
-    assert float(statistics["policy/ratio_error"]) < 1e-5
-
-
-def test_evaluating_with_kept_encodings_is_evaluating_without():
-    place = world()
-    kept, plain = team(place), team(place)
-    plain.network = Uncached(plain.network)
-    ours, theirs = (Evaluation(world(), policy).run(3, episodes_per_world=3) for policy in (kept, plain))
-    assert len(ours["length"]) == 18
-    for name, values in ours.items():
-        np.testing.assert_array_equal(values, theirs[name])
 
 
 def test_a_frozen_attention_leaves_the_optimiser_nothing_of_it():

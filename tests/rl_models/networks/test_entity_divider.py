@@ -362,12 +362,6 @@ def test_one_agent_is_refused(backbone):
         team(backbone, agents=1)
 
 
-def test_a_team_without_a_divider_has_no_division():
-    policy, obs = small_emma.team("paper", 2), observations("emma")
-    with pytest.raises(ValueError, match="divides entities"):
-        DivisionLoss()(run(policy, obs), batch_of(obs), Progress())
-
-
 def test_a_divided_txt2pi_has_the_papers_size():
     """Each agent has txt2π without output layer, two layers for the goal, a convolution, and a head for the other."""
     size, config = ReadingSizes(2, 262, torch.ones(12, 2, dtype=torch.long)), DividedReadingTeamConfig()

@@ -48,13 +48,6 @@ def test_features_are_what_the_equations_say(agents, changes):
             torch.testing.assert_close(features[frame], slow.frame(obs, *frame), atol=1e-9, rtol=0)
 
 
-def test_every_output_has_the_shape_of_its_frames():
-    for height, width in ((4, 5), (7, 3)):
-        output = run(team(2), observations(2, height=height, width=width))
-        assert output.values.shape == (3, 7, 2)
-        assert output.policy.log_marginals.shape == (3, 7, 2, 1, 5)
-
-
 def test_frames_do_not_depend_on_the_padding_that_other_frames_need():
     """Frames with few things beside frames with many, and alone."""
     policy, obs = team(), observations()
@@ -109,13 +102,6 @@ def test_frozen_words_get_no_gradient():
     words = {name for name in frozen if name.startswith("network.mentions.") and name.endswith("words.weight")}
     assert len(words) == 2 and all(frozen[name] is None for name in words)
     assert frozen["network.mentions.sharpness"] is not None
-
-
-def test_texts_encoded_once_give_the_values_of_texts_in_every_frame():
-    policy, obs = team(2), observations(2)
-    told = {key: value for key, value in obs.items() if not key.startswith("texts/")}
-    told |= {key: obs[f"texts/{key}"][obs[key].long()] for key in ("document", "goal")}
-    torch.testing.assert_close(run(policy, told).values, run(policy, obs).values, atol=1e-12, rtol=0)
 
 
 def test_the_end_of_a_sentence_belongs_to_it():
@@ -224,11 +210,6 @@ def test_rollout_equals_train(name, shares_network):
     batch = Ppo().prepare(to_batch(fragment))
     _, statistics = Ppo().loss(forward(policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
-
-
-def test_it_is_small():
-    policy = matching_team(MatchingTeamConfig(), matching_sizes(Rtfm()), 5)
-    assert sum(parameter.numel() for parameter in policy.parameters()) == 37_351
 
 
 def test_private_networks_share_nothing():

@@ -40,8 +40,7 @@ def collector(place, policy=None, length=20, **arguments):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("objective", [Ppo(), Impala()])
-@pytest.mark.parametrize("name", sorted(NETWORKS))
+@pytest.mark.parametrize(("name", "objective"), [*((name, Ppo()) for name in sorted(NETWORKS)), ("released", Impala())])
 def test_rollout_equals_train(name, objective):
     """Episodes end inside the fragment, and the second fragment begins inside episodes."""
     place = world()

@@ -38,7 +38,7 @@ def without_ray(one):
     """The same update in the Ray-free loop; the learner and what it told."""
     collector = Collector(make_rooms(6, 0), build_team(), 10)
     collector.reset(3)
-    learner = Learner(collector.policy, one._plan.objective, SETTINGS, seed=one._plan.seed)
+    learner = Learner(collector.policy, one.plan.objective, SETTINGS, seed=one.plan.seed)
     return learner, learner.update([collector.collect()])
 
 
@@ -57,10 +57,10 @@ def test_rllib_steps_and_stops_as_the_ray_free_loop_does(trained, limit):
 @pytest.mark.slow
 def test_two_learners_stop_at_the_same_minibatch_by_the_mean_of_what_they_see(trained):
     one, told = trained(**PARTS, target_kl=1e-3, learners=2, worlds=8)
-    (first, progress), (second, others) = one._each_learner(lambda learner: learner.training_state())
+    (first, progress), (second, others) = one.each_learner(lambda learner: learner.training_state())
     assert progress == others and 0 < progress.updates < 8
     assert told["learner/stopped"] == 1.0
-    seen = one._each_learner(lambda learner: float(learner.core.divergence.mean))
+    seen = one.each_learner(lambda learner: float(learner.core.divergence.mean))
     assert seen[0] == seen[1] > 1e-3
     for name, value in first["weights"].items():
         assert torch.equal(value, second["weights"][name]), name

@@ -32,7 +32,7 @@ def train_once(one):
     """Until its first update, which learns from the first fragment."""
     while not one.progress().updates:
         one.train()
-        if manager := one._algorithm._aggregator_actor_manager:
+        if manager := one.algorithm._aggregator_actor_manager:
             batches = list(manager._in_flight_req_to_actor_id)
             ray.wait(batches, num_returns=len(batches))
 

@@ -15,4 +15,4 @@ def test_gloo_and_nccl_keep_to_the_loopback_where_a_node_has_no_other_address(mo
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     learner.keep_to_nodes_address()
-    assert [os.environ[name] for name in names] == [learner._loopback()] * 2
+    assert [os.environ[name] for name in names] == [learner.loopback()] * 2

@@ -21,7 +21,7 @@ def algorithm(kind, rate):
 
 def rates_of(trained):
     """What the optimiser itself holds."""
-    return trained._each_learner(lambda learner: [group["lr"] for group in learner.get_optimizer().param_groups])[0]
+    return trained.each_learner(lambda learner: [group["lr"] for group in learner.get_optimizer().param_groups])[0]
 
 
 def train_to_next_update(trained):

@@ -18,8 +18,7 @@ from rl_models.rllib import env_runner
 from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import MixtureDistribution, team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
-from rl_models.training.loop import Learner
-from rl_models.training.skipped_updates import WINDOW
+from rl_models.training.loop import WINDOW, Learner
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
@@ -162,7 +161,7 @@ class WantsTwo(Exception):
 
 def test_an_error_that_cannot_be_sent_is_sent_in_words():
     for error in (WantsTwo("a fault", "the cellar"), ValueError("a fault", threading.Lock())):
-        sent = pickle.loads(pickle.dumps(env_runner._as_sent(error)))
+        sent = pickle.loads(pickle.dumps(env_runner.as_sent(error)))
         assert type(error).__name__ in str(sent) and "a fault" in str(sent)
 
 

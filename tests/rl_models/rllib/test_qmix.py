@@ -75,7 +75,7 @@ def test_it_trains_in_its_own_process_logs_and_hands_epsilon_to_who_acts(algorit
     assert one.progress() == Progress(env_steps=144, episodes=one.progress().episodes, updates=4)
     moved = {name for name, value in weights(one).items() if not torch.equal(value, before[name])}
     assert moved == set(before)  # the targets too: they were copied after the third update
-    acting = one._algorithm.env_runner.module.policy
+    acting = one.algorithm.env_runner.module.policy
     assert acting.policy_head.epsilon.item() == 0.0
     assert all(torch.equal(value, weights(one)[name]) for name, value in acting.state_dict().items())
 
@@ -102,7 +102,7 @@ def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
 def test_two_learners_keep_a_replay_each_and_the_same_weights(algorithm):
     one = algorithm(worlds=8, learners=2)
     one.train()
-    first, second = (tensors for tensors, _ in one._each_learner(lambda learner: learner.training_state()))
+    first, second = (tensors for tensors, _ in one.each_learner(lambda learner: learner.training_state()))
     for name, value in first["weights"].items():
         assert torch.equal(value, second["weights"][name]), name
     places = [first["replay"]["obs/position"], second["replay_1"]["obs/position"]]

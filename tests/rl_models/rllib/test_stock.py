@@ -12,7 +12,7 @@ from tests.rl_models.training.small import CENTRAL, HORIZON
 pytestmark = pytest.mark.usefixtures("ray_session")
 
 
-@pytest.mark.parametrize("components", [1, 3, CENTRAL])
+@pytest.mark.parametrize("components", [3, pytest.param(CENTRAL, marks=pytest.mark.slow)])
 def test_stock_ppo_trains_the_team_module_in_the_team_view(components):
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec

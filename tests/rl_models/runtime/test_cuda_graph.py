@@ -15,9 +15,11 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
+from rl_models.policy import fixed_weights
 from rl_models.runtime import cuda_graph
+from rl_models.runtime import device as devices
 from rl_models.runtime.cuda_graph import Graphed
-from rl_models.runtime.fixed_weights import CachedByWeights, fixed_weights
+from rl_models.runtime.fixed_weights import CachedByWeights
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -82,7 +84,7 @@ def capturing(monkeypatch):
         made.append(1)
         return Played(*arguments)
 
-    monkeypatch.setattr(cuda_graph, "can_capture", lambda device: True)
+    monkeypatch.setattr(devices, "can_capture", lambda device: True)
     monkeypatch.setattr(cuda_graph, "Capture", played)
     monkeypatch.setattr(Watched, "weights", ())
     return made
@@ -360,7 +362,14 @@ def trained(objective, updates=4):
     return fragments, statistics, {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
 
 
-@pytest.mark.parametrize("name", ["ppo", "impala", "impala in minibatches"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ppo",
+        pytest.param("impala", marks=pytest.mark.slow),
+        pytest.param("impala in minibatches", marks=pytest.mark.slow),
+    ],
+)
 def test_a_team_plays_and_learns_with_captures_as_without(capturing, monkeypatch, name):
     falling = Schedule.linear(0.1, 0.0, 200)
     loss = (cordial(rooms(1)),)
@@ -376,7 +385,7 @@ def test_a_team_plays_and_learns_with_captures_as_without(capturing, monkeypatch
     }[name]
     with_captures = trained(objective)
     made = len(capturing)
-    monkeypatch.setattr(cuda_graph, "can_capture", lambda device: False)
+    monkeypatch.setattr(devices, "can_capture", lambda device: False)
     without = trained(objective)
     assert made >= 2  # of acting and of learning
     for one, other in zip(with_captures[0], without[0], strict=True):

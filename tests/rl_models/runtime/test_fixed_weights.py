@@ -7,15 +7,16 @@ import pickle
 import pytest
 import torch
 
+from rl_models.policy import fixed_weights
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
-from rl_models.runtime.fixed_weights import CachedByWeights, LRUCache, WeightChangeDetector, fixed_weights
+from rl_models.runtime.fixed_weights import CachedByWeights, LRUCache, WeightChangeDetector
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.networks.weight_changes import CHANGES
 from tests.rl_models.rllib.small import config_of
-from tests.rl_models.training.small import assert_equal_fragments, collector
+from tests.rl_models.training.small import assert_equal_fragments
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.kitchen.trials import plan
@@ -37,8 +38,8 @@ def sampler(policy, snapshot=None):
 
 def counted(network):
     """How often the network reads, as a list that grows."""
-    read, calls = network._compute_tables, []
-    network._compute_tables = lambda: calls.append(None) or read()
+    read, calls = network.compute_tables, []
+    network.compute_tables = lambda: calls.append(None) or read()
     return calls
 
 
@@ -191,11 +192,3 @@ def test_a_loaded_policy_reads_texts_with_the_weights_that_it_has_now(change):
 
 
 # ------------------------------------------------------------------------------------------------ the collector
-
-
-def test_the_policys_device_is_looked_up_once_a_fragment(monkeypatch):
-    one, calls = collector(num_worlds=2, length=10), []
-    parameters = one.policy.parameters
-    monkeypatch.setattr(one.policy, "parameters", lambda *args, **kwargs: calls.append(None) or parameters(), False)
-    one.collect()
-    assert len(calls) == 1

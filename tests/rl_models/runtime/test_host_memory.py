@@ -23,6 +23,7 @@ print(pages(10))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(not host_memory.keep_freed_memory(), reason="the C library is not glibc")
 def test_tensors_of_some_megabytes_take_the_pages_of_those_before():

@@ -23,12 +23,6 @@ def test_every_step_has_the_same_policy_and_every_parameter_a_gradient(agents, c
     assert dead == []
 
 
-def test_agents_and_seeds_differ():
-    output = run(constant_team(1, 2, 4, seed=1)).policy.log_marginals[0, 0]
-    assert not torch.allclose(output[0], output[1])
-    assert not torch.allclose(output, run(constant_team(1, 2, 4, seed=2)).policy.log_marginals[0, 0])
-
-
 @pytest.mark.long
 def test_a_marginal_team_can_play_any_product_and_a_sync_team_any_mixture():
     """The optimum of the matrix game is within reach: gradient descent on the joint tensor itself gets there."""

@@ -7,7 +7,7 @@ import torch
 from rl_models.algorithms.replay import Replay
 from rl_models.teams.constant_team import constant_team
 from rl_models.training.dealing import dealt, dealt_replays, group_sizes
-from rl_models.training.grouped_collector import collector_of, make_groups
+from rl_models.training.grouped_collector import make_collector, make_groups
 from tests.rl_models.training.small import ROUNDING, Walks, assert_equal_fragments, rooms, team
 
 LENGTH = 16
@@ -16,7 +16,7 @@ LENGTH = 16
 def runners(count, worlds, groups=1, make=rooms, policy=None):
     """Runners of numbered rooms that have not begun."""
     made = [make_groups(make, worlds, number * worlds, groups) for number in range(count)]
-    return [collector_of(each, policy or team(), LENGTH, needs_values=True) for each in made]
+    return [make_collector(each, policy or team(), LENGTH, needs_values=True) for each in made]
 
 
 def played(collectors):

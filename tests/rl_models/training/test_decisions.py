@@ -75,7 +75,7 @@ def test_vtrace_values_lasting_actions_alike():
     from rl_models.losses.policy_gradient import gae, vtrace
 
     for objective in (Impala(gamma=GAMMA), Ppo(gamma=GAMMA, gae_lambda=1.0)):
-        steps, values = objective._steps(batch, batch["values"], batch["last_values"])
+        steps, values = objective.steps_of_batch(batch, batch["values"], batch["last_values"])
         targets, _ = vtrace(steps, values, torch.zeros_like(values))
         torch.testing.assert_close(targets, gae(steps, values, 1.0) + values)
 

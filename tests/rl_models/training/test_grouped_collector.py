@@ -8,8 +8,8 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.rllib.workers import Workers
 from rl_models.teams.constant_team import constant_team
 from rl_models.training import collector as collector_module
-from rl_models.training.collector import Collector, collect_in_turns
-from rl_models.training.grouped_collector import GroupedCollector, collector_of, make_groups
+from rl_models.training.collector import Collector
+from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
 from rl_models.training.loop import Learner, train
 from tests.emulated_device import DEVICE, emulated_device
 from tests.rl_models.training.small import ROUNDING, Walks, assert_equal_fragments, rooms, team
@@ -19,7 +19,7 @@ LENGTH = 16
 
 def grouped(groups, policy=None):
     """Five numbered rooms in groups."""
-    one = collector_of(make_groups(rooms, 5, 2, groups), policy or team(), LENGTH, needs_values=True)
+    one = make_collector(make_groups(rooms, 5, 2, groups), policy or team(), LENGTH, needs_values=True)
     one.reset(3)
     return one
 
@@ -117,13 +117,6 @@ def test_two_groups_on_an_emulated_device_play_as_on_the_cpu_and_copy_no_more_th
         found = there.collect()
         assert counts.copies <= waited[0] and counts.syncs <= waited[1]
     assert_equal_fragments(found, expected, close=(*ROUNDING, "component"))
-
-
-def test_collectors_whose_fragments_have_other_lengths_are_refused():
-    longer = Collector(rooms(2), team(), LENGTH + 1)
-    longer.reset(0)
-    with pytest.raises(ValueError, match="longer"):
-        collect_in_turns([grouped(1), longer])
 
 
 def test_more_groups_than_worlds_are_refused_in_one_sentence():

@@ -23,8 +23,7 @@ from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import Learner, count_progress, train
-from rl_models.training.skipped_updates import WINDOW
+from rl_models.training.loop import WINDOW, Learner, count_progress, train
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
@@ -96,23 +95,6 @@ def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():
     assert len({tuple(epoch) for epoch in epochs}) == 3
     assert parts == [part["world"].tolist() for part in objective.minibatches(batch, seed=0)]
     assert all(len(part["texts/x"]) == 2 for part in objective.minibatches(batch, seed=0))
-
-
-def test_every_update_shuffles_anew(monkeypatch):
-    orders, plain = [], Ppo.minibatches
-
-    def recorded(*arguments):
-        for part in plain(*arguments):
-            orders.append(part["number"].tolist())
-            yield part
-
-    monkeypatch.setattr(Ppo, "minibatches", recorded)
-    one = collector()
-    fragment = one.collect()
-    fragment.ends["number"] = np.arange(6)
-    learner = learner_of(one, Ppo(num_epochs=1, num_minibatches=2))
-    learner.update([fragment]), learner.update([fragment])
-    assert orders[:2] != orders[2:]
 
 
 @pytest.mark.parametrize("objective", [Ppo(num_epochs=1, num_minibatches=1), Impala()])

@@ -8,8 +8,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import SKIPPED_UPDATES
 from rl_models.training.local_algorithm import LocalAlgorithm
-from rl_models.training.loop import Learner
-from rl_models.training.skipped_updates import SKIPPED, WINDOW, SkippedUpdates
+from rl_models.training.loop import SKIPPED, WINDOW, Learner, SkippedUpdates
 from tests.emulated_device import DEVICE, emulated_device
 from tests.rl_models.algorithms.together import assert_equal_replicas, run_together
 from tests.rl_models.training.not_finite import NotFinite

@@ -14,6 +14,7 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.runtime import cuda_graph
+from rl_models.runtime import device as devices
 from rl_models.training.loop import Divergence, parts, with_few_sizes_of_tables
 from tests.emulated_device import DEVICE, NAME, EmulatedCapture, emulated_device
 from tests.tune_experiments.run.teams_of_all_kinds import (
@@ -249,7 +250,7 @@ def played_and_learned(plan, captures, updates=6):
                 super().__init__(*arguments)
 
         patch.setattr(cuda_graph, "Capture", Counted)
-        patch.setattr(cuda_graph, "can_capture", lambda device: captures is not None and device.type == NAME)
+        patch.setattr(devices, "can_capture", lambda device: captures is not None and device.type == NAME)
         collector, learner = loop_of(plan, plan.build_policy().to(DEVICE))
         played, said = play_and_learn(collector, learner, updates)
         statistics = [{name: float(value) for name, value in one.items()} for one in said]
@@ -274,7 +275,7 @@ def test_a_team_plays_and_learns_with_captured_graphs_on_an_emulated_device_as_w
     plan, captures = with_more_passes(plan_of(script, method)), []
     found = played_and_learned(plan, captures)
     assert len(captures) >= 2  # of acting and of learning
-    assert not any(one._graphed.never for one in found[3])
+    assert not any(one.graphed.never for one in found[3])
     assert_equal_loops(found, played_and_learned(plan, None))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from rl_envs.core.spec import Array, Arrays, deciding
-from rl_models.runtime.added_observations import MESSAGES, speech_of
+from rl_models.runtime.added_observations import MESSAGES, make_speech
 from rl_models.runtime.device import to_device
 from tune_experiments.core.drawing import Missing, lines_of, tried
 from tune_experiments.core.errors import UserError
@@ -230,7 +230,7 @@ class HumanGame:
     def _listen(self) -> None:
         """Let the team write its messages of this moment, if it writes; [1, N, L] token ids."""
         self._received = None
-        speech = speech_of(self._loaded.policy.network)
+        speech = make_speech(self._loaded.policy.network)
         if speech is not None and hasattr(self._loaded.policy.network, "message_row"):
             tensors = to_device({key: value[:, None] for key, value in self._obs.items()}, self._loaded.device)
             messages = speech.narrate(tensors)[MESSAGES][:, 0].cpu().numpy()

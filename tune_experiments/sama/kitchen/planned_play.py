@@ -18,7 +18,7 @@ import torch
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.world import SOUP_REWARD
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
-from rl_models.runtime.fixed_weights import fixed_weights
+from rl_models.policy import fixed_weights
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama.kitchen.executors import Executor
 from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
