@@ -5,7 +5,7 @@ An agent sees `note`, such as "The cook wants bread.", and `action_texts`: what 
 right thing pays 1, another one 0. Three errands are an episode. Of two or three things one is wanted, each number in
 half of all cases: who does not read earns 5/12 an errand, 2.5 in an episode of two agents. Who reads earns 6.
 
-    python tune_experiments/train.py --env examples.errands:parallel_env --methods lora lora_blind
+    concord train --env examples.errands:parallel_env --methods lora lora_blind
 """
 
 from __future__ import annotations

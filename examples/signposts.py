@@ -4,8 +4,7 @@ Each agent sees the colour of its door as a number. The manual has one sentence 
 red door is safe." or "the red door is deadly." Entering a safe door pays 1, a deadly one -1, waiting 0. Who does not
 read earns 0 on average at best; who reads earns half a point each. An episode is one step.
 
-    python tune_experiments/train.py --env examples.signposts:parallel_env --methods ippo --max-sentences 4 \
-        --network.reader.name emma
+    concord train --env examples.signposts:parallel_env --methods ippo --network emma --max-sentences 4
 """
 
 from __future__ import annotations

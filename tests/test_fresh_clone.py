@@ -70,9 +70,10 @@ def test_a_script_that_reads_a_run_runs_after_it(script, clone, python, run_of, 
 
 
 def test_an_environment_of_the_clone_is_found_by_its_documented_command(clone, python, tmp_path):
-    commands = map(words_of, commands_of(ROOT / "docs" / "tutorials" / "foreign.md"))
+    commands = map(words_of, commands_of(ROOT / "docs" / "tutorials" / "your_environment.md"))
     (words,) = [words for words in commands if "examples.errands:parallel_env" in words]
-    run(python, *words[1:], "--preset", "smoke", "--out", tmp_path / "run", cwd=clone)
+    start = ["-m", "tune_experiments"]  # concord is the same
+    run(python, *start, *words[1:], "--preset", "smoke", "--out", tmp_path / "run", cwd=clone)
     assert "lora_blind" in (tmp_path / "run" / "table.md").read_text()
 
 

@@ -100,7 +100,8 @@ class PartsEncoder(nn.Module):
         vocabulary = max((part.vocabulary for part in [*texts, *names]), default=0)
         self.words = WordTable(vocabulary, width) if names else None
         self.names = nn.ModuleList(_NameEncoder(config, part, width) for part in names)
-        self.features += sum(int(encoder.features) for encoder in self.names)  # type: ignore[arg-type,misc]  # of a module
+        for encoder in self.names:
+            self.features += int(encoder.features)  # type: ignore[arg-type]  # a module's attribute has no type
         self.reader: TextReader | None = None
         self._tables = {part.key: f"_table_of_{part.key}" for part in texts if part.table is not None}
         for part in texts:
