@@ -131,8 +131,7 @@ def test_what_is_no_team(path):
 WORDS = [
     ("furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
     ("evalute", "evalute", "evaluate"),
-    ("qqqq", "qqqq", "EXPERIMENT"),
-    ("", "EXPERIMENT"),
+    ("qqqq", "qqqq"),
     ("play x --seed -1", "--seed"),
     ("show x --seed -1", "--seed"),
     ("render x --seed -1", "--seed"),
@@ -194,7 +193,7 @@ def test_a_command_that_cannot_be_done(files, capsys, words, named):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        *((name, "PATH") for name in ("evaluate", "play", "show", "render", "export", "pack", "doctor")),
+        *((name, "PATH") for name in ("evaluate", "play", "show", "render", "export-adapters", "pack", "doctor")),
         ("evaluate x --episodes 0", "--episodes"),
         ("pack run foo", "--given"),
         ("evaluate x --device tpu", "--device"),

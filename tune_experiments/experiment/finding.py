@@ -46,7 +46,7 @@ def find_experiment(name: str) -> BaseExperiment:
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _from_outside(*found.groups())
     known = known_experiments()
-    name = _EARLIER_NAMES.get(name, name)
+    name = next((now for earlier, now in _EARLIER_NAMES.items() if earlier == name), name)
     if name not in known:
         raise UserError(
             f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"
