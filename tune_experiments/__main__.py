@@ -228,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = known_experiments()
         if ":" in words[0] or spelled(words[0], known) in known:
             return _run(words, "concord run")
-        hint = _hint(words[0], [*WORDS, *known], "concord --help lists the commands")
+        hint = _hint(words[0], [*WORDS, *known], "see concord --help")
         raise UserError(f"unknown command {words[0]!r}; {hint}")
     command = read_command(words)
     check_folders(command)

@@ -25,7 +25,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
-_EARLIER_NAMES = {"train": "train"}
+_EARLIER_NAMES = {"pettingzoo_teams": "train"}
 """Name of an experiment in older run folders -> its name now."""
 _AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
 """Name, configuration as JSON and module of the experiment of `trusting`."""
