@@ -22,7 +22,7 @@ from tune_experiments.teams.config import MethodName
     [
         ("furnmove_snyc", "unknown command 'furnmove_snyc'; did you mean furnmove_sync?"),
         ("evalute", "unknown command 'evalute'; did you mean evaluate?"),
-        ("qqqq", "unknown command 'qqqq'; concord --help"),
+        ("qqqq", "unknown command 'qqqq'; see concord --help"),
         ("export", "unknown command 'export'; did you mean export-adapters?"),
         ("run furnmove_snyc", "no experiment is called 'furnmove_snyc'; did you mean furnmove_sync?"),
         ("envs mine", "concord envs takes no more words, and got 'mine'"),
