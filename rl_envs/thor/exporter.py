@@ -185,7 +185,7 @@ def _write_room(simulator: Simulator, scene: str, folder: Path) -> None:
     print(f"wrote {path}" + (f", with {share:.0%} of ALFRED's floor cells" if share is not None else ""))
 
 
-def _main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Export scenes into room files."""
     parser = argparse.ArgumentParser(prog="python -m rl_envs.thor.exporter", description="Export rooms from AI2-THOR.")
     parser.add_argument("--scenes", nargs="+", required=True, help="scenes of iTHOR, such as FloorPlan201")
@@ -205,4 +205,4 @@ def _main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(main())

@@ -51,7 +51,7 @@ class Simulator:
     def __init__(self, num_agents: int, pixels: int, controller: Controller | None = None) -> None:
         """Start AI2-THOR for N agents and frames of P x P pixels, or take a running controller."""
         self.num_agents, self.pixels = num_agents, pixels
-        self._controller = controller if controller is not None else _started(num_agents, pixels)
+        self._controller = controller if controller is not None else start_engine(num_agents, pixels)
         self.scene = ""
         self._reachable: Array | None = None
 
@@ -134,7 +134,8 @@ def _events(event: Any) -> list[Any]:
     return list(getattr(event, "events", None) or [event])
 
 
-def _started(num_agents: int, pixels: int) -> Controller:
+def start_engine(num_agents: int, pixels: int) -> Controller:
+    """Start an `ai2thor` controller with this package's settings."""
     try:
         from ai2thor.controller import Controller as Engine  # an extra: imported where it is needed
     except ImportError as error:

@@ -8,6 +8,8 @@ import pytest
 
 from rl_envs import WORLDS, make
 
+NAMES = re.compile(r"`(\w+)`")
+GENERAL = {"self", "num_worlds", "first_world"}
 ROWS = ["agents", "actions", "episode end", "arguments", "recorded draws", "state for `restore`", "metrics"]
 RICH = {
     "frozen_lake_spread-v0": {"hole": "out", "observations": ("place", "one_hot", "cells")},
@@ -42,23 +44,23 @@ def test_a_header_has_every_row(world_id):
 
 
 @pytest.mark.parametrize("world_id", sorted(WORLDS))
-def test_a_header_names_every_observation_key_with_its_shape(world_id):
-    world = make(world_id, **RICH.get(world_id, {}))
-    shown = {name: text for name, text in rows(world_id).items() if name.startswith("observation ")}
-    keys = {key for name in shown for key in re.findall(r"`(\w+)`", name)}
+def test_a_header_names_everything(world_id):
+    """Observation keys with their shapes, arguments, draws, metrics, and the state that `restore` asks for."""
+    world, table = make(world_id, **RICH.get(world_id, {})), rows(world_id)
+    shown = {name: text for name, text in table.items() if name.startswith("observation ")}
+    keys = {key for name in shown for key in NAMES.findall(name)}
     assert keys == set(world.observation_spec) | set(world.text_spec)
     assert not [name for name, text in shown.items() if "[" not in text], "a shape is missing"
-
-
-@pytest.mark.parametrize("world_id", sorted(WORLDS))
-def test_a_header_names_every_argument_draw_and_metric(world_id):
-    world, table = make(world_id), rows(world_id)
-    arguments = set(inspect.signature(world_class(world_id).__init__).parameters)
-    arguments -= {"self", "num_worlds", "first_world"}
-    named = set(re.findall(r"`(\w+)`", table["arguments"]))
-    assert arguments <= named or (not arguments and table["arguments"] == "none")
-    assert set(world.recorded_draws) <= set(re.findall(r"`(\w+)`", table["recorded draws"]))
-    assert set(world.metric_names) <= set(re.findall(r"`(\w+)`", table["metrics"]))
+    arguments = set(inspect.signature(world_class(world_id).__init__).parameters) - GENERAL
+    assert arguments <= set(NAMES.findall(table["arguments"])) or (not arguments and table["arguments"] == "none")
+    assert set(world.recorded_draws) <= set(NAMES.findall(table["recorded draws"]))
+    assert set(world.metric_names) <= set(NAMES.findall(table["metrics"]))
+    needed = []
+    try:
+        world.restore({})
+    except ValueError as error:
+        needed = re.findall(r"'(\w+)'", str(error).split("missing")[1].split(";")[0])
+    assert set(needed) <= set(NAMES.findall(table["state for `restore`"]))
 
 
 @pytest.mark.parametrize("world_id", sorted(WORLDS))
@@ -66,7 +68,7 @@ def test_a_header_names_every_default(world_id):
     parameters = inspect.signature(world_class(world_id).__init__).parameters
     text = rows(world_id)["arguments"]
     for name, parameter in parameters.items():
-        if name in ("self", "num_worlds", "first_world"):
+        if name in GENERAL:
             continue
         found = re.search(rf"`{name}` \(([^)]*)", text)
         assert found, f"{name} has no default in parentheses"
@@ -77,10 +79,3 @@ def test_a_header_names_every_default(world_id):
             assert str(default) in found[1] or default is None, name
         elif isinstance(default, (int, float)):
             assert re.search(rf"(?<![\d.]){re.escape(f'{default:g}')}(?!\d)", found[1]), name
-
-
-@pytest.mark.parametrize("world_id", sorted(WORLDS))
-def test_a_header_names_the_state_that_restore_requires(world_id):
-    world = make(world_id)
-    world.reset(0)
-    assert world._needed_state() <= set(re.findall(r"`(\w+)`", rows(world_id)["state for `restore`"]))

@@ -112,21 +112,3 @@ def test_random_play_goes_as_in_the_slow_game(num_agents):
         playing -= set(np.flatnonzero(terminated).tolist())
     bonus = 2 if num_agents > 2 else 1
     assert outcomes == {FINE, FAILED, round(FINE + bonus, 2)}, "the play met every outcome"
-
-
-@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
-def test_a_failed_action_changes_nothing_and_time_passes(num_agents):
-    random = np.random.default_rng(20 + num_agents)
-    world = FurnMove(64, num_agents=num_agents, rooms=ROOMS, max_episode_steps=1000)
-    world.auto_resets = False
-    world.reset(seed=30 + num_agents)
-    failures = 0
-    for time in range(1, 30):
-        before = world.snapshot()
-        _, reward, *_ = world.step(likely_coordinated(world, random))
-        nobody = np.isclose(reward, FAILED).all(1)
-        failures += nobody.sum()
-        for name in ("agent_cells", "agent_headings", "tv", "best_distance"):
-            np.testing.assert_array_equal(world.state[name][nobody], before[name][nobody])
-        assert (world.state["episode_length"] == time).all()
-    assert failures > 50

@@ -1,13 +1,8 @@
 """Fixed starts (A Cordial Sync, section 6): made by rule, the same everywhere, each played once by as many worlds."""
 
-import dataclasses
 import functools
 import hashlib
 import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,31 +65,18 @@ def test_start_k_of_a_room_depends_neither_on_how_many_there_are_nor_on_other_ro
     assert same(of_room(many, LAPTOP[3])[:10], of_room(few, LAPTOP[3]))
 
 
+def test_starts_are_the_same_in_every_process():
+    parts = arrays(make_starts(LAPTOP, 3, 20)).values()
+    digest = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    assert digest.startswith("0c34025cf015fdfd")
+
+
 def test_another_seed_another_room_and_another_index_make_other_starts():
     one, other = make_starts(LAPTOP, 2, 20), make_starts(LAPTOP, 2, 20, seed=1)
     assert (one.agent_cells != other.agent_cells).any((1, 2)).mean() > 0.9
     twins = [room_from_drawing(name, SMALL.drawing) for name in ("one", "two")]
     pair = make_starts(twins, 2, 20)
     assert not same(of_room(pair, pair.rooms[0]), of_room(pair, pair.rooms[1]))
-
-
-@pytest.mark.processes
-def test_starts_are_the_same_in_a_process_with_another_hash_seed():
-    program = (
-        "import hashlib\n"
-        "from rl_envs.furnmove.splits import rooms_of\n"
-        "from rl_envs.furnmove.starts import make_starts\n"
-        "s = make_starts(rooms_of('test', 'laptop'), 3, 20)\n"
-        "parts = (s.room, s.agent_cells, s.agent_headings, s.tv, s.stand)\n"
-        "print(hashlib.sha256(b''.join(part.tobytes() for part in parts)).hexdigest())"
-    )
-    root = Path(__file__).parents[3]
-    environment = {**os.environ, "PYTHONHASHSEED": "77", "OMP_NUM_THREADS": "1"}
-    other = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root, env=environment
-    )
-    ours = arrays(make_starts(LAPTOP, 3, 20)).values()
-    assert other.stdout.strip() == hashlib.sha256(b"".join(part.tobytes() for part in ours)).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -190,14 +172,6 @@ def test_arrays_that_are_no_list_of_starts_are_refused(name, value, sentence):
         Starts((OPEN_ROOM,), **good | {name: value})
 
 
-def test_starts_must_lie_room_after_room():
-    starts = make_starts(LAPTOP[:2], 2, 2)
-    with pytest.raises(StartError, match="room after room"):
-        dataclasses.replace(starts, room=[0, 1, 0, 1])
-    with pytest.raises(StartError, match="room after room"):
-        dataclasses.replace(starts, rooms=LAPTOP[:3])
-
-
 @pytest.fixture(scope="module")
 def starts():
     return make_starts(LAPTOP[:3], 2, 4)
@@ -234,36 +208,6 @@ def test_the_first_observation_is_that_of_the_start(starts):
         np.testing.assert_array_equal(seen[key], value)
 
 
-def test_runners_of_some_worlds_each_play_the_starts_that_one_runner_plays(starts):
-    halves = [FurnMove(6, first_world=first, starts=starts) for first in (0, 6)]
-    for half in halves:
-        half.reset(1)
-    np.testing.assert_array_equal(np.concatenate([half.state["tv"] for half in halves]), starts.tv)
-
-
-def test_a_restored_snapshot_goes_on_with_the_same_starts(starts):
-    rng = np.random.Generator(np.random.PCG64(0))
-    actions = rng.integers(13, size=(30, 5, 2))
-    world = FurnMove(5, starts=starts, max_episode_steps=4)
-    world.reset(2)
-    for joint in actions[:10]:
-        world.step(joint)
-    other = FurnMove(5, starts=starts, max_episode_steps=4)
-    other.restore(world.snapshot())
-    for joint in actions[10:]:
-        (seen, *_), (again, *_) = world.step(joint), other.step(joint)
-        np.testing.assert_array_equal(seen["view"], again["view"])
-        np.testing.assert_array_equal(world.chance.policy_uniforms(3), other.chance.policy_uniforms(3))
-    assert (world.chance.episode > 5).all()
-
-
-def test_giving_up_an_episode_brings_the_next_start(starts):
-    world = FurnMove(3, starts=starts)
-    world.reset(0)
-    world.next_episode(np.array([1]))
-    assert_at(world, starts, [0, 2, 2])
-
-
 def test_the_chance_of_sampling_actions_still_depends_on_the_seed(starts):
     worlds = [FurnMove(4, starts=starts) for _ in range(2)]
     for seed, world in enumerate(worlds):
@@ -292,13 +236,6 @@ def test_starts_that_do_not_fit_the_other_arguments_are_refused(starts):
         FurnMove(starts=starts, min_agent_distance_cells=5)
     with pytest.raises(StartError, match="cannot be read"):
         FurnMove(starts="nowhere.json")
-
-
-def test_a_start_that_cannot_be_played_does_not_begin():
-    starts = make_starts([SMALL], 2, 3)
-    solved = dataclasses.replace(starts, stand=np.concatenate([starts.stand[:2], starts.tv[2:]]))
-    with pytest.raises(StartError, match=r"start 2 \(room 'small'\): to_object_location"):
-        FurnMove(starts=solved)
 
 
 @pytest.mark.parametrize("num_agents", [2, 3])

@@ -29,11 +29,6 @@ def has(pixels, colour):
     return bool((abs(pixels - np.array(colour)).max(-1) <= 6).any())
 
 
-def test_an_image_is_an_rgb_array_of_the_documented_size():
-    image = frame_of()
-    assert image.dtype == np.uint8 and image.shape == ((11 + 1) * CELL, (12 + 1) * CELL, 3)
-
-
 def test_caption_and_legend_are_strips_above_and_below():
     plain, captioned, explained = frame_of(), frame_of(caption="Pass, MoveAhead"), frame_of(has_legend=True)
     strip = captioned.shape[0] - plain.shape[0]
@@ -81,26 +76,6 @@ def test_goal_and_way_are_drawn():
     assert has(patch(image, 4, 10), PATH) and not has(patch(frame_of(), 4, 10), PATH)
 
 
-def test_the_way_darkens_with_time():
-    way = [[row, 11] for row in range(9)]
-    corners = [frame_of(path=way)[CELL * (row + 1), CELL * 12].sum(dtype=int) for row in range(1, 8)]
-    assert (np.diff(corners) < 0).all()
-
-
-@pytest.mark.parametrize("way", [[0, 1, 2, 3], [3, 2, 1, 0]])
-def test_arrow_heads_on_the_way_point_where_the_television_went(way):
-    image = frame_of(path=[[row, 11] for row in way])
-    around = np.concatenate([patch(image, 1, 11)[CELL // 2 :], patch(image, 2, 11)[: CELL // 2]])
-    width = (abs(around - CELL_COLOURS[FREE]).max(-1) > 40).sum(1)[6:-6]
-    north, south = width[: len(width) // 2].sum(), width[len(width) // 2 :].sum()
-    assert (north > south) == (way[0] < way[-1]), "the tip is thin"
-
-
-def test_a_television_that_stays_has_no_way():
-    still = frame_of(path=[[4, 5]] * 3)
-    np.testing.assert_array_equal(still, frame_of(path=[[4, 5]]))
-
-
 def test_shapes_that_reach_over_the_edge_are_cut_off():
     assert frame_of(tv=[0, 0, 1], stand=[10, 11, 1], agent_cells=[[0, 3], [2, 0]]).shape == frame_of().shape
 
@@ -109,7 +84,3 @@ def test_a_room_without_a_drawing_is_drawn_from_its_masks():
     room = room_by_name("floorplan229")
     bare = Room(room.name, room.agent_cells, room.tv_cells, ())
     np.testing.assert_array_equal(frame_of(room=bare), frame_of(room=room))
-
-
-def test_an_image_of_a_large_room_takes_little_time_and_small_cells_work():
-    assert frame_of(room=room_by_name("floorplan229"), cell_pixels=4, has_legend=True).shape[1] == 24 * 4

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rl_envs.furnmove.kinds import KINDS
 from rl_envs.furnmove.room import Room, drawing_of_masks, room_from_drawing
 from rl_envs.furnmove.room_checks import RoomError, validate_room
-from rl_envs.furnmove.room_file import MAX_FILE_BYTES, load_room, save_room
+from rl_envs.furnmove.room_file import load_room, save_room
 from rl_envs.furnmove.splits import RoomStream, resolve_rooms, room_by_name, rooms_of
 
 FLOOR = [
@@ -97,28 +96,20 @@ def test_example_of_the_documentation_loads(write):
 
 WRONG = {
     "not JSON": (b'{"format": "concord-room",\n oops}', r"not JSON .*line 2, column 2"),
-    "not text": (b"\xff\xfe\x00room", "UTF-8"),
-    "endless nesting": (b"[" * 100_000, "JSON"),
-    "enormous number": (b'{"version": ' + b"9" * 10_000 + b"}", "JSON"),
-    "no object": ([1], "one JSON object"),
     "other format": (document(format="maze"), '"format": "concord-room"'),
     "future version": (document(version=3), "version 1 or 2"),
-    "version that is no number": (document(version=True), "version 1"),
     "missing key": (document(floor=None), 'no key "floor"'),
     "unknown key": (document(flor=[]), "unknown key 'flor'"),
     "bad name": (document(name="../../etc"), "name is '../../etc'"),
     "name that is no text": (document(name=["a"]), "name is"),
     "floor that is no list": (document(floor="###"), "list of rows"),
     "row that is no text": (document(floor=[*FLOOR[:-1], 5]), "list of rows"),
-    "no rows": (document(floor=[]), "list of rows"),
     "ragged": (document(floor=[*FLOOR[:4], FLOOR[4] + "#", *FLOOR[5:]]), "row 4 has 12 characters"),
     "too small": (document(floor=["##", "##"]), "2 rows x 2 columns"),
     "too large": (document(floor=["#" * 67] * 5), "67 columns"),
     "unknown character": (document(floor=floor_with(4, 6, "?")), r"row 4, column 6: '\?'"),
-    "zero character": (document(floor=floor_with(4, 6, "\0")), "row 4, column 6"),
     "half a character": (document(floor=floor_with(4, 6, "\ud800")), "row 4, column 6"),
     "hole in the wall": (document(floor=floor_with(0, 3, ".")), "row 0, column 3.*close the wall"),
-    "furniture in the wall": (document(floor=floor_with(5, 10, "o")), "row 5, column 10.*close the wall"),
     "floor beside the outside": (document(floor=floor_with(0, 3, " ")), "row 1, column 2.*touches the outside"),
     "outside in the middle": (document(floor=floor_with(7, 5, " ")), "row 6, column 4.*touches the outside"),
     "no place for the stand": (
@@ -155,19 +146,8 @@ def test_wrong_files_are_refused_with_one_sentence(case, write):
 
 
 def test_missing_file_and_folder_are_refused(tmp_path):
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(RoomError, match="cannot be read"):
-            load_room(path)
     with pytest.raises(RoomError, match=r"none\.json"):
         resolve_rooms(str(tmp_path / "none.json"))
-
-
-def test_reading_is_bounded(write):
-    path = write(b" " * (MAX_FILE_BYTES + 1))
-    with pytest.raises(RoomError, match="larger than"):
-        load_room(path)
-    with pytest.raises(RoomError, match="larger than"):
-        load_room("/dev/zero")
 
 
 def test_no_damaged_file_raises_anything_but_room_error(write):
@@ -188,11 +168,6 @@ def test_an_unplayable_room_is_not_saved(tmp_path):
     with pytest.raises(RoomError, match="stand fits nowhere"):
         save_room(room_from_drawing("narrow", ["....", "...."]), tmp_path / "room.json")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_that_is_missing_is_named(tmp_path):
-    with pytest.raises(RoomError, match=r"nowhere.*cannot be written"):
-        save_room(room_by_name("floorplan229"), tmp_path / "nowhere" / "room.json")
 
 
 def test_masks_that_disagree_with_the_drawing_are_refused():
@@ -227,11 +202,6 @@ def test_listed_furniture_is_kept_with_its_kind_place_and_height(write, tmp_path
     again = json.loads((tmp_path / "again.json").read_text())
     assert again["version"] == 2 and again["furniture"] == [SOFA]
     assert load_room(tmp_path / "again.json") == room != load_room(write(document(version=2)))
-
-
-def test_generated_rooms_list_their_furniture():
-    for room in (*rooms_of("train", "full")[:3], *rooms_of("train", "laptop")[:3]):
-        assert room.furniture and {piece.kind for piece in room.furniture} <= set(KINDS)
 
 
 @pytest.mark.parametrize(

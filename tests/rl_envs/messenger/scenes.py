@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from rl_envs.messenger.corpus import TEXT_SPLITS
+from rl_envs.messenger.stages import SINGLE_ENTITIES, TEAM_ENTITIES
 from rl_envs.messenger.symbols import CHASER, ENTITIES, FIRST_ENTITY, FLEEING, IMMOVABLE
 from rl_envs.messenger.world import Messenger
 
@@ -24,7 +25,7 @@ def situation(entities=(), avatars=((5, 5),), holds=None, movements=None, game=G
     stage = arguments.setdefault("stage", 2)
     world = Messenger(num_agents=len(avatars), **arguments)
     world.auto_resets = False
-    roles = world._stage.role_of
+    roles = SINGLE_ENTITIES[stage - 1] if len(avatars) == 1 else TEAM_ENTITIES
     places = [*entities, *FAR[len(entities) : len(roles)]]
     state = {
         "entity_places": [places],

@@ -3,7 +3,6 @@
 import copy
 import json
 import os
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -170,16 +169,10 @@ def test_documents_are_read_as_they_were_written(tmp_path, documents):
     assert world.sentences == Corpus(documents).sentences
 
 
-@pytest.mark.parametrize("split", TEXT_SPLITS)
-def test_a_missing_broken_or_twofold_file_is_one_sentence(tmp_path, documents, split):
+def test_a_broken_file_is_named(tmp_path, documents):
     save_documents(tmp_path, documents)
-    path = tmp_path / f"text_{split}.json"
-    for content, sentence in (("{", "is not JSON"), ("[]", "must hold one JSON object"), ('{"a": 1, "a": 2}', "twice")):
-        path.write_text(content)
-        with pytest.raises(CorpusError, match=f"text file .*text_{split}.json: .*{sentence}"):
-            load_documents(tmp_path)
-    path.unlink()
-    with pytest.raises(CorpusError, match=f"text file .*text_{split}.json: cannot be read"):
+    (tmp_path / "text_val.json").write_text("{")
+    with pytest.raises(CorpusError, match=r"text file .*text_val\.json: is not JSON"):
         load_documents(tmp_path)
 
 
@@ -244,14 +237,6 @@ def test_our_corpus_has_27_sentences_for_each_template_and_fills_what_the_games_
         known = {tuple(pair) for pair in np.argwhere(counts[..., UNKNOWN]).tolist()}
         assert known == pairs_of_games(games_by_rule(), split)
     assert len(corpus.sentences) == 59_724
-
-
-def test_all_words_of_entities_and_roles_occur_in_every_split():
-    corpus, _ = corpus_of("own", False, None)
-    bounds = np.cumsum([0, *(corpus.counts(split)[..., :STILL].sum() for split in TEXT_SPLITS)])
-    nouns = {word for words in (ENTITY_WORDS, ROLE_WORDS, ADJECTIVES) for three in words.values() for word in three}
-    for first, last in pairwise(bounds):
-        assert nouns <= {word for sentence in corpus.sentences[first:last] for word in split_words(sentence)}
 
 
 @needs_published

@@ -98,10 +98,3 @@ def test_a_file_of_games_is_read_as_it_is(tmp_path):
 def test_faults_of_a_file_of_games_are_told_with_their_key_path(tmp_path, change, sentence):
     with pytest.raises(GamesError, match=f"games file .*games.json: {sentence}"):
         load_games(written(tmp_path, WORDS | change))
-
-
-def test_a_missing_or_broken_file_of_games_is_one_sentence(tmp_path):
-    with pytest.raises(GamesError, match="cannot be read"):
-        load_games(tmp_path / "games.json")
-    with pytest.raises(GamesError, match="not JSON"):
-        load_games(written(tmp_path, "{"))

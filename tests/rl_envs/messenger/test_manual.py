@@ -7,6 +7,7 @@ from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, CorpusError
 from rl_envs.messenger.corpus_file import corpus_of, load_documents
 from rl_envs.messenger.games import SPLITS, games_by_rule
 from rl_envs.messenger.own_corpus import own_documents
+from rl_envs.messenger.stages import TEAM_ENTITIES
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, FIRST_ENTITY, GOAL, IMMOVABLE, MESSAGE, ROLES, UNKNOWN
 from rl_envs.messenger.world import Messenger
 from tests.rl_envs.messenger.scenes import save_documents
@@ -44,7 +45,7 @@ def said(sentences, role):
 
 
 def symbols_and_movements(world, role):
-    first = int(np.argmax(world._stage.role_of == role))
+    first = TEAM_ENTITIES.index(role) if world.num_agents == 2 else role
     return world.state["entity_symbols"][:, first] - FIRST_ENTITY, world.state["entity_movements"][:, first]
 
 

@@ -68,9 +68,11 @@ def test_an_entitys_place_in_the_list_tells_nothing_about_its_role():
     lists = set()
     for order in ([0, 1, 2, 3, 4], [2, 0, 4, 1, 3], [4, 3, 2, 1, 0]):
         world = situation([entities[place] for place in order], stage=3, game=("robot", "airplane", "scientist"))
-        world.state["entity_symbols"][:] = 5
-        world._see(np.arange(1))
-        seen = world.observe()
+        names = ("entity_places", "avatar_places", "entity_movements")
+        symbols = {"entity_symbols": np.full_like(world.state["entity_symbols"], 5)}
+        seen = world.restore(
+            {name: world.state[name] for name in names} | {"described": world.state["described"]} | symbols
+        )
         lists.add((seen["symbols"].tobytes(), seen["cells"].tobytes()))
     assert len(lists) == 1
 

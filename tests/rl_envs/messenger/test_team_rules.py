@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.symbols import CHASER, FLEEING, IMMOVABLE, UNKNOWN, WITH_MESSAGE
-from rl_envs.messenger.team_rules import RELEASED
+from rl_envs.messenger.team_rules import RELEASED, behaviours
 from rl_envs.messenger.world import Messenger
 from tests.rl_envs.messenger.scenes import DOWN, LEFT, RIGHT, STAY, UP, cells, situation, step
 
@@ -185,7 +185,7 @@ def test_random_walk(stage):
 def test_a_behaviour_changes_only_the_stages_that_it_concerns():
     for name, (stages, _) in RELEASED.items():
         for stage in {1, 2, 3} - set(stages):
-            assert Messenger(num_agents=2, stage=stage, released=[name])._released == frozenset()
+            assert behaviours([name], stage) == frozenset()
 
 
 def test_unknown_behaviours_and_those_of_one_agent_are_refused():

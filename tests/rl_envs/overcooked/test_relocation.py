@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.relocation import Relocation
 from rl_envs.overcooked.words import POT
 from rl_envs.overcooked.world import Overcooked
 from tests.rl_envs.overcooked.scenes import HATCH, ONIONS, POT_CELL, at, chefs, hands, holds, kitchen
@@ -152,7 +153,7 @@ def test_relocations_are_the_games_own_actions(actions):
     world.reset(0), plain.reset(0)
     world.auto_resets = plain.auto_resets = False
     random = np.random.default_rng(0)
-    relocation = world._relocation
+    relocation = Relocation(world.kitchen, actions, 20)
     for _ in range(150):
         legal = world.observe()["legal"]
         chosen = (random.random(legal.shape) * legal).argmax(-1)

@@ -2,17 +2,13 @@
 
 import dataclasses
 import functools
-import itertools
 
 import numpy as np
 import pytest
 
 from rl_envs.core.render import BACKGROUND
-from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.grid import AGENT_COLOURS
 from rl_envs.rtfm.render import ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
-from rl_envs.rtfm.words import NAME_SETS
-from rl_envs.rtfm.world import Rtfm
 from tests.rl_envs.images import patch_of, share
 from tests.rl_envs.rtfm.scenes import RIGHT, STAY, situation
 
@@ -59,16 +55,6 @@ def test_agents_that_share_a_cell_are_drawn_side_by_side():
         assert min(share(shared, colour) for colour in AGENT_COLOURS[:2]) > 0.02
 
 
-@pytest.mark.long
-def test_the_longest_words_stay_within_their_box():
-    """Between the box's edge and its words, and outside the box, nothing is written."""
-    for names in NAME_SETS.values():
-        for noun, modifier in itertools.product(names.nouns, names.modifiers):
-            cell = patch(changed(items=[(f"{modifier} {noun}", (4, 4))]), (4, 4))[CELL // 2 - 18 : CELL // 2 + 18]
-            for edge in (cell[:, 6:8], cell[:, -8:-6]):
-                assert share(edge, ITEM) > 0.99, (modifier, noun)
-
-
 def test_the_dead_are_crossed_out():
     dead = patch(changed(is_agent_alive=[False, True]), (1, 1))
     assert 0.02 < share(dead, AGENT_COLOURS[0]) < 0.2
@@ -97,12 +83,6 @@ def test_a_long_document_and_a_caption_make_the_image_higher_instead_of_cutting_
     assert draw(SCENE, caption="right, stay").shape == draw(SCENE).shape
 
 
-def test_all_images_of_a_world_are_of_one_size():
-    world = Rtfm(40, size=6, num_agents=2, group=True, nl=True)
-    world.reset(0)
-    assert len({world.render(index).shape for index in range(40)}) == 1
-
-
 def test_worlds_draw_themselves_as_they_ended():
     world = situation([(3, 3), (6, 6)], ((3, 4), (8, 8), (8, 7)), (None, (2, 2), None), held=[0, 1])
     alive = world.render()
@@ -110,10 +90,3 @@ def test_worlds_draw_themselves_as_they_ended():
     dead = world.render()
     assert share(patch(alive, (3, 3)), AGENT_COLOURS[0]) > 0.2 > share(patch(dead, (3, 4)), AGENT_COLOURS[0]) > 0.02
     assert share(patch(dead, (2, 2)), ITEM) > 0.5
-
-
-def test_every_world_of_a_batch_has_its_own_image():
-    for world in (Rtfm(3, group=True, nl=True, names="new"), RockPaperScissors(3, size=6)):
-        world.reset(0)
-        images = [world.render(index)[:, : 6 * CELL] for index in range(3)]
-        assert not np.array_equal(images[0], images[1]) and not np.array_equal(images[1], images[2])

@@ -199,12 +199,8 @@ def test_static_monsters_never_move():
         ({"names_per_cell": 0}, "names_per_cell must be at least 1, got 0"),
         ({"max_episode_steps": 0}, "max_episode_steps must be at least 1, got 0"),
         ({"max_episode_steps": 2**40}, "max_episode_steps must be at most 2147483647, got 1099511627776"),
-        ({"max_episode_steps": 1.5}, "max_episode_steps must be a whole number, got 1.5"),
-        ({"size": 6.0}, "size must be a whole number, got 6.0"),
         ({"size": "6"}, "size must be a whole number, got '6'"),
-        ({"num_agents": 1.0}, "num_agents must be a whole number, got 1.0"),
         ({"sight": -1}, "sight must be a distance of 0 or more, or None for all of the room, got -1"),
-        ({"sight": float("nan")}, "sight must be a distance .* got nan"),
         ({"team_loss": float("nan")}, "team_loss must be a finite number, .* got nan"),
     ],
 )

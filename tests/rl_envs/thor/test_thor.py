@@ -207,8 +207,8 @@ def test_a_tall_piece_beyond_the_enclosed_floor_is_shown_with_its_height():
 
 def export_with(engine, monkeypatch, *arguments):
     """What the command returns and that it started this engine."""
-    monkeypatch.setattr(simulator, "_started", lambda agents, pixels: engine)
-    return exporter._main(arguments)
+    monkeypatch.setattr(simulator, "start_engine", lambda agents, pixels: engine)
+    return exporter.main(arguments)
 
 
 @pytest.mark.parametrize(("scenes", "status"), [([SCENE], 0), ([SCENE, "FloorPlan999"], 2)])
