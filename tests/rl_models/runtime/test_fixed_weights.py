@@ -18,7 +18,7 @@ from tests.rl_models.rllib.small import config_of
 from tests.rl_models.training.small import assert_equal_fragments, collector
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.sama.kitchen.trials import plan
+from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama_overcooked import SMOKE
 
 LENGTH = 4

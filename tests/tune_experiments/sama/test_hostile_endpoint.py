@@ -17,7 +17,7 @@ from tests.rl_models.chat.loopback import Loopback
 from tests.tune_experiments.sama.hostile import Script
 from tests.tune_experiments.sama.kitchens import roll
 from tests.tune_experiments.sama.planned_play import play
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 
 pytestmark = pytest.mark.processes
 

@@ -20,12 +20,12 @@ from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import results_of
 from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.play import METRICS, RtsPlay
-from tune_experiments.sama.minirts.subgoal_rewards import open_book
+from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
 from tune_experiments.sama.minirts.tables import tables, title_of
 from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
+from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planning import planner_of
 
 EXPERIMENT = find_experiment("sama_minirts")

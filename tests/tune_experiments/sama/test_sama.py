@@ -24,13 +24,13 @@ from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.kitchen.config import ModelSettings, SamaConfig
-from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen, SubgoalKitchen
-from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
-from tune_experiments.sama.kitchen.tables import tables
-from tune_experiments.sama.kitchen.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama.overcooked.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.tables import tables
+from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import loop_of, planner_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama_ablations import conditions

@@ -10,17 +10,17 @@ from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
-from tune_experiments.sama.kitchen.executors import ScriptedExecutor
-from tune_experiments.sama.kitchen.kitchen_experiment import deviation_notes
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
-from tune_experiments.sama.kitchen.planned_play import PlannedPlay
-from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
-from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
-from tune_experiments.sama.kitchen.subgoals import cost
-from tune_experiments.sama.kitchen.tables import COUNTING, ERRING, PLANNED_BY_RULES, tables
-from tune_experiments.sama.kitchen.trials import plan
+from tune_experiments.sama.overcooked.base_experiment import deviation_notes
+from tune_experiments.sama.overcooked.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
+from tune_experiments.sama.overcooked.executors import ScriptedExecutor
+from tune_experiments.sama.overcooked.play import PlannedPlay
+from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
+from tune_experiments.sama.overcooked.subgoals import cost
+from tune_experiments.sama.overcooked.tables import COUNTING, ERRING, PLANNED_BY_RULES, tables
+from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.trials import plan
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 from tune_experiments.sama_overcooked import KITCHENS, LAPTOP, PAPER, SMOKE

@@ -22,11 +22,11 @@ from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.sama.kitchen import trials
-from tune_experiments.sama.kitchen.commands import builtin_rewards, domain_of
-from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
-from tune_experiments.sama.kitchen.tables import of_training, tables
-from tune_experiments.sama.kitchen.trials import make_rounds, with_training_data
+from tune_experiments.sama.overcooked import trials
+from tune_experiments.sama.overcooked.commands import builtin_rewards, domain_of
+from tune_experiments.sama.overcooked.tables import of_training, tables
+from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.trials import make_rounds, with_training_data
 from tune_experiments.sama_ablations import PRESETS
 
 LAYOUT, METHOD = "cramped_room", "code-cramped_room"

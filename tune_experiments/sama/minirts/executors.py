@@ -17,8 +17,8 @@ from rl_models.runtime.device import device_of, to_device
 from rl_models.training.collector import to_numpy
 from tune_experiments.red.decisions import per_unit_actions
 from tune_experiments.red.scripted import team_commands
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.play import Executor
+from tune_experiments.sama.minirts.world import PlannedRts
 
 FORMS = {False: "per_unit", True: "collective"}
 """Form of the actions, of rules and of a learned team."""

@@ -19,8 +19,8 @@ from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.sama.minirts.features import moment_of
-from tune_experiments.sama.minirts.planned_rts import GameSnapshot, PlannedRts
 from tune_experiments.sama.minirts.subgoals import OF_TEXT
+from tune_experiments.sama.minirts.world import GameSnapshot, PlannedRts
 
 METRICS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds", "ticks")
 """Metrics of a game: won within its limit of decisions, undone ones counted; won in the decisions that stand, as

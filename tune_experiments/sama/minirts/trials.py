@@ -26,10 +26,10 @@ from tune_experiments.red.trials import GAME
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import LEARNED, RtsConfig, Sight
 from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.play import RtsPlay, Watch
-from tune_experiments.sama.minirts.subgoal_rewards import open_book
+from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
+from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import loop_of, warn_of_rules
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics

@@ -12,9 +12,9 @@ from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.play.episode import Episode, EpisodeRecorder
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note, Spectator
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
-from tune_experiments.sama.kitchen.planned_play import PlannedPlay
-from tune_experiments.sama.kitchen.trials import BLIND, parts_of
+from tune_experiments.sama.overcooked.play import PlannedPlay
+from tune_experiments.sama.overcooked.trials import BLIND, parts_of
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import loop_of, warn_of_rules
 
 

@@ -19,8 +19,8 @@ from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.preparation import generate_states, without_doubles
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.kitchen.commands import builtin_rewards, domain_of, game_code
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.overcooked.commands import builtin_rewards, domain_of, game_code
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 """Size of the random play on which a model's rewards are tried: worlds, and env steps in each."""

@@ -21,8 +21,8 @@ from rl_models.policy import TeamPolicy
 from rl_models.runtime.device import device_of, to_device
 from rl_models.training.collector import to_numpy
 from tune_experiments.experiment.plan import Episodes
-from tune_experiments.sama.lake.commanded_lake import CommandedLake
-from tune_experiments.sama.lake.domain import LakeDomain
+from tune_experiments.sama.frozen_lake.domain import LakeDomain
+from tune_experiments.sama.frozen_lake.world import CommandedLake
 from tune_experiments.sama.round_snapshots import RoundSnapshots
 
 Executor: TypeAlias = Callable[[CommandedLake], Array]

@@ -20,8 +20,8 @@ from rl_envs.overcooked.world import SOUP_REWARD
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from rl_models.runtime.fixed_weights import fixed_weights
 from tune_experiments.experiment.plan import Episodes
-from tune_experiments.sama.kitchen.executors import Executor
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.overcooked.executors import Executor
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.round_snapshots import RoundSnapshots
 
 COUNTS = ("rounds", "reached_rounds", "wasted_steps")

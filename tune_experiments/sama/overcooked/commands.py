@@ -13,7 +13,7 @@ from pathlib import Path
 import rl_envs.overcooked
 from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.rewards import DesignedReward
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.planned_game import PlannedGame
 
 DONE = "your task is done: keep out of the other chef's way"

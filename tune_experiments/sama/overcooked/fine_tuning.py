@@ -26,10 +26,10 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_team_algorithm
-from tune_experiments.sama.kitchen import trials
-from tune_experiments.sama.kitchen.config import SamaConfig
-from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
-from tune_experiments.sama.kitchen.preparation import prepare_training_data
+from tune_experiments.sama.overcooked import trials
+from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.training_data import prepare_training_data
 from tune_experiments.sama.planning import loop_of, planner_of
 
 MEETING_SEED = 600

@@ -14,9 +14,9 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.sama.kitchen.evaluation import planned_episodes
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
-from tune_experiments.sama.kitchen.trials import UNPLANNED, parts_of
+from tune_experiments.sama.overcooked.evaluation import planned_episodes
+from tune_experiments.sama.overcooked.trials import UNPLANNED, parts_of
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning_metrics import write_transcripts
 
 CURVES = {

@@ -18,8 +18,8 @@ from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSou
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.sama.minirts.executors import FORMS, scripted
 from tune_experiments.sama.minirts.features import moment_of
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
+from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planned_game import PlannedGame
 
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rl_envs.overcooked.goals import Goal
-from tune_experiments.sama.kitchen.scene import (
+from tune_experiments.sama.overcooked.scene import (
     COUNTER,
     DISH_STORE,
     FAR,

@@ -18,10 +18,10 @@ from rl_envs.overcooked.words import NOTHING, STAY, THINGS
 from rl_models.policy import TeamPolicy
 from rl_models.runtime.device import device_of, to_device
 from rl_models.training.collector import to_numpy
-from tune_experiments.sama.kitchen.commands import domain_of
-from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, CommandedKitchen
-from tune_experiments.sama.kitchen.scene import DISH_STORE, ONION_STORE
-from tune_experiments.sama.kitchen.subgoals import Subgoal
+from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.scene import DISH_STORE, ONION_STORE
+from tune_experiments.sama.overcooked.subgoals import Subgoal
+from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 
 Executor: TypeAlias = Callable[[CommandedKitchen], Array]
 """The cells that the chefs choose now, [B, 2] int, in kitchens that hold their commands."""

@@ -27,10 +27,10 @@ from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.parts_team import parts_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
-from tune_experiments.sama.lake.commanded_lake import CommandedLake, SubgoalLake
-from tune_experiments.sama.lake.config import LakeConfig
-from tune_experiments.sama.lake.domain import Knowledge, LakeDomain
-from tune_experiments.sama.lake.lake_play import Executor, LakePlay, learned, walker
+from tune_experiments.sama.frozen_lake.config import LakeConfig
+from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
+from tune_experiments.sama.frozen_lake.play import Executor, LakePlay, learned, walker
+from tune_experiments.sama.frozen_lake.world import CommandedLake, SubgoalLake
 
 SAMA, MAPPO = "sama", "mappo"
 VALIDATION_SEED, TEST_SEED = 101, 202
