@@ -216,7 +216,7 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
     loop, last = loop_of(config, "cramped_room", 2), [{}, {}]
 
     def keep(number):
-        def watch(world):
+        def watch(world, loop):
             if world.chance.episode[0] == 0:
                 last[number] = world.snapshot()
 
@@ -225,7 +225,7 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
     found = play_under(loop, config, SAMA_HERE, team_of(config), 1, keep(0))
     again = play_under(StandingRounds(loop), config, SAMA_HERE, team_of(config), 1, keep(1))
     assert found["wasted_steps"][0] > 0 == again["wasted_steps"][0]
-    assert last[0]["chance_step"][0] == 149
+    assert last[0]["chance_step"][0] == 150
     for name, value in last[0].items():
         np.testing.assert_array_equal(value, last[1][name], err_msg=name)
 

@@ -1,33 +1,22 @@
-"""Episodes on the lake under a planner: agents walk, sub-goals are judged, the planner plans anew or reflects.
+"""The frozen lake for the play loop, and agents that walk without having learned to.
 
-A round ends when both agents have reached their sub-goals, after some env steps, or when an agent falls in. A round
-that failed begins again where it began, by snapshot, also if somebody fell in: within its tries a planner finds holes
-by falling into them. After the last try a fall ends the episode. This file must not know who plans.
+A fall ends the round, and after the last try the episode: within its tries a planner finds holes by falling into them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 
-from rl_envs.core.spec import Array
+from rl_envs.core.spec import Array, Arrays
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS
-from rl_models.planners.rounds import PlanningLoop, RoundEnd
-from rl_models.policy import TeamPolicy
-from rl_models.runtime.device import device_of, to_device
-from rl_models.training.collector import to_numpy
-from tune_experiments.experiment.plan import Episodes
+from rl_models.planners.rounds import NextRound
 from tune_experiments.sama.frozen_lake.domain import LakeDomain
 from tune_experiments.sama.frozen_lake.world import CommandedLake
-from tune_experiments.sama.round_snapshots import RoundSnapshots
+from tune_experiments.sama.play import PlayAdapter
 
-Executor: TypeAlias = Callable[[CommandedLake], Array]
-"""The agents' actions now, [B, 2] int, in worlds that hold their commands."""
-METRICS = ("success", "arrivals", "fell", "rounds", "undone_steps")
 LEFT, DOWN, RIGHT, UP = range(len(ACTIONS))
 
 
@@ -40,102 +29,44 @@ def walker(world: CommandedLake) -> Array:
     return np.where(to_row != row, vertical, np.where(to_column > column, RIGHT, LEFT))
 
 
-def learned(policy: TeamPolicy) -> Executor:
-    """Agents of a policy without memory that take their best actions."""
-    device = device_of(policy)
+class LakePlay(PlayAdapter[CommandedLake]):
+    """B lakes."""
 
-    def choose(world: CommandedLake) -> Array:
-        worlds = world.num_worlds
-        tensors = to_device({key: value[:, None] for key, value in world.observe().items()}, device)
-        is_first = torch.zeros(worlds, 1, dtype=torch.bool, device=device)
-        with torch.inference_mode():
-            output = policy(tensors, policy.initial_state(worlds), is_first)
-        return np.asarray(to_numpy(output.policy.mode()[0])).reshape(worlds, NUM_AGENTS)
+    metrics = ("success", "arrivals", "fell", "rounds", "undone_steps")
+    undone_metric = "undone_steps"
 
-    return choose
+    def __init__(self, world: CommandedLake, domain: LakeDomain) -> None:
+        """Prepare to play; the domain reads sub-goals."""
+        super().__init__(world)
+        self._domain = domain
 
+    def states(self, worlds: Sequence[int]) -> list[str]:
+        """The world's line; where an agent is in a hole, that of the round's start, for no plan begins in a hole."""
+        is_lost = self.is_lost()
+        return [self._start(index) if is_lost[index] else self.world.in_words(index) for index in worlds]
 
-class LakePlay:
-    """One episode in each of B worlds."""
+    def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
+        """Send both agents to cells, or let them stay."""
+        cells = [[self._cell(text) for text in each.plan.commands] for each in rounds.values()]
+        self.world.command(list(rounds), cells)
 
-    def __init__(
-        self, world: CommandedLake, executor: Executor, loop: PlanningLoop, domain: LakeDomain, round_steps: int
-    ) -> None:
-        """Prepare to play.
+    def is_lost(self) -> Array:
+        """Whether an agent has fallen in."""
+        return np.asarray(self.world.state["out"].any(1))
 
-        Args:
-            world: B lakes.
-            executor: who carries sub-goals out.
-            loop: plans and reflects.
-            domain: reads sub-goals.
-            round_steps: env steps after which a round is over.
-        """
-        self._world, self._executor, self._loop, self._domain = world, executor, loop, domain
-        self._round_steps = round_steps
-        self._in_round = np.zeros(world.num_worlds, int)
-        self._found = {name: np.zeros(world.num_worlds) for name in METRICS}
-        world.auto_resets = False
+    def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
+        """Whether both agents are on targets, or time is up."""
+        return done & ~self.is_lost()
 
-    def run(self, seed: int) -> Episodes:
-        """Play to the end of every world's first episode; `METRICS`, [B] each."""
-        world = self._world
-        world.reset(seed)
-        is_playing = np.ones(world.num_worlds, bool)
-        plans = self._loop.begin({index: world.in_words(index) for index in range(world.num_worlds)})
-        self._command({index: plan.commands for index, plan in plans.items()})
-        self._snapshots = RoundSnapshots(world)
-        while is_playing.any():
-            truncated = world.step(self._executor(world))[3]
-            self._in_round += 1
-            fell = np.asarray(world.state["out"].any(1))
-            is_over = is_playing & ~fell & (truncated | (world.state["target"] > 0).all(1))
-            is_playing &= ~is_over
-            self._note(is_over)
-            lost = self._end_rounds(is_playing, fell)
-            is_playing[lost] = False
-            self._note(np.isin(np.arange(world.num_worlds), lost))
-        return self._found
+    def outcome(self, played: Array) -> Arrays:
+        """Agents on targets, and whether one has fallen in."""
+        arrivals = (self.world.state["target"] > 0).sum(1)
+        return {"success": arrivals == NUM_AGENTS, "arrivals": arrivals, "fell": self.is_lost()}
 
-    def _note(self, ended: Array) -> None:
-        """Keep what episodes that end now have come to."""
-        state = self._world.state
-        arrivals = (state["target"] > 0).sum(1)
-        values = {"success": arrivals == NUM_AGENTS, "arrivals": arrivals, "fell": state["out"].any(1)}
-        for name, value in values.items():
-            np.copyto(self._found[name], value.astype(float), where=ended)
-
-    def _end_rounds(self, is_playing: Array, fell: Array) -> list[int]:
-        """Judge rounds that are over; the worlds in which somebody has fallen in for good."""
-        state = self._world.state
-        is_over = fell | state["reached"].all(1) | (self._in_round >= self._round_steps)
-        over = np.flatnonzero(is_playing & is_over).tolist()
-        if not over:
-            return []
-        ends = {}
-        for world in over:
-            reached = tuple(map(bool, state["reached"][world] & ~fell[world]))
-            ends[world] = RoundEnd(self._words_before(world) if fell[world] else self._world.in_words(world), reached)
-        self._found["rounds"][over] += 1
-        following = self._loop.end_rounds(ends)
-        again = [world for world in over if following[world].recovers]
-        lost = [world for world in over if fell[world] and not following[world].recovers]
-        self._snapshots.restore(again)
-        self._found["undone_steps"][again] += self._in_round[again]
-        self._command({w: each.plan.commands for w, each in following.items() if w not in lost})
-        self._snapshots.take(over)
-        return lost
-
-    def _words_before(self, world: int) -> str:
-        """The state in which a world's round began, since one with an agent in a hole is none to plan for."""
-        cells, target, length = (self._snapshots.state[name][world] for name in ("cells", "target", "episode_length"))
-        return describe(self._world.lake, cells, target, int(length))
-
-    def _command(self, commands: Mapping[int, Sequence[str]]) -> None:
-        worlds = list(commands)
-        if worlds:
-            self._world.command(worlds, [[self._cell(text) for text in texts] for texts in commands.values()])
-            self._in_round[worlds] = 0
+    def _start(self, index: int) -> str:
+        cells, target, length = (self._starts[name][index] for name in ("cells", "target", "episode_length"))
+        return describe(self.world.lake, cells, target, int(length))
 
     def _cell(self, subgoal: str) -> int:
         cell = self._domain.cell_of(subgoal)
-        return self._world.lake.side**2 if cell is None else cell
+        return self.world.lake.side**2 if cell is None else cell

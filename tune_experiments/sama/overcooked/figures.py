@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
+from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.loading import LoadedPolicy
@@ -48,7 +49,7 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
         return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
     frames: list[np.ndarray] = []
 
-    def watch(world: CommandedKitchen) -> None:
+    def watch(world: CommandedKitchen, loop: PlanningLoop) -> None:
         if len(frames) <= _VIDEO_STEPS:
             frames.append(world.render(0))
 
