@@ -7,12 +7,10 @@ manual's sentences, which are never commands. This file must not know a policy.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from pathlib import Path
 
 import rl_envs.overcooked
 from rl_models.planners.code_index import CodeIndex
-from rl_models.planners.rewards import DesignedReward
 from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.planned_game import PlannedGame
 
@@ -45,8 +43,3 @@ def manual_sentences(manual: str) -> tuple[str, ...]:
 def game_code() -> CodeIndex:
     """The game's source, to be looked up by words."""
     return CodeIndex.of_folder(Path(rl_envs.overcooked.__file__).parent)
-
-
-def builtin_rewards(layout: str) -> Sequence[DesignedReward]:
-    """The domain's own test of every sub-goal."""
-    return [DesignedReward(text, "builtin") for text in domain_of(layout).subgoals]
