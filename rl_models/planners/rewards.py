@@ -6,7 +6,7 @@
 | `code` | the model, in Python | in the sandbox's process, on the states as JSON |
 
 What a model writes is used only after it has agreed with the built-in test on transitions from play; it is asked again
-with what was wrong, and at last the built-in test stands in. This file must not know the world.
+with what was wrong, and at last the built-in test stands in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two trained rows of the frozen lake, built from settings, and their tests under every planner.
 
 A test of the row `sama` is a planner (what its rules know, or how goals are named) and who carries its sub-goals out:
-the learned policy, or a walker that learns nothing. This file must not know how results are shown.
+the learned policy, or a walker that learns nothing.
 """
 
 from __future__ import annotations

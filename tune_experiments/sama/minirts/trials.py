@@ -1,7 +1,7 @@
 """Teams under planners, built from settings, and their tests.
 
 Nothing is trained. A row is a team; its tests differ by who plans, what the planner sees, how often it reflects, and
-how many commands are replaced. All tests of a seed play the same games. This file must not know how results are shown.
+how many commands are replaced. All tests of a seed play the same games.
 """
 
 from __future__ import annotations

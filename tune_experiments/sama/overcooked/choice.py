@@ -1,7 +1,7 @@
 """Which sub-goals the chefs of a kitchen should have now: every pair that can begin, weighed.
 
 The order of scores follows the soup: what is nearest to being served comes first (SAMA, section 3.2: goals that lead to
-the reward). This file must not put anything into words.
+the reward).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The commands that chefs of a kitchen know, in words and as numbers.
 
 The sub-goals come first, in the domain's order, then the sentence for a chef whose sub-goal is reached, then the
-manual's sentences, which are never commands. This file must not know a policy.
+manual's sentences, which are never commands.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Overcooked's kitchens for the planner: words, and rules in the place of a language model.
 
-States come and go in the world's sentences. This file must not know how the planner asks.
+States come and go in the world's sentences.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 SAMA, section 3.3, trains on made-up states first and then, now and again, on those of play. Here each round of
 fine-tuning is a stage: episodes under the run's planner, each state in which it planned kept with its plan, then PPO on
 rounds that begin in these or in the made-up states, about equally often. A checkpoint holds the states that its stage
-has met, so a trial that was killed goes on with the same. This file must not know how a test is scored.
+has met, so a trial that was killed goes on with the same.
 """
 
 from __future__ import annotations

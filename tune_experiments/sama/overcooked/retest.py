@@ -1,7 +1,6 @@
 """Trained teams of SAMA tested again, under other planners and conditions, without training them anew.
 
-A team's weights do not depend on who plans in its test, so a finished run serves every table of tests. This file must
-not know how a command line is read.
+A team's weights do not depend on who plans in its test, so a finished run serves every table of tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Kitchens in sentences for people and models: the map, the situation, the chefs, and reasons for a plan.
-
-This file must not decide anything.
-"""
+"""Kitchens in sentences for people and models: the map, the situation, the chefs, and reasons for a plan."""
 
 from __future__ import annotations
 
