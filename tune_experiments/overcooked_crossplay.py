@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     from tune_experiments.overcooked.crossplay import play_all, report_folder, teams_of
     from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
-    from tune_experiments.sama.kitchen.meetings import KITCHENS, meet
+    from tune_experiments.sama.overcooked.meetings import KITCHENS, meet
 
     torch.set_num_threads(1)
     console = Terminal()

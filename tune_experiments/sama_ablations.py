@@ -27,9 +27,9 @@ from rl_models.chat.meter import Budget
 from tune_experiments.experiment.plan import Tested, Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
-from tune_experiments.sama.kitchen.config import MAX_REFLECTIONS, ModelSettings, SamaConfig
-from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
-from tune_experiments.sama.kitchen.tables import ERRING
+from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
+from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.tables import ERRING
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
@@ -90,8 +90,8 @@ class SamaAblations(SamaExperiment):
 
         Rows beside `sama` are tested under the first two conditions alone, and those without a planner under none.
         """
-        from tune_experiments.sama.kitchen import evaluation
-        from tune_experiments.sama.kitchen.trials import SAMA, UNPLANNED, parts_of
+        from tune_experiments.sama.overcooked import evaluation
+        from tune_experiments.sama.overcooked.trials import SAMA, UNPLANNED, parts_of
 
         row, kitchen = parts_of(method)
         if row in UNPLANNED:

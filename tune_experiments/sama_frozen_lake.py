@@ -30,7 +30,7 @@ from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.sama.lake.config import LakeConfig
+from tune_experiments.sama.frozen_lake.config import LakeConfig
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -62,19 +62,19 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def plan(self, config: LakeConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO."""
-        from tune_experiments.sama.lake.trials import plan
+        from tune_experiments.sama.frozen_lake.trials import plan
 
         return plan(config, method, seed)
 
     def evaluate(self, config: LakeConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes under every planner, or without one."""
-        from tune_experiments.sama.lake.trials import evaluate
+        from tune_experiments.sama.frozen_lake.trials import evaluate
 
         return evaluate(config, method, policy)
 
     def main_comparisons(self, config: LakeConfig) -> Sequence[MainComparison]:
         """Learning the game against a planner that does not know the map."""
-        from tune_experiments.sama.lake.trials import BY, GAME, MAPPO, PLANNERS, SAMA
+        from tune_experiments.sama.frozen_lake.trials import BY, GAME, MAPPO, PLANNERS, SAMA
 
         both = {MAPPO, SAMA} <= set(config.methods)
         blind = f"{PLANNERS[0]}{BY}learned"
@@ -82,7 +82,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def evaluation_seeds(self, config: LakeConfig) -> Sequence[int]:
         """Those of validation and test."""
-        from tune_experiments.sama.lake.trials import TEST_SEED, VALIDATION_SEED
+        from tune_experiments.sama.frozen_lake.trials import TEST_SEED, VALIDATION_SEED
 
         return VALIDATION_SEED, TEST_SEED
 
@@ -93,7 +93,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def deviation_notes(self, config: LakeConfig) -> Sequence[str]:
         """Against the paper."""
-        from tune_experiments.sama.lake.trials import SAMA
+        from tune_experiments.sama.frozen_lake.trials import SAMA
 
         planned = [
             "planners are rules, not a language model, and commands are two numbers, not a sentence",
@@ -104,7 +104,7 @@ class SamaFrozenLake(Experiment[LakeConfig]):
 
     def test_world(self, config: LakeConfig, num_worlds: int, method: str = "") -> FrozenLakeSpread:
         """Worlds in which the method, or the first one, learns."""
-        from tune_experiments.sama.lake.trials import make_world
+        from tune_experiments.sama.frozen_lake.trials import make_world
 
         return make_world(config, method or config.methods[0], num_worlds)
 

@@ -30,8 +30,8 @@ from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import BERT, TextEncoderConfig
 from tune_experiments.launch.experiment import main
-from tune_experiments.sama.kitchen.config import ModelSettings, SamaConfig
-from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
+from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
+from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
 
 LAPTOP = SamaConfig()
 KITCHENS = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=tuple(LAYOUTS), budget_env_steps=120_000)

@@ -32,8 +32,8 @@ from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import RESULTS_FILE, Result, read
 from tune_experiments.results.tables import TABLE_FILE, write_tables
 from tune_experiments.run.manifest import describe_session
-from tune_experiments.sama.kitchen.config import ModelSettings
-from tune_experiments.sama.kitchen.kitchen_experiment import SamaExperiment
+from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
+from tune_experiments.sama.overcooked.config import ModelSettings
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import torch
 
     from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
-    from tune_experiments.sama.kitchen.retest import check_out, teams_of, tested_again
+    from tune_experiments.sama.overcooked.retest import check_out, teams_of, tested_again
 
     torch.set_num_threads(1)
     console = Terminal()

@@ -1,7 +1,4 @@
-"""Settings of a run's chat model, and the transport that they name.
-
-This file must not know what is asked.
-"""
+"""Settings of a run's chat model, and the transport that they name."""
 
 from __future__ import annotations
 

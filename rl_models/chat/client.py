@@ -1,7 +1,7 @@
 """Chat client: asks questions whose replies are checked; each question ends with a value.
 
 A reply that fails its check is sent back with the reason, and the question is asked again. After the last attempt the
-fallback gives the value. This file must not know what is asked, nor how a request is sent.
+fallback gives the value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One exchange with a chat model: a request, and the reply or the failure that answers it.
-
-This file must not know how requests are sent.
-"""
+"""One exchange with a chat model: a request, and the reply or the failure that answers it."""
 
 from __future__ import annotations
 

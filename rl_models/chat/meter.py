@@ -1,7 +1,4 @@
-"""Meter of an endpoint's cost: it counts calls and tokens, enforces a budget, and limits the rate of calls.
-
-This file must not know what is asked.
-"""
+"""Meter of an endpoint's cost: it counts calls and tokens, enforces a budget, and limits the rate of calls."""
 
 from __future__ import annotations
 

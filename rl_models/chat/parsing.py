@@ -1,7 +1,4 @@
-"""Parsing of replies: the JSON object in a text, and its validation against a pydantic model.
-
-This file must not know what is asked.
-"""
+"""Parsing of replies: the JSON object in a text, and its validation against a pydantic model."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ Each line is a JSON object: `key` (SHA-256 of the request), `stage`, `request`, 
 appended as soon as its answer comes, so a killed run loses pending calls only; an incomplete line at the end is removed
 before the next line is written. Several processes may write one record: lines are written and removed while the file is
 locked, so no process removes a line that another one is writing. A long text that occurs again, such as an instruction,
-is stored once and afterwards as its SHA-256, because only the key is needed for an answer. This file must not know who
-answers.
+is stored once and afterwards as its SHA-256, because only the key is needed for an answer.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The teacher reads all agents' observations and writes one short message for each agent. A reply of another form is
 rejected and asked again, and after the last attempt scripted messages replace it. The player names one of the allowed
-actions. This file must not know the world: prompts, names, scripted messages and actions are arguments.
+actions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Usage of a chat model, from the record of exchanges: requests, tokens, and the cost if prices are known.
 
 It is counted from the record and not by the process that asked. So a run that was killed and continued has one sum, and
-a replay reports the usage of the run that it repeats. This file must not know who answers.
+a replay reports the usage of the run that it repeats.
 """
 
 from __future__ import annotations

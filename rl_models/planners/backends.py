@@ -6,8 +6,6 @@
 | `noisy` | the rules, wrong on purpose at one of two levels |
 | `openai` | an endpoint that speaks the chat protocol; recorded |
 | `replay` | the record of an earlier run |
-
-This file must not know a world.
 """
 
 from __future__ import annotations

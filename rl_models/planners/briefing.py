@@ -1,6 +1,6 @@
 """Description of the game in the planner's prompts: its manual, its objects, and worked examples.
 
-Examples are states of the domain's own with the rules' answers. This file must not know how a prompt is asked.
+Examples are states of the domain's own with the rules' answers.
 """
 
 from __future__ import annotations

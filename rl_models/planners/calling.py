@@ -1,7 +1,6 @@
 """One stage of the planner asked many times at once: prompt rendered, reply checked, everything in the transcript.
 
-Prompts are text files of this package: what the model is, a line of three dashes, what it is asked. This file must not
-know what the stages are for.
+Prompts are text files of this package: what the model is, a line of three dashes, what it is asked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A project's functions and classes, found by words: what translation and reward design look up (SAMA, section 3.1).
 
 Source is parsed and never run. Ranking is BM25 (Robertson and Zaragoza, 2009) over the words of names and text, which
-needs neither a network nor a model. This file must not know what is looked for.
+needs neither a network nor a model.
 """
 
 from __future__ import annotations

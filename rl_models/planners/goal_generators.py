@@ -5,8 +5,6 @@
 | SAMA | the model names it together with its sub-goals, each round anew |
 | DEPS | the model writes the whole list at the start, and a new one when a round has failed |
 | Plan4MC | a search over a graph of skills, from what is the case to the final facts, each round anew; no model |
-
-This file must not know how goals are decomposed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It stands in for weaker models and gives reflection something to mend. What it gets wrong depends on the seed and on
 what it is asked, never on when: like a model at temperature 0 it errs again if nothing has changed, and may do better
-when it is shown its failures. This file must not know a world.
+when it is shown its failures.
 """
 
 from __future__ import annotations

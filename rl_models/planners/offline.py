@@ -1,6 +1,6 @@
 """The planner's backend without a language model: rules of the domain, answered as text like any model's reply.
 
-So prompts, forms, checks, record and transcript are the same with and without a model. This file must not know a world.
+So prompts, forms, checks, record and transcript are the same with and without a model.
 """
 
 from __future__ import annotations

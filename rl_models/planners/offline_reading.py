@@ -1,6 +1,6 @@
 """Reading without a language model: which paragraphs matter, which sentences tell what, which lines say the same.
 
-Deliberately plain: words are counted and compared. This file must not know a world.
+Deliberately plain: words are counted and compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Goal generation with decomposition, allocation and reflection (SAMA, sections 3.2 and 3.4, appendix F.6).
 
-All methods take many worlds at once, and every answer is either a model's that passed its check or the rules'. This
-file must not know how states come about, or when a round ends.
+All methods take many worlds at once, and every answer is either a model's that passed its check or the rules'.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Records that the planner hands out and gets back: plans, ends of rounds, and failures.
-
-This file must not know how plans are made.
-"""
+"""Records that the planner hands out and gets back: plans, ends of rounds, and failures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Preparation before training: objects, sentences, diverse states, sub-goals without doubles (SAMA, 3.1 to 3.3).
-
-This file must not know the world, or how rewards are made.
-"""
+"""Preparation before training: objects, sentences, diverse states, sub-goals without doubles (SAMA, 3.1 to 3.3)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The forms that replies must have, each with bounds, and the contexts from which rules answer instead of a model.
-
-This file must not know what the words mean.
-"""
+"""The forms that replies must have, each with bounds, and the contexts from which rules answer instead of a model."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 | retry | another planner, which differs by its seed, for a plan of the same state | nothing |
 
 A planner that errs by chance does better at a second try whatever it is given, so what reflection is worth is its gain
-over as many retries. This file must not know when a round has failed.
+over as many retries.
 """
 
 from __future__ import annotations

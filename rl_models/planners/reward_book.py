@@ -1,8 +1,7 @@
 """The designed rewards of a run at work: for each world and agent, whether the sub-goal it was told is reached.
 
 Built-in tests see whole batches; Python runs in the sandbox, and a function that fails there once is replaced by the
-built-in test for good. The book tells for which sub-goals a built-in one stands in. This file must not know
-how rewards were designed.
+built-in test for good. The book tells for which sub-goals a built-in one stands in.
 """
 
 from __future__ import annotations

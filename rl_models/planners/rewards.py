@@ -6,7 +6,7 @@
 | `code` | the model, in Python | in the sandbox's process, on the states as JSON |
 
 What a model writes is used only after it has agreed with the built-in test on transitions from play; it is asked again
-with what was wrong, and at last the built-in test stands in. This file must not know the world.
+with what was wrong, and at last the built-in test stands in.
 """
 
 from __future__ import annotations
@@ -97,19 +97,15 @@ class RewardDesigner:
         self._manual, self._index = manual or domain.manual, index or CodeIndex(())
         self._bar = Bar()
 
-    def design(self, source: RewardSource, subgoals: Sequence[str]) -> list[DesignedReward]:
-        """A test for each sub-goal, in their order."""
-        if source == "builtin":
-            return [_builtin(text) for text in subgoals]
-        designed = self._codes(subgoals)
-        self._note(designed)
-        return designed
-
-    def _codes(self, subgoals: Sequence[str]) -> list[DesignedReward]:
+    def design(self, subgoals: Sequence[str]) -> list[DesignedReward]:
+        """The model's test for each sub-goal, in their order; the built-in one where none of the model's passes."""
         previous, current = self._transitions.texts[0]
         example = json.dumps([self._domain.as_json(previous, 0), self._domain.as_json(current, 0)])
         calls = [self._code_call(text, example) for text in subgoals]
-        return [replace(answer.value, rejections=answer.rejections) for answer in self._caller.call(CODE, calls)]
+        answers = self._caller.call(CODE, calls)
+        designed = [replace(answer.value, rejections=answer.rejections) for answer in answers]
+        self._note(designed)
+        return designed
 
     def _code_call(self, subgoal: str, example: str) -> Call[CodeReply, DesignedReward]:
         source = shown(self._index.search(subgoal))
@@ -123,7 +119,7 @@ class RewardDesigner:
             },
             AskReward(subgoal),
             lambda reply: DesignedReward(subgoal, "code", self._qualified(subgoal, reply.code)),
-            lambda: replace(_builtin(subgoal), fell_back=True),
+            lambda: DesignedReward(subgoal, "builtin", fell_back=True),
         )
 
     def _qualified(self, subgoal: str, source: str) -> str:
@@ -157,5 +153,7 @@ class RewardDesigner:
         self._caller.transcript.add_note("Rewards", lines)
 
 
-def _builtin(subgoal: str) -> DesignedReward:
-    return DesignedReward(subgoal, "builtin")
+def builtin_rewards(domain: Domain, designed: Sequence[DesignedReward] = ()) -> list[DesignedReward]:
+    """The test of every sub-goal of a domain: the designed one where there is one, else the built-in one."""
+    found = {one.subgoal: one for one in designed}
+    return [found.get(text) or DesignedReward(text, "builtin") for text in domain.subgoals]

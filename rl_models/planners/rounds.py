@@ -2,7 +2,7 @@
 
 The caller runs the worlds. It calls `begin` for new episodes and `end_rounds` when rounds are over, acts on the plans
 that come back, and puts a world back to where its round began on request: from a snapshot, or by a replay of `history`
-from the start with a policy that is deterministic. This file must not run a world or know a policy.
+from the start with a policy that is deterministic.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """States with the sub-goals that were planned for them: what policies are trained and fine-tuned on (SAMA, 3.3).
 
-A bounded set without doubles, saved as JSON lines. This file must not know where the pairs come from.
+A bounded set without doubles, saved as JSON lines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A transcript in Markdown: each call, goal and reflection of a run, readable in order.
 
 What a model wrote stands indented, so that it cannot become markup, and without signs that steer a terminal or turn the
-direction of reading. This file must not know what the calls are for.
+direction of reading.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The language model of a run: one endpoint for all its trials, and one record of what was asked.
 
 While a run trains, an actor beside the trials holds cache, budget and rate limit for all of them; a process without
-one, as that of a test afterwards, has an endpoint of its own. This file must not know what is asked.
+one, as that of a test afterwards, has an endpoint of its own.
 """
 
 from __future__ import annotations

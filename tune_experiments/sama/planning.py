@@ -1,7 +1,6 @@
 """Planner for one game, built from settings, and the loop of rounds in which it plans.
 
-Rules answer in this process and leave their words in memory; a model's are kept on disk. This file must not know a
-policy.
+Rules answer in this process and leave their words in memory; a model's are kept on disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A reward function in a process of its own: started, asked, timed, and killed when it does anything but answer.
-
-This file must not know what the states are, or run the function itself.
-"""
+"""A reward function in a process of its own: started, asked, timed, and killed when it does anything but answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The trial of a reward function on pairs of states whose reward is known (the reference is the built-in test).
-
-This file must not know where the pairs come from.
-"""
+"""The trial of a reward function on pairs of states whose reward is known (the reference is the built-in test)."""
 
 from __future__ import annotations
 

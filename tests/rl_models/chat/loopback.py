@@ -1,16 +1,22 @@
 """A server on this machine that speaks the OpenAI chat protocol and misbehaves as its script says.
 
-The time that a client in this process gives an answer is over when the server says so, and not before: an answer that
-is meant to be late is late, and no other is, however busy the machine. Clients elsewhere go by their own clock.
+The deadline of a client in this process is over when the server says so, and not before, however busy the machine.
+Clients elsewhere go by their own clock.
 """
 
+import asyncio
 import contextlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest import mock
 
+import openai
+
 from tests.patience import PATIENCE_SECONDS
+
+TASK = "X-Task"
+"""Header with the task of a client in this process."""
 
 
 def completion(text, prompt_tokens=7, completion_tokens=3):
@@ -46,12 +52,20 @@ def say(text, **how):
     return Step(completion(text), **how)
 
 
+_SEND = openai.DefaultAsyncHttpxClient.send
+
+
+async def _send_with_task(client, request, **options):
+    request.headers[TASK] = asyncio.current_task().get_name()
+    return await _SEND(client, request, **options)
+
+
 class Loopback:
     """Use as a context; `script(request) -> Step` gets the parsed body of each request."""
 
     def __init__(self, script):
         self.requests, self._lock, self.stopping = [], threading.Lock(), threading.Event()
-        self._deadlines = []
+        self._deadlines, self.pauses = {}, []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -63,7 +77,7 @@ class Loopback:
                     outer.requests.append({"path": self.path, "body": body, "key": self.headers["Authorization"]})
                     step = script(body, len(outer.requests) - 1)
                 if step.is_late:
-                    outer.end_time_of(self.client_address)
+                    outer.end_time_of(self.headers[TASK])
                     outer.stopping.wait(PATIENCE_SECONDS)
                     return
                 with contextlib.suppress(OSError):  # the client has given up, as it should
@@ -87,7 +101,7 @@ class Loopback:
 
             def _drip(self, piece):
                 self.wfile.write(piece)
-                outer.end_time_of(self.client_address)
+                outer.end_time_of(self.headers[TASK])
                 while not outer.stopping.wait(0.01):
                     self.wfile.write(piece)
 
@@ -98,25 +112,32 @@ class Loopback:
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
 
-    def timer(self, seconds, end):
-        """In place of `threading.Timer`, for a client's deadline."""
-        self._deadlines.append(end.__self__)
-        return mock.Mock()
+    def timeout(self, seconds):
+        """In place of `asyncio.timeout`, for a client's deadline."""
+        scope = asyncio.timeout(None)
+        self._deadlines[asyncio.current_task().get_name()] = asyncio.get_running_loop(), scope
+        return scope
 
-    def end_time_of(self, address):
-        """Whoever called from there has waited long enough."""
-        for deadline in tuple(self._deadlines):
-            if address in [socket.getsockname() for socket in deadline._sockets if socket.fileno() >= 0]:
-                deadline._end()
+    async def sleep(self, seconds):
+        """In place of a client's pause between attempts."""
+        self.pauses.append(seconds)
+
+    def end_time_of(self, task):
+        """The task has waited long enough."""
+        if task in self._deadlines:
+            loop, scope = self._deadlines.pop(task)
+            loop.call_soon_threadsafe(scope.reschedule, 0)
 
     def __enter__(self):
-        self._patch = mock.patch("rl_models.chat.endpoint.Timer", self.timer)
-        self._patch.start()
+        self._patches = contextlib.ExitStack()
+        self._patches.enter_context(mock.patch("rl_models.chat.endpoint.timeout", self.timeout))
+        self._patches.enter_context(mock.patch("anyio.sleep", self.sleep))
+        self._patches.enter_context(mock.patch.object(openai.DefaultAsyncHttpxClient, "send", _send_with_task))
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return self
 
     def __exit__(self, *error):
-        self._patch.stop()
+        self._patches.close()
         self.stopping.set()
         self._server.shutdown()
         self._server.server_close()

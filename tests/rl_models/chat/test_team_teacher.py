@@ -68,7 +68,7 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "x")
         settings = EndpointSettings(max_attempts=2)
-        endpoint = Endpoint(settings, Meter(Budget(calls_per_minute=1e9)), sleep=lambda seconds: None)
+        endpoint = Endpoint(settings, Meter(Budget(calls_per_minute=1e9)))
         taught, counts = teach(Recorded(record, endpoint))
     said = ("take the tomato", "I fetch a bowl")
     assert [one.values for one in taught] == [said if name in ANSWERED else SCRIPTED for name in SITUATIONS]

@@ -7,10 +7,9 @@ import pickle
 import pytest
 import torch
 
-from rl_models.policy import fixed_weights
+from rl_models.policy import CachedByWeights, LRUCache, WeightChangeDetector, fixed_weights
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
-from rl_models.runtime.fixed_weights import CachedByWeights, LRUCache, WeightChangeDetector
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -19,7 +18,7 @@ from tests.rl_models.rllib.small import config_of
 from tests.rl_models.training.small import assert_equal_fragments
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.sama.kitchen.trials import plan
+from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama_overcooked import SMOKE
 
 LENGTH = 4

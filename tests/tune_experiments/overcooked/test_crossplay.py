@@ -19,8 +19,8 @@ from tune_experiments.overcooked_crossplay import main
 from tune_experiments.overcooked_roles import SMOKE as ROLES
 from tune_experiments.overcooked_selfplay import SMOKE
 from tune_experiments.results.rows import read
-from tune_experiments.sama.kitchen.meetings import KITCHENS
-from tune_experiments.sama.kitchen.trials import plan as sama_plan
+from tune_experiments.sama.overcooked.meetings import KITCHENS
+from tune_experiments.sama.overcooked.trials import plan as sama_plan
 from tune_experiments.sama_overcooked import SMOKE as SAMA
 
 SHORT = dataclasses.replace(SMOKE, max_episode_steps=20)

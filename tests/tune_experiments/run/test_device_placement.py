@@ -36,10 +36,10 @@ from tune_experiments.run import ray_cluster
 from tune_experiments.run.placement import Gpus, gpus_of_trial, least_gpus, trials_that_fit
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
-from tune_experiments.sama.kitchen.executors import learned_executor
-from tune_experiments.sama.kitchen.trials import plan as sama_plan
-from tune_experiments.sama.lake.lake_play import learned as learned_walkers
-from tune_experiments.sama.lake.trials import plan as lake_plan
+from tune_experiments.sama.frozen_lake.play import learned as learned_walkers
+from tune_experiments.sama.frozen_lake.trials import plan as lake_plan
+from tune_experiments.sama.overcooked.executors import learned_executor
+from tune_experiments.sama.overcooked.trials import plan as sama_plan
 from tune_experiments.verco.config import ImitationSettings
 from tune_experiments.verco.trials import plan as verco_plan
 

@@ -8,7 +8,7 @@ from rl_envs.overcooked.text import describe, read_states
 from rl_envs.overcooked.words import NOTHING, READY, THINGS
 from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.rewards import Transitions
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 
 
 def open_kitchen(layout, worlds=1, **arguments):

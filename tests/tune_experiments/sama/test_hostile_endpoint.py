@@ -17,7 +17,7 @@ from tests.rl_models.chat.loopback import Loopback
 from tests.tune_experiments.sama.hostile import Script
 from tests.tune_experiments.sama.kitchens import roll
 from tests.tune_experiments.sama.planned_play import play
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 
 pytestmark = pytest.mark.processes
 
@@ -37,7 +37,7 @@ def run(settings, folder):
     subgoals = without_doubles(caller, domain, [text for plan in plans for text in plan.commands])
     _, _, transitions = roll(LAYOUT)
     designer = RewardDesigner(caller, domain, domain.tests, transitions, manual)
-    designed = designer.design("code", domain.subgoals)
+    designed = designer.design(domain.subgoals)
     loop = PlanningLoop(planner, max_reflections=1)
     soups, _ = play(LAYOUT, loop, domain, designed, steps=150)
     return (manual, objects, plans, subgoals, designed, soups, loop.counts), caller
@@ -52,7 +52,7 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
         lambda self, source, *a: (sandboxed(self, source, *a), started.append(source))[0],
     )
     chat = ChatSettings(
-        endpoint=EndpointSettings(max_attempts=2, first_pause_seconds=0.0),
+        endpoint=EndpointSettings(max_attempts=2),
         budget=Budget(calls_per_minute=1e9),
     )
     settings = PlannerSettings(backend="openai", model="m", concurrency=1, max_attempts=2, chat=chat)

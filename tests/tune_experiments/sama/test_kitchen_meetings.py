@@ -11,8 +11,8 @@ from tune_experiments.overcooked_selfplay import EXPERIMENT as SELF_PLAY
 from tune_experiments.overcooked_selfplay import SMOKE as SELF_PLAY_SMOKE
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.sama.kitchen.evaluation import planned_episodes
-from tune_experiments.sama.kitchen.meetings import Commander, MeetingKitchen, meet
+from tune_experiments.sama.overcooked.evaluation import planned_episodes
+from tune_experiments.sama.overcooked.meetings import Commander, MeetingKitchen, meet
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama_overcooked import EXPERIMENT as SAMA
 from tune_experiments.sama_overcooked import SMOKE

@@ -9,7 +9,7 @@ import pytest
 
 from rl_envs.overcooked.layouts import LAYOUTS
 from tests.tune_experiments.sama.kitchens import roll
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 
 RECORDED = {
     "choices": {

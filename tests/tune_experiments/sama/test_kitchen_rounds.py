@@ -8,7 +8,7 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop
 from tests.tune_experiments.sama.planned_play import play
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 
 
 def cook(settings, folder, goals=None, layout="cramped_room", steps=399, replays=False, **arguments):

@@ -12,9 +12,9 @@ from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop
 from tests.tune_experiments.sama.kitchens import open_kitchen, texts
 from tests.tune_experiments.sama.planned_play import play
-from tune_experiments.sama.kitchen.domain import KitchenDomain
-from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
-from tune_experiments.sama.kitchen.subgoals import cost
+from tune_experiments.sama.overcooked.domain import KitchenDomain
+from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
+from tune_experiments.sama.overcooked.subgoals import cost
 
 
 def begin(domain, state, subgoals, order):

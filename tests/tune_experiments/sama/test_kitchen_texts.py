@@ -6,7 +6,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
 from rl_models.planners.domain import StateTextError
 from tests.tune_experiments.sama.kitchens import open_kitchen, roll
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -11,7 +11,7 @@ from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, Step, say
 from tests.tune_experiments.sama.hostile import BAD_ANSWERS, HOSTILE_CODE
 from tune_experiments.sama.manuals import FILE
-from tune_experiments.sama.minirts import subgoal_rewards
+from tune_experiments.sama.minirts import rewards
 from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.trials import build_team, planned
 from tune_experiments.sama.planner_config import ModelSettings
@@ -30,9 +30,7 @@ In MiniRTS a peasant must mine a resource, and each peasant can build a barrack.
 The aim is to destroy the enemy's town hall with an army. Archers attack dragons.
 \end{document}
 """
-CHAT = ChatSettings(
-    endpoint=EndpointSettings(max_attempts=2, first_pause_seconds=0.0), budget=Budget(calls_per_minute=1e9)
-)
+CHAT = ChatSettings(endpoint=EndpointSettings(max_attempts=2), budget=Budget(calls_per_minute=1e9))
 
 
 class Script:
@@ -73,7 +71,7 @@ def settings(folder, **changes):
 
 def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, monkeypatch):
     for name, number in {"_WORLDS": 2, "_ROUNDS": 3, "_DECISIONS": 2}.items():
-        monkeypatch.setattr(subgoal_rewards, name, number)
+        monkeypatch.setattr(rewards, name, number)
     asked, trial = tmp_path / "asked", tmp_path / "trial"
     config = settings(tmp_path, record=str(asked), reward_source="code")
     team, script = build_team(config, TWO, 0), Script()
@@ -112,7 +110,7 @@ def test_tests_of_subgoals_that_a_model_writes_are_used_if_they_agree_with_ours(
     config = dataclasses.replace(SMOKE, planner="offline", reward_source="code")
     game = config.game("2")
     planner = planner_of(config, "2", 0)
-    designed = {one.subgoal: one for one in subgoal_rewards._designed("code", planner, game)}
-    assert len(designed) == len(game.domain.subgoals)
-    accepted = [name for name, one in designed.items() if one.source == "code" and not one.fell_back]
+    designed = rewards.design_rewards(planner, game)
+    assert {one.subgoal for one in designed} == set(game.domain.subgoals) - {"wait"}
+    accepted = [one.subgoal for one in designed if one.source == "code" and not one.fell_back]
     assert {"attack", "mine with all idle peasant", "build stable", "build archer", "keep scouting"} <= set(accepted)

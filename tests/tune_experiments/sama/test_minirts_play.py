@@ -19,14 +19,15 @@ from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import results_of
 from tune_experiments.sama.minirts.config import RtsConfig
-from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
+from tune_experiments.sama.minirts.executors import FORMS, scripted
 from tune_experiments.sama.minirts.play import METRICS, RtsPlay
-from tune_experiments.sama.minirts.subgoal_rewards import open_book
+from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
 from tune_experiments.sama.minirts.tables import tables, title_of
 from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
+from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planning import planner_of
+from tune_experiments.sama.play import PlannedPlay, learned_executor
 
 EXPERIMENT = find_experiment("sama_minirts")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -106,7 +107,7 @@ def play(commands, recoveries=0, min_steps=2, max_steps=4, limit=9, watch=None):
     planner = planner_of(SMOKE, "2", 0)
     loop = Told(commands, recoveries)
     with open_book("builtin", planner, SMOKE.game("2")) as book:
-        found = RtsPlay(world, scripted, loop, book, min_steps, max_steps).run(3, watch)
+        found = PlannedPlay(RtsPlay(world, book), scripted, loop, max_steps, min_steps).run(3, watch)
     return {name: float(value[0]) for name, value in found.items()}, loop
 
 
@@ -165,7 +166,7 @@ def test_the_world_keeps_the_contract_of_worlds():
 
 def test_a_learned_team_carries_commands_out_and_repeats_a_round_that_is_undone():
     red = RedConfig(num_agents=2, network=find_experiment("red_minirts").presets["smoke"].network)
-    executor = learned(build_policy(red, 0))
+    executor = learned_executor(build_policy(red, 0))
     world = PlannedRts(2, agents_per_side=2, actions=FORMS[True], is_read=True, opponents="simple")
     world.reset(1)
     world.auto_resets = False

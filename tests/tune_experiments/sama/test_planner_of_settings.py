@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from tune_experiments.sama.endpoint import RECORD
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama_overcooked import SMOKE
 

@@ -40,7 +40,7 @@ def designer(layout, transport):
 def test_the_offline_rewards_pass_their_trials(layout):
     _, domain, _ = roll(layout, worlds=1, steps=1)
     made, domain, *_ = designer(layout, OfflineBackend(domain))
-    designed = made.design("code", domain.subgoals)
+    designed = made.design(domain.subgoals)
     assert [one.source for one in designed] == ["code"] * len(domain.subgoals)
     assert not any(one.rejections or one.fell_back for one in designed)
 
@@ -69,7 +69,7 @@ FUNCTION = "def reward(previous, current):\n    "
 )
 def test_code_that_is_wrong_or_hostile_is_refused_with_a_reason(code, reason):
     made, *_ = designer("cramped_room", Saying(*[say(code=FUNCTION + code)] * 3))
-    (designed,) = made.design("code", [SERVE])
+    (designed,) = made.design([SERVE])
     assert (designed.source, designed.text, designed.fell_back) == ("builtin", "", True)
     assert "1 of 1 fell back on built-in rewards" in made._caller.transcript.text
     assert all(any(part in why for part in reason.split("|")) for why in designed.rejections)
@@ -88,8 +88,8 @@ def test_code_and_built_in_tests_give_the_same_rewards():
     previous, current = ({name: value[rows] for name, value in one.items()} for one in (play.previous, play.current))
     subgoals = np.random.default_rng(0).integers(-1, len(names), (400, 2))
     found = []
-    for source in ("builtin", "code"):
-        with RewardBook(made.design(source, names), domain, domain.tests, describe_rows) as book:
+    for designed in ([DesignedReward(name, "builtin") for name in names], made.design(names)):
+        with RewardBook(designed, domain, domain.tests, describe_rows) as book:
             found.append(book.reached(subgoals, previous, current))
             assert book.failures == {}
     assert found[0].any()

@@ -24,13 +24,13 @@ from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.kitchen.config import ModelSettings, SamaConfig
-from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen, SubgoalKitchen
-from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
-from tune_experiments.sama.kitchen.tables import tables
-from tune_experiments.sama.kitchen.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama.overcooked.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.tables import tables
+from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import loop_of, planner_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama_ablations import conditions
@@ -216,7 +216,7 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
     loop, last = loop_of(config, "cramped_room", 2), [{}, {}]
 
     def keep(number):
-        def watch(world):
+        def watch(world, loop):
             if world.chance.episode[0] == 0:
                 last[number] = world.snapshot()
 
@@ -225,7 +225,7 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
     found = play_under(loop, config, SAMA_HERE, team_of(config), 1, keep(0))
     again = play_under(StandingRounds(loop), config, SAMA_HERE, team_of(config), 1, keep(1))
     assert found["wasted_steps"][0] > 0 == again["wasted_steps"][0]
-    assert last[0]["chance_step"][0] == 149
+    assert last[0]["chance_step"][0] == 150
     for name, value in last[0].items():
         np.testing.assert_array_equal(value, last[1][name], err_msg=name)
 

@@ -10,19 +10,20 @@ from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.kitchen.commands import DONE, command_texts, domain_of
-from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
-from tune_experiments.sama.kitchen.executors import ScriptedExecutor
-from tune_experiments.sama.kitchen.kitchen_experiment import deviation_notes
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
-from tune_experiments.sama.kitchen.planned_play import PlannedPlay
-from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
-from tune_experiments.sama.kitchen.scene import FAR, Reachability, Scene
-from tune_experiments.sama.kitchen.subgoals import cost
-from tune_experiments.sama.kitchen.tables import COUNTING, ERRING, PLANNED_BY_RULES, tables
-from tune_experiments.sama.kitchen.trials import plan
+from tune_experiments.sama.overcooked.base_experiment import deviation_notes
+from tune_experiments.sama.overcooked.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
+from tune_experiments.sama.overcooked.executors import ScriptedExecutor
+from tune_experiments.sama.overcooked.play import KitchenPlay
+from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
+from tune_experiments.sama.overcooked.subgoals import cost
+from tune_experiments.sama.overcooked.tables import COUNTING, ERRING, PLANNED_BY_RULES, tables
+from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.trials import plan
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
+from tune_experiments.sama.play import PlannedPlay
 from tune_experiments.sama_overcooked import KITCHENS, LAPTOP, PAPER, SMOKE
 
 HERE = "sama-cramped_room"
@@ -40,7 +41,7 @@ def played(config, seed=2):
 
     world.step = step
     loop = loop_of(config, "cramped_room", seed)
-    return PlannedPlay(world, ScriptedExecutor("cramped_room"), loop, config.round_steps).run(400), served
+    return PlannedPlay(KitchenPlay(world), ScriptedExecutor("cramped_room"), loop, config.round_steps).run(400), served
 
 
 def test_soups_are_those_within_an_episodes_env_steps_undone_ones_included():

@@ -18,12 +18,12 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.sama.kitchen.commands import command_texts
-from tune_experiments.sama.kitchen.config import FineTuningSettings
-from tune_experiments.sama.kitchen.fine_tuning import _read, _written, met_pairs, mixed, plan
-from tune_experiments.sama.kitchen.kitchens import SymbolKitchen
-from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
-from tune_experiments.sama.kitchen.tables import tables
+from tune_experiments.sama.overcooked.commands import command_texts
+from tune_experiments.sama.overcooked.config import FineTuningSettings
+from tune_experiments.sama.overcooked.fine_tuning import _read, _written, met_pairs, mixed, plan
+from tune_experiments.sama.overcooked.tables import tables
+from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.world import SymbolKitchen
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 METHOD = "sama-cramped_room"

@@ -10,10 +10,10 @@ from tests.tune_experiments.sama.kitchens import PAPER
 from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
-from tune_experiments.sama.kitchen.commands import domain_of
-from tune_experiments.sama.kitchen.preparation import prepare_training_data
-from tune_experiments.sama.kitchen.trials import plan, with_training_data
 from tune_experiments.sama.manuals import FILE
+from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.training_data import prepare_training_data
+from tune_experiments.sama.overcooked.trials import plan, with_training_data
 from tune_experiments.sama.planning import planner_of
 from tune_experiments.sama_overcooked import SMOKE
 

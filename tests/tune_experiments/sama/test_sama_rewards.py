@@ -9,7 +9,7 @@ from rl_models.planners.calling import Caller
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.replies import AskReward, CodeReply
-from rl_models.planners.rewards import DesignedReward
+from rl_models.planners.rewards import DesignedReward, builtin_rewards
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.rllib.workers import Workers
 from rl_models.training.collector import Collector
@@ -22,11 +22,11 @@ from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.sama.kitchen import trials
-from tune_experiments.sama.kitchen.commands import builtin_rewards, domain_of
-from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
-from tune_experiments.sama.kitchen.tables import of_training, tables
-from tune_experiments.sama.kitchen.trials import make_rounds, with_training_data
+from tune_experiments.sama.overcooked import trials
+from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.tables import of_training, tables
+from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.trials import make_rounds, with_training_data
 from tune_experiments.sama_ablations import PRESETS
 
 LAYOUT, METHOD = "cramped_room", "code-cramped_room"
@@ -64,14 +64,12 @@ def careless_planner(config, layout, seed, trial_folder=None):
 
 def rewards(*written):
     """The domain's own tests, but for these."""
-    by_text = {one.subgoal: one for one in written}
-    return [by_text.get(one.subgoal, one) for one in builtin_rewards(LAYOUT)]
+    return builtin_rewards(DOMAIN, written)
 
 
 def refused(text):
     """The built-in test where a model's was refused."""
-    (own,) = (one for one in builtin_rewards(LAYOUT) if one.subgoal == text)
-    return dataclasses.replace(own, fell_back=True)
+    return DesignedReward(text, "builtin", fell_back=True)
 
 
 def code(text, source=None):
@@ -114,7 +112,7 @@ def test_queries_are_counted_that_a_built_in_test_answers_in_place_of_a_models()
 
 
 def test_without_a_model_nothing_is_said_of_its_rewards():
-    world = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, DISH), rewards=builtin_rewards(LAYOUT))
+    world = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, DISH), rewards=builtin_rewards(DOMAIN))
     world.reset(0)
     assert set(stay(world, CONFIG.round_steps)) == {"return", "length", "reached", "completed"}
     assert of_training("sama-cramped_room", [{"episode/reached": 0.5}]) == {}

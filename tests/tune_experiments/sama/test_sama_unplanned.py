@@ -11,9 +11,9 @@ from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tune_experiments import sama_ablations
-from tune_experiments.sama.kitchen.evaluation import evaluate
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen, SymbolKitchen
-from tune_experiments.sama.kitchen.trials import MAPPO, UNPLANNED, plan
+from tune_experiments.sama.overcooked.evaluation import evaluate
+from tune_experiments.sama.overcooked.trials import MAPPO, UNPLANNED, plan
+from tune_experiments.sama.overcooked.world import CommandedKitchen, SymbolKitchen
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 MAPPO_HERE = "mappo-cramped_room"

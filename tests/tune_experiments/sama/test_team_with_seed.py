@@ -3,7 +3,7 @@
 import dataclasses
 
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.sama.kitchen import evaluation
+from tune_experiments.sama.overcooked import evaluation
 from tune_experiments.sama.team_with_seed import TeamWithSeed, planner_seed
 
 EXPERIMENT = find_experiment("sama_ablations")

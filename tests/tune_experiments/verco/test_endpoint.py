@@ -61,7 +61,7 @@ def endpoint(monkeypatch):
 
 
 def settings(**changes):
-    bounds = EndpointSettings(max_attempts=2, first_pause_seconds=0.01, max_pause_seconds=0.02)
+    bounds = EndpointSettings(max_attempts=2)
     chat = ChatSettings(model="m", endpoint=bounds, prices=Prices(prompt=1.0, completion=2.0))
     return dataclasses.replace(SMOKE, chat=chat, test_episodes=2, valid_episodes=2, **changes)
 

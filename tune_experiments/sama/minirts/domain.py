@@ -1,7 +1,6 @@
 """MiniRTS for the planner: words, and rules in the place of a language model.
 
-States come and go in the world's sentences and one line more (`scene.py`). This file must not know how the planner
-asks.
+States come and go in the world's sentences and one line more (`scene.py`).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from tune_experiments.core.drawing import tried
 from tune_experiments.play.episode import AgentStep, Episode, Step, digest_of
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.trials import planned
+from tune_experiments.sama.minirts.world import PlannedRts
 
 MAX_FRAMES = 400
 

@@ -1,7 +1,7 @@
 """Facts for the planner's rules on one moment of MiniRTS: the world's sentences, parsed and counted.
 
 The state's text is `rl_envs/minirts/text.py`'s, with one line more: the number of the decision and the running average
-of enemies seen, which the world observes and its sentences leave out. This file must not choose anything.
+of enemies seen, which the world observes and its sentences leave out.
 """
 
 from __future__ import annotations

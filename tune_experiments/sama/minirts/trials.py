@@ -1,7 +1,7 @@
 """Teams under planners, built from settings, and their tests.
 
 Nothing is trained. A row is a team; its tests differ by who plans, what the planner sees, how often it reflects, and
-how many commands are replaced. All tests of a seed play the same games. This file must not know how results are shown.
+how many commands are replaced. All tests of a seed play the same games.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import GAME
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import LEARNED, RtsConfig, Sight
-from tune_experiments.sama.minirts.executors import FORMS, learned, scripted
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
-from tune_experiments.sama.minirts.play import RtsPlay, Watch
-from tune_experiments.sama.minirts.subgoal_rewards import open_book
+from tune_experiments.sama.minirts.executors import FORMS, scripted
+from tune_experiments.sama.minirts.play import RtsPlay
+from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
+from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import loop_of, warn_of_rules
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
+from tune_experiments.sama.play import PlannedPlay, Watch, learned_executor
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
@@ -181,16 +182,16 @@ def planned(
         trial_folder: which keeps the manual that is written for the trial.
 
     Returns:
-        as `RtsPlay.run`, with the transcript and what `planning_metrics` counts.
+        as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.
     """
     worlds, task = episodes or config.test_episodes, str(num_agents_of(method))
     loop = loop_of(config, task, seed, trial_folder)
-    executor = learned(policy) if is_learned(method) else scripted
+    executor = learned_executor(policy) if is_learned(method) else scripted
     with (
         closing(make_world(config, method, worlds)) as world,
         open_book(config.reward_source, loop.planner, config.game(task)) as book,
     ):
-        play = RtsPlay(world, executor, loop, book, config.min_round_steps, config.round_steps)
+        play = PlannedPlay(RtsPlay(world, book), executor, loop, config.round_steps, config.min_round_steps)
         found = play.run(seed, watch) | planning_metrics(loop, config, worlds)
     warn_of_rules(loop, config)
     return found

@@ -1,7 +1,4 @@
-"""MiniRTS in sentences for people and models: the situation, the agents, and reasons for a plan.
-
-This file must not decide anything.
-"""
+"""MiniRTS in sentences for people and models: the situation, the agents, and reasons for a plan."""
 
 from __future__ import annotations
 

@@ -1,19 +1,17 @@
 """The commands that chefs of a kitchen know, in words and as numbers.
 
 The sub-goals come first, in the domain's order, then the sentence for a chef whose sub-goal is reached, then the
-manual's sentences, which are never commands. This file must not know a policy.
+manual's sentences, which are never commands.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from pathlib import Path
 
 import rl_envs.overcooked
 from rl_models.planners.code_index import CodeIndex
-from rl_models.planners.rewards import DesignedReward
-from tune_experiments.sama.kitchen.domain import KitchenDomain
+from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.planned_game import PlannedGame
 
 DONE = "your task is done: keep out of the other chef's way"
@@ -45,8 +43,3 @@ def manual_sentences(manual: str) -> tuple[str, ...]:
 def game_code() -> CodeIndex:
     """The game's source, to be looked up by words."""
     return CodeIndex.of_folder(Path(rl_envs.overcooked.__file__).parent)
-
-
-def builtin_rewards(layout: str) -> Sequence[DesignedReward]:
-    """The domain's own test of every sub-goal."""
-    return [DesignedReward(text, "builtin") for text in domain_of(layout).subgoals]

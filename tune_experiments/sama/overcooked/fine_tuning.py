@@ -3,7 +3,7 @@
 SAMA, section 3.3, trains on made-up states first and then, now and again, on those of play. Here each round of
 fine-tuning is a stage: episodes under the run's planner, each state in which it planned kept with its plan, then PPO on
 rounds that begin in these or in the made-up states, about equally often. A checkpoint holds the states that its stage
-has met, so a trial that was killed goes on with the same. This file must not know how a test is scored.
+has met, so a trial that was killed goes on with the same.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_team_algorithm
-from tune_experiments.sama.kitchen import trials
-from tune_experiments.sama.kitchen.config import SamaConfig
-from tune_experiments.sama.kitchen.evaluation import planned_episodes, play_under
-from tune_experiments.sama.kitchen.preparation import prepare_training_data
+from tune_experiments.sama.overcooked import trials
+from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.training_data import prepare_training_data
 from tune_experiments.sama.planning import loop_of, planner_of
 
 MEETING_SEED = 600

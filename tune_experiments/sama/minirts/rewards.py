@@ -14,12 +14,12 @@ import numpy as np
 from rl_envs.minirts.symbols import ARMY, FACTORY
 from rl_models.planners.planner import Planner
 from rl_models.planners.reward_book import RewardBook
-from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.sama.minirts.executors import FORMS, scripted
 from tune_experiments.sama.minirts.features import moment_of
-from tune_experiments.sama.minirts.planned_rts import PlannedRts
 from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
+from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planned_game import PlannedGame
 
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
@@ -36,17 +36,15 @@ def open_book(source: RewardSource, planner: Planner, game: PlannedGame) -> Rewa
         planner: asks the model where one writes.
         game: of the team.
     """
-    return RewardBook(_designed(source, planner, game), game.domain, TESTS, _texts)
+    designed = [] if source == "builtin" else design_rewards(planner, game)
+    return RewardBook(builtin_rewards(game.domain, designed), game.domain, TESTS, _texts)
 
 
-def _designed(source: RewardSource, planner: Planner, game: PlannedGame) -> list[DesignedReward]:
-    if source == "builtin":
-        return [DesignedReward(one.text, "builtin") for one in SUBGOALS]
+def design_rewards(planner: Planner, game: PlannedGame) -> list[DesignedReward]:
+    """Tests by the planner's model, except for waiting, which is always reached."""
     play = transitions(len(game.domain.agents))
     designer = RewardDesigner(planner.caller, game.domain, TESTS, play, planner.manual, game.code())
-    # To wait is always reached, so that there is nothing to tell apart.
-    designed = designer.design(source, [one.text for one in SUBGOALS if one.text != WAIT])
-    return [*designed, DesignedReward(WAIT, "builtin")]
+    return designer.design([text for text in game.domain.subgoals if text != WAIT])
 
 
 def transitions(num_agents: int) -> Transitions:

@@ -1,6 +1,6 @@
 """One state of a kitchen as the planner's rules ask about it: the world's own parser and tables, with names.
 
-A cell is a number as in the world, row * W + column. This file must not know sub-goals, or which of them is wise.
+A cell is a number as in the world, row * W + column.
 """
 
 from __future__ import annotations

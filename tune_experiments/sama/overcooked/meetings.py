@@ -28,9 +28,9 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, Kitchens, MixedTeam, play_pair
 from tune_experiments.overcooked.evaluation import episodes_of
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.sama.kitchen.evaluation import EVALUATION_SEED
-from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, CommandedKitchen
-from tune_experiments.sama.kitchen.trials import BLIND, SELF_PLAY, UNPLANNED, parts_of
+from tune_experiments.sama.overcooked.evaluation import EVALUATION_SEED
+from tune_experiments.sama.overcooked.trials import BLIND, SELF_PLAY, UNPLANNED, parts_of
+from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.team_with_seed import planner_seed
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from rl_envs.core.metrics import COUNT, PROPORTION
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.sama.kitchen.kitchens import FALLEN_BACK
+from tune_experiments.sama.overcooked.world import FALLEN_BACK
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 
 COLUMNS = ("soups", "reward", "standing_soups", "rounds", "reached_rounds", "wasted_steps")
@@ -35,7 +35,7 @@ def of_training(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, d
 
     Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
     """
-    from tune_experiments.sama.kitchen.trials import parts_of
+    from tune_experiments.sama.overcooked.trials import parts_of
 
     episodes = [row for row in rows if f"episode/{FALLEN_BACK[0]}" in row]
     fallen_back = [[row[f"episode/{name}"] for name in FALLEN_BACK] for row in episodes]
@@ -73,7 +73,7 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
 
 def _planned_by(lines: Sequence[Result]) -> str:
     """Sentence on the planner of the tests and its number of questions; empty where no row has a planner."""
-    from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED
+    from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED
 
     asked, by_rule = ([line.value for line in lines if line.metric == name] for name in _OF_TESTS)
     if not by_rule:
@@ -91,7 +91,7 @@ def _planned_by(lines: Sequence[Result]) -> str:
 
 def _is_by_rule(line: Result) -> bool:
     """Whether rules plan in a row, whatever planner the run names."""
-    from tune_experiments.sama.kitchen.evaluation import RULES_SCRIPTED
+    from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED
 
     return any(name in line.method for name in (RULES_SCRIPTED, *ERRING))
 

@@ -1,7 +1,6 @@
 """Trained teams of SAMA tested again, under other planners and conditions, without training them anew.
 
-A team's weights do not depend on who plans in its test, so a finished run serves every table of tests. This file must
-not know how a command line is read.
+A team's weights do not depend on who plans in its test, so a finished run serves every table of tests.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
 from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.run.final_evaluation import evaluate_all, read_test_results, results_of
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
-from tune_experiments.sama.kitchen.config import RULES, SamaConfig
-from tune_experiments.sama.kitchen.trials import parts_of
+from tune_experiments.sama.overcooked.config import RULES, SamaConfig
+from tune_experiments.sama.overcooked.trials import parts_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
 TRANSCRIPTS, KIND = "transcripts", "retest.json"

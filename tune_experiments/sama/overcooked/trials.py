@@ -29,11 +29,11 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan, make_team_algo
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
-from tune_experiments.sama.kitchen.commands import command_texts, domain_of, manual_sentences
-from tune_experiments.sama.kitchen.config import SamaConfig
-from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
-from tune_experiments.sama.kitchen.preparation import offline_planner, prepare_training_data
 from tune_experiments.sama.manuals import manual_of
+from tune_experiments.sama.overcooked.commands import command_texts, domain_of, manual_sentences
+from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.world import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
 from tune_experiments.sama.planning import check_planner, planner_of
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 

@@ -1,7 +1,4 @@
-"""Kitchens in sentences for people and models: the map, the situation, the chefs, and reasons for a plan.
-
-This file must not decide anything.
-"""
+"""Kitchens in sentences for people and models: the map, the situation, the chefs, and reasons for a plan."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.text import WITH_ARTICLE, pot_in_words
-from tune_experiments.sama.kitchen.scene import DISH_STORE, HATCH, MIDDLE_COUNTER, ONION_STORE, Reachability, Scene
+from tune_experiments.sama.overcooked.scene import DISH_STORE, HATCH, MIDDLE_COUNTER, ONION_STORE, Reachability, Scene
 
 OBJECTS = ("onion", "pot", "dish", "soup", "hatch", "onion store", "dish store", "counter")
 

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from rl_envs.overcooked.world import Overcooked
+from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.sama.kitchen.evaluation import planned_episodes
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
-from tune_experiments.sama.kitchen.trials import UNPLANNED, parts_of
+from tune_experiments.sama.overcooked.evaluation import planned_episodes
+from tune_experiments.sama.overcooked.trials import UNPLANNED, parts_of
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning_metrics import write_transcripts
 
 CURVES = {
@@ -48,7 +49,7 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
         return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
     frames: list[np.ndarray] = []
 
-    def watch(world: CommandedKitchen) -> None:
+    def watch(world: CommandedKitchen, loop: PlanningLoop) -> None:
         if len(frames) <= _VIDEO_STEPS:
             frames.append(world.render(0))
 

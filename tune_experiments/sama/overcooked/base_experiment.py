@@ -23,8 +23,8 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.endpoint import shared_endpoint
-from tune_experiments.sama.kitchen.config import RULES, SamaConfig
-from tune_experiments.sama.kitchen.tables import RANGES, of_training, tables
+from tune_experiments.sama.overcooked.config import RULES, SamaConfig
+from tune_experiments.sama.overcooked.tables import RANGES, of_training, tables
 from tune_experiments.sama.planner_config import as_loaded
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
-        from tune_experiments.sama.kitchen.trials import methods_of
+        from tune_experiments.sama.overcooked.trials import methods_of
 
         return methods_of(config)
 
@@ -50,7 +50,7 @@ class SamaExperiment(Experiment[SamaConfig]):
         self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
         """States, sub-goals and rewards from the planner, then PPO; rounds of fine-tuning where there are any."""
-        from tune_experiments.sama.kitchen.fine_tuning import plan
+        from tune_experiments.sama.overcooked.fine_tuning import plan
 
         return plan(config, method, seed, trial_folder)
 
@@ -60,14 +60,14 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def evaluate_trial(self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """The same where the planner reads a manual that was written for the trial."""
-        from tune_experiments.sama.kitchen import evaluation
+        from tune_experiments.sama.overcooked import evaluation
 
         return evaluation.evaluate(config, method, policy, trial_folder)
 
     def evaluation_seeds(self, config: SamaConfig) -> Sequence[int]:
         """Those of validation and test."""
-        from tune_experiments.sama.kitchen import evaluation
-        from tune_experiments.sama.kitchen.trials import VALIDATION_SEED
+        from tune_experiments.sama.overcooked import evaluation
+        from tune_experiments.sama.overcooked.trials import VALIDATION_SEED
 
         return VALIDATION_SEED, evaluation.EVALUATION_SEED
 
@@ -96,7 +96,7 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def check(self, config: SamaConfig) -> None:
         """See that the planner can answer."""
-        from tune_experiments.sama.kitchen.trials import check
+        from tune_experiments.sama.overcooked.trials import check
 
         check(config)
 
@@ -106,13 +106,13 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, the planner's transcripts, and an episode of each method."""
-        from tune_experiments.sama.kitchen import figures
+        from tune_experiments.sama.overcooked import figures
 
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode under the planner."""
-        from tune_experiments.sama.kitchen import figures
+        from tune_experiments.sama.overcooked import figures
 
         return figures.video(loaded, seed)
 
@@ -120,8 +120,8 @@ class SamaExperiment(Experiment[SamaConfig]):
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Episodes under the planner, with its goals and reflections; of a row without a planner, the game itself."""
-        from tune_experiments.sama.kitchen.episode_records import record_planned
-        from tune_experiments.sama.kitchen.trials import UNPLANNED, parts_of
+        from tune_experiments.sama.overcooked.episode_records import record_planned
+        from tune_experiments.sama.overcooked.trials import UNPLANNED, parts_of
 
         row, layout = parts_of(loaded.method)
         if row not in UNPLANNED:
@@ -131,7 +131,7 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def test_world(self, config: SamaConfig, num_worlds: int, method: str = "") -> World:
         """Rounds in the method's kitchen, or the run's first; of a row without a planner, the game itself."""
-        from tune_experiments.sama.kitchen.trials import BLIND, UNPLANNED, make_rounds, make_test_rounds, parts_of
+        from tune_experiments.sama.overcooked.trials import BLIND, UNPLANNED, make_rounds, make_test_rounds, parts_of
 
         if not method:
             return make_test_rounds(config, num_worlds)
@@ -143,7 +143,7 @@ class SamaExperiment(Experiment[SamaConfig]):
 
 def deviation_notes(config: SamaConfig) -> list[str]:
     """Deviations from the paper that no flag says."""
-    from tune_experiments.sama.kitchen.trials import UNPLANNED
+    from tune_experiments.sama.overcooked.trials import UNPLANNED
 
     notes = ["the paper gives no numbers for its figures, and neither budget nor network sizes"]
     weight, clip = config.learner.entropy_coef, config.learner.clip_range

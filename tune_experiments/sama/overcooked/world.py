@@ -21,9 +21,9 @@ from rl_envs.overcooked.relocation import NO_TARGET
 from rl_envs.overcooked.text import describe, read_states
 from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.reward_book import RewardBook
-from rl_models.planners.rewards import DesignedReward
+from rl_models.planners.rewards import DesignedReward, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.kitchen.commands import builtin_rewards, command_texts, domain_of
+from tune_experiments.sama.overcooked.commands import command_texts, domain_of
 
 NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
@@ -85,7 +85,7 @@ class CommandedKitchen(SymbolKitchen):
         self._sees_commands, self._done = sees_commands, len(sentences) - 1
         self._number = {text: number for number, text in enumerate(sentences)}
         domain = domain_of(layout)
-        self._book = RewardBook(rewards or builtin_rewards(layout), domain, domain.tests, self._in_words)
+        self._book = RewardBook(rewards or builtin_rewards(domain), domain, domain.tests, self._in_words)
         if any(one.was_asked_for for one in rewards or ()):
             self.metric_names = (*self.metric_names, *FALLEN_BACK)
         # Told sentences and tests have the same order, so a number means the same to both.

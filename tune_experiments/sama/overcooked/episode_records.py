@@ -12,10 +12,11 @@ from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.play.episode import Episode, EpisodeRecorder
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note, Spectator
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
-from tune_experiments.sama.kitchen.planned_play import PlannedPlay
-from tune_experiments.sama.kitchen.trials import BLIND, parts_of
+from tune_experiments.sama.overcooked.play import KitchenPlay
+from tune_experiments.sama.overcooked.trials import BLIND, parts_of
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import loop_of, warn_of_rules
+from tune_experiments.sama.play import PlannedPlay
 
 
 class PlannerSpectator(Spectator):
@@ -47,14 +48,14 @@ def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
     world = CommandedKitchen(1, layout=layout, sees_commands=row != BLIND, max_episode_steps=limit)
     with contextlib.closing(world), loaded.showing_attention():
         cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", most_steps)
-        found = PlannedPlay(world, cook, loop, config.round_steps).run(seed)
+        found = PlannedPlay(KitchenPlay(world), cook, loop, config.round_steps).run(seed)
         warn_of_rules(loop, config)
         is_cut = cook.is_cut or limit < config.max_episode_steps
         return cook.end({} if is_cut else {name: float(np.mean(found[name])) for name in found if name != "reward"})
 
 
 class _Cook:
-    """Chefs who are recorded while they carry out their commands (`executors.Executor`)."""
+    """Chefs who are recorded while they carry out their commands (`play.Executor`)."""
 
     def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, most_steps: int) -> None:
         self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, most_steps

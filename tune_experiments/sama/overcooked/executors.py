@@ -1,62 +1,32 @@
-"""Executors of sub-goals: the learned policy, or a script that walks the shortest way to each.
-
-Both play in the same kitchens, with the same actions, and draw from the kitchens' own chance, so that a round that is
-tried again repeats. This file must not know who named the sub-goals.
-"""
+"""Scripted chefs, who walk the shortest way to what their sub-goals need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
-import torch
 
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestWays
 from rl_envs.overcooked.words import NOTHING, STAY, THINGS
-from rl_models.policy import TeamPolicy
-from rl_models.runtime.device import device_of, to_device
-from rl_models.training.collector import to_numpy
-from tune_experiments.sama.kitchen.commands import domain_of
-from tune_experiments.sama.kitchen.kitchens import NUM_CHEFS, CommandedKitchen
-from tune_experiments.sama.kitchen.scene import DISH_STORE, ONION_STORE
-from tune_experiments.sama.kitchen.subgoals import Subgoal
-
-Executor: TypeAlias = Callable[[CommandedKitchen], Array]
-"""The cells that the chefs choose now, [B, 2] int, in kitchens that hold their commands."""
-
-
-def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
-    """The chefs of a policy without memory; `is_greedy` takes the most likely cells instead of sampling."""
-    device = device_of(policy)
-
-    def choose(world: CommandedKitchen) -> Array:
-        worlds = world.num_worlds
-        tensors = to_device({key: value[:, None] for key, value in world.observe().items()}, device)
-        output = policy(tensors, policy.initial_state(worlds), torch.zeros(worlds, 1, dtype=torch.bool, device=device))
-        if is_greedy:
-            return np.asarray(to_numpy(output.policy.mode()[0]))
-        uniforms = torch.from_numpy(world.chance.policy_uniforms(output.policy.num_uniforms))
-        return np.asarray(to_numpy(output.policy.sample(uniforms[:, None].to(device))[0]))
-
-    return choose
+from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.scene import DISH_STORE, ONION_STORE
+from tune_experiments.sama.overcooked.subgoals import Subgoal
+from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 
 
 class ScriptedExecutor:
-    """Chefs who learn nothing: each walks the shortest way to what its sub-goal needs next, and uses it.
+    """Each chef walks the shortest way to what its sub-goal needs next, and uses it.
 
+    Chance is the kitchens' own, so that an undone round repeats.
     A chef that cannot begin with its sub-goal, because it holds something else, stays where it is.
     """
 
     def __init__(self, layout: str) -> None:
         """Know the sub-goals of a named kitchen."""
-        domain = domain_of(layout)
-        self._kinds = domain.kinds
+        self._kinds = domain_of(layout).kinds
         self._ways: ShortestWays | None = None
 
     def __call__(self, world: CommandedKitchen) -> Array:
-        """See `Executor`."""
+        """Cells that the chefs choose now, [B, 2] int."""
         self._ways = self._ways or ShortestWays(world.kitchen)
         at, uniforms = world.state["agent_cells"], world.chance.policy_uniforms(NUM_UNIFORMS)
         targets = np.stack([[self._targets(world, b, n) for n in range(NUM_CHEFS)] for b in range(world.num_worlds)])

@@ -1,7 +1,7 @@
 """Which sub-goals the chefs of a kitchen should have now: every pair that can begin, weighed.
 
 The order of scores follows the soup: what is nearest to being served comes first (SAMA, section 3.2: goals that lead to
-the reward). This file must not put anything into words.
+the reward).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rl_envs.overcooked.words import POT_ONIONS
-from tune_experiments.sama.kitchen.scene import FAR, MIDDLE_COUNTER, Scene
-from tune_experiments.sama.kitchen.subgoals import Subgoal, cost
+from tune_experiments.sama.overcooked.scene import FAR, MIDDLE_COUNTER, Scene
+from tune_experiments.sama.overcooked.subgoals import Subgoal, cost
 
 _STEP_PRICE = 1.0
 _OF_THE_GOAL = 200.0

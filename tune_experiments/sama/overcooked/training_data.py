@@ -17,10 +17,10 @@ from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.preparation import generate_states, without_doubles
-from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.kitchen.commands import builtin_rewards, domain_of, game_code
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
+from tune_experiments.sama.overcooked.commands import domain_of, game_code
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 """Size of the random play on which a model's rewards are tried: worlds, and env steps in each."""
@@ -54,8 +54,8 @@ def prepare_training_data(planner: Planner, layout: str, states: int, source: Re
     kitchen.reset(seed)
     found = generate_states(planner.caller, domain, planner.manual, [kitchen.in_words(0)], states, seed)
     pairs = _pairs(planner, found)
-    rewards = builtin_rewards(layout) if source == "builtin" else _designed(planner, layout, source, seed, pairs)
-    return TrainingData(tuple(pairs), tuple(rewards))
+    designed = [] if source == "builtin" else _designed(planner, layout, seed, pairs)
+    return TrainingData(tuple(pairs), tuple(builtin_rewards(domain, designed)))
 
 
 def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
@@ -69,15 +69,12 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
     return [(plan.state, plan.commands) for plan in (*first, *second)]
 
 
-def _designed(
-    planner: Planner, layout: str, source: RewardSource, seed: int, pairs: Sequence[Pair]
-) -> list[DesignedReward]:
-    """Tests by the model for the sub-goals that are planned, without doubles; the domain's own for the others."""
+def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
+    """Tests by the model for the sub-goals that are planned, without doubles."""
     domain, play = domain_of(layout), random_play(layout, seed)
     designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code())
     planned = without_doubles(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
-    written = {one.subgoal: one for one in designer.design(source, planned)}
-    return [written.get(builtin.subgoal, builtin) for builtin in builtin_rewards(layout)]
+    return designer.design(planned)
 
 
 def random_play(layout: str, seed: int) -> Transitions:

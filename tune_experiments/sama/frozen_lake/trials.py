@@ -1,7 +1,7 @@
 """The two trained rows of the frozen lake, built from settings, and their tests under every planner.
 
 A test of the row `sama` is a planner (what its rules know, or how goals are named) and who carries its sub-goals out:
-the learned policy, or a walker that learns nothing. This file must not know how results are shown.
+the learned policy, or a walker that learns nothing.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.parts_team import parts_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
-from tune_experiments.sama.lake.commanded_lake import CommandedLake, SubgoalLake
-from tune_experiments.sama.lake.config import LakeConfig
-from tune_experiments.sama.lake.domain import Knowledge, LakeDomain
-from tune_experiments.sama.lake.lake_play import Executor, LakePlay, learned, walker
+from tune_experiments.sama.frozen_lake.config import LakeConfig
+from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
+from tune_experiments.sama.frozen_lake.play import LakePlay, walker
+from tune_experiments.sama.frozen_lake.world import CommandedLake, SubgoalLake
+from tune_experiments.sama.play import Executor, PlannedPlay, learned_executor
 
 SAMA, MAPPO = "sama", "mappo"
 VALIDATION_SEED, TEST_SEED = 101, 202
@@ -81,7 +82,7 @@ def evaluate(config: LakeConfig, method: str, policy: TeamPolicy) -> Tests:
     if method == MAPPO:
         uniform = uniform_team(NUM_AGENTS, len(ACTIONS))
         return {Tested(GAME): play_game(config, policy), Tested(GAME, method=RANDOM): play_game(config, uniform)}
-    executors: dict[str, Executor] = {"learned": learned(policy), "walker": walker}
+    executors: dict[str, Executor] = {"learned": learned_executor(policy, is_greedy=True), "walker": walker}
     return {
         Tested(GAME, f"{planner}{BY}{name}"): planned(config, planner, executor)
         for planner in PLANNERS
@@ -108,7 +109,7 @@ def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
     has_chance = config.slippery or planner == RANDOM_COMMANDS
     world = CommandedLake(config.test_episodes if has_chance else 1, **config.world())
     loop = loop_of(config, planner, domain)
-    return LakePlay(world, executor, loop, domain, config.steps_of_round).run(TEST_SEED)
+    return PlannedPlay(LakePlay(world, domain), executor, loop, config.steps_of_round).run(TEST_SEED)
 
 
 def loop_of(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:

@@ -1,6 +1,6 @@
 """Overcooked's kitchens for the planner: words, and rules in the place of a language model.
 
-States come and go in the world's sentences. This file must not know how the planner asks.
+States come and go in the world's sentences.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from rl_envs.overcooked.text import describe
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
 from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.allocation_rules import AllocationRules, different_states
-from tune_experiments.sama.kitchen import wording
-from tune_experiments.sama.kitchen.choice import choices
-from tune_experiments.sama.kitchen.scene import COUNTER, FAR, HATCH, Reachability, Scene
-from tune_experiments.sama.kitchen.subgoals import (
+from tune_experiments.sama.overcooked import wording
+from tune_experiments.sama.overcooked.choice import choices
+from tune_experiments.sama.overcooked.scene import COUNTER, FAR, HATCH, Reachability, Scene
+from tune_experiments.sama.overcooked.subgoals import (
     GOALS,
     MAKE,
     PREPARE,
@@ -76,7 +76,7 @@ class KitchenDomain:
             one.text: functools.partial(reached, kitchen, one.deed) for one in self.kinds
         }
         self.agents = tuple(f"Chef {number}" for number in range(len(kitchen.starts)))
-        rules = files("tune_experiments.sama.kitchen").joinpath("manual.txt").read_text(encoding="utf-8").strip()
+        rules = files("tune_experiments.sama.overcooked").joinpath("manual.txt").read_text(encoding="utf-8").strip()
         self.map = wording.describe_map(self._ways)
         self.manual = f"{rules}\n{self.map}"
 

@@ -1,7 +1,6 @@
 """The sub-goals of a kitchen: in words, as a deed of the world, as Python, and who can do one now at which price.
 
-Words and deeds are ours; the kinds are those of SAMA's listing 23 with doubles removed. This file must not choose
-between them.
+Words and deeds are ours; the kinds are those of SAMA's listing 23 with doubles removed.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rl_envs.overcooked.goals import Goal
-from tune_experiments.sama.kitchen.scene import (
+from tune_experiments.sama.overcooked.scene import (
     COUNTER,
     DISH_STORE,
     FAR,

@@ -15,13 +15,14 @@ from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.sama.kitchen.config import SamaConfig
-from tune_experiments.sama.kitchen.executors import Executor, ScriptedExecutor, learned_executor
-from tune_experiments.sama.kitchen.kitchens import CommandedKitchen
-from tune_experiments.sama.kitchen.planned_play import PlannedPlay, Watch
-from tune_experiments.sama.kitchen.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
+from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.executors import ScriptedExecutor
+from tune_experiments.sama.overcooked.play import KitchenPlay
+from tune_experiments.sama.overcooked.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
+from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import loop_of, warn_of_rules
 from tune_experiments.sama.planning_metrics import planning_metrics
+from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor
 from tune_experiments.sama.team_with_seed import planner_seed
 
 EVALUATION_SEED = 400
@@ -103,4 +104,4 @@ def _play(
         episodes, layout=layout, sees_commands=sees_commands, max_episode_steps=config.max_episode_steps
     )
     with closing(world):
-        return PlannedPlay(world, executor, loop, config.round_steps).run(seed, watch)
+        return PlannedPlay(KitchenPlay(world), executor, loop, config.round_steps).run(seed, watch)

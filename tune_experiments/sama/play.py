@@ -1,0 +1,208 @@
+"""The play loop of all games under a planner: agents act, rounds are judged, the planner replans (SAMA, section 3.4).
+
+A round that is tried again begins where it began, by snapshot: clock and chance, too, so it would repeat.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import torch
+
+from rl_envs import World
+from rl_envs.core.spec import Array, Arrays
+from rl_models.planners.rounds import NextRound, PlanningLoop, RoundEnd
+from rl_models.policy import TeamPolicy, fixed_weights
+from rl_models.runtime.device import device_of, to_device
+from rl_models.training.collector import to_numpy
+from tune_experiments.experiment.plan import Episodes
+
+Env = TypeVar("Env", bound=World)
+"""Type of the environment."""
+Executor: TypeAlias = Callable[[Any], Any]
+"""Actions of all agents [B, N] (by factor, if actions are factored), from the environments that hold their commands."""
+Watch: TypeAlias = Callable[[Any, PlanningLoop], None]
+"""Called with environments and planning loop before the first env step and after each."""
+
+
+class PlayAdapter(ABC, Generic[Env]):
+    """One game for the play loop; B environments, N agents.
+
+    Attributes:
+        metrics: metrics of an episode, in the order of the results; those of `PlannedPlay` among them.
+        undone_metric: name of the number of env steps of undone rounds.
+        world: the environments, which do not reset themselves.
+    """
+
+    metrics: ClassVar[tuple[str, ...]]
+    undone_metric: ClassVar[str]
+
+    def __init__(self, world: Env) -> None:
+        self.world = world
+        world.auto_resets = False
+
+    def reset(self, seed: int) -> None:
+        """Begin the episodes."""
+        self.world.reset(seed)
+        self._starts = self.world.snapshot()
+
+    @abstractmethod
+    def states(self, worlds: Sequence[int]) -> list[str]:
+        """States of these environments as the planner reads them."""
+
+    @abstractmethod
+    def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
+        """Give agents the commands of their next rounds, environment -> round."""
+
+    def reached(self, is_playing: Array) -> Array:
+        """Agents that have reached their sub-goals within their rounds, [B, N] bool."""
+        return np.asarray(self.world.state["reached"])
+
+    def is_lost(self) -> Array:
+        """Environments in which the episode is over unless the round is undone, [B] bool."""
+        return np.zeros(self.world.num_worlds, bool)
+
+    @abstractmethod
+    def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
+        """Environments whose episodes end with the env step that was just made, [B] bool.
+
+        Args:
+            done: [B] bool, what the env step said.
+            is_playing: [B] bool, environments whose episodes had not ended before.
+            played: [B] env steps of the episodes so far, undone ones included.
+        """
+
+    @abstractmethod
+    def outcome(self, played: Array) -> Arrays:
+        """Metrics of the episodes as if they ended now, name -> [B]."""
+
+    def save(self, worlds: Sequence[int]) -> None:
+        """Keep the states in which the rounds of these environments begin."""
+        now = self.world.snapshot()
+        for name, values in self._starts.items():
+            values[worlds] = now[name][worlds]
+
+    def restore(self, worlds: Sequence[int]) -> None:
+        """Put these environments back to where their rounds began; the others go on."""
+        now = self.world.snapshot()
+        for name, values in now.items():
+            values[worlds] = self._starts[name][worlds]
+        self.world.restore(now)
+
+
+class PlannedPlay:
+    """One episode in each of B environments.
+
+    Metrics that it counts for an adapter that names them: `rounds` that were judged, `reached_rounds` in which all
+    sub-goals were reached, and env steps that were undone.
+    """
+
+    def __init__(
+        self,
+        game: PlayAdapter[Any],
+        executor: Executor,
+        loop: PlanningLoop,
+        round_steps: int,
+        min_round_steps: int = 0,
+    ) -> None:
+        """Prepare to play.
+
+        Args:
+            game: the environments.
+            executor: acts for all agents.
+            loop: plans and reflects.
+            round_steps: number of env steps after which a round is over.
+            min_round_steps: smallest number of env steps of a round.
+        """
+        self._game, self._executor, self._loop = game, executor, loop
+        self._min_steps, self._max_steps = min_round_steps, round_steps
+        self._num_worlds = game.world.num_worlds
+        self._in_round, self._played = np.zeros((2, self._num_worlds), int)
+        self._is_playing = np.ones(self._num_worlds, bool)
+        counts = ("rounds", "reached_rounds", game.undone_metric)
+        self._found = {name: np.zeros(self._num_worlds) for name in (*game.metrics, *counts)}
+
+    @torch.inference_mode()
+    @fixed_weights()
+    def run(self, seed: int, watch: Watch | None = None) -> Episodes:
+        """Play to the end of every environment's episode.
+
+        Args:
+            seed: seed of the environments.
+            watch: observer.
+
+        Returns:
+            the game's metrics, [B] each.
+        """
+        game, everywhere = self._game, range(self._num_worlds)
+        game.reset(seed)
+        plans = self._loop.begin(dict(zip(everywhere, game.states(everywhere), strict=True)))
+        self._begin_rounds({world: NextRound(plan, recovers=False) for world, plan in plans.items()})
+        _ = watch and watch(game.world, self._loop)
+        while self._is_playing.any():
+            _, _, terminated, truncated, _ = game.world.step(self._executor(game.world))
+            self._in_round += 1
+            self._played += self._is_playing
+            self._end_episodes(game.is_over(terminated | truncated, self._is_playing, self._played) & self._is_playing)
+            self._end_rounds()
+            _ = watch and watch(game.world, self._loop)
+        return {name: self._found[name] for name in game.metrics}
+
+    def _end_episodes(self, ended: Array) -> None:
+        if ended.any():
+            for name, values in self._game.outcome(self._played).items():
+                np.copyto(self._found[name], values, where=ended)
+            self._is_playing &= ~ended
+
+    def _end_rounds(self) -> None:
+        """Judge rounds that are over; one that an episode's end cut off is not judged."""
+        game, is_lost = self._game, self._game.is_lost()
+        reached = game.reached(self._is_playing) & ~is_lost[:, None]
+        is_over = is_lost | (reached.all(1) & (self._in_round >= self._min_steps)) | (self._in_round >= self._max_steps)
+        over = np.flatnonzero(self._is_playing & is_over).tolist()
+        if not over:
+            return
+        states = zip(over, game.states(over), strict=True)
+        ends = {world: RoundEnd(state, tuple(map(bool, reached[world]))) for world, state in states}
+        self._found["rounds"][over] += 1
+        self._found["reached_rounds"][over] += reached[over].all(1)
+        following = self._loop.end_rounds(ends)
+        again = [world for world in over if following[world].recovers]
+        if again:
+            game.restore(again)
+            self._found[game.undone_metric][again] += self._in_round[again]
+        lost = [world for world in over if is_lost[world] and not following[world].recovers]
+        self._end_episodes(np.isin(np.arange(self._num_worlds), lost))
+        self._begin_rounds({world: each for world, each in following.items() if world not in lost})
+
+    def _begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
+        worlds = list(rounds)
+        if worlds:
+            self._game.save(worlds)
+            self._game.begin_rounds(rounds)
+            self._in_round[worlds] = 0
+
+
+def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
+    """Actions of a policy without memory, drawn with the environments' own chance, so that an undone round repeats.
+
+    Args:
+        policy: the policy.
+        is_greedy: whether the most likely actions are taken instead.
+    """
+    device = device_of(policy)
+
+    def choose(world: World) -> Any:
+        worlds = world.num_worlds
+        tensors = to_device({key: value[:, None] for key, value in world.observe().items()}, device)
+        is_first = torch.zeros(worlds, 1, dtype=torch.bool, device=device)
+        output = policy(tensors, policy.initial_state(worlds), is_first)
+        if is_greedy:
+            return to_numpy(output.policy.mode()[0])
+        uniforms = torch.from_numpy(world.chance.policy_uniforms(output.policy.num_uniforms))
+        return to_numpy(output.policy.sample(uniforms[:, None].to(device))[0])
+
+    return choose
