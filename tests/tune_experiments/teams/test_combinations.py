@@ -30,6 +30,7 @@ def settings(env):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("network", typing.get_args(NetworkName))
 @pytest.mark.parametrize("env", [*WORLDS, *OTHERS])
 def test_a_combination_trains_or_says_in_one_sentence_what_it_lacks(env, network, tmp_path):
