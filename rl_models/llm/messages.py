@@ -18,8 +18,8 @@ from rl_models.distributions.joint_policy import inverse_cdf
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import MessageSettings
 from rl_models.llm.tokens import Ids
-from rl_models.policy import LRUCache
 from rl_models.runtime.device import to_device
+from rl_models.runtime.fixed_weights import LRUCache
 
 _PROMPTS_AT_ONCE = 64
 _TOKENS_UNASKED = 8

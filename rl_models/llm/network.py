@@ -23,9 +23,10 @@ from rl_models.llm.messages import Writer, message_of
 from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
 from rl_models.llm.tokens import Candidates, Ids
-from rl_models.policy import UNVALUED, VALUED, Features, LRUCache, State, Stateless
+from rl_models.policy import UNVALUED, VALUED, Features, State, Stateless
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.runtime.device import to_device, to_host
+from rl_models.runtime.fixed_weights import LRUCache
 from rl_models.runtime.texts import TEXTS, MissingTextsError
 
 ACTION_SCORES = "action_scores"

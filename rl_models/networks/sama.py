@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from rl_models.layers.attention import SentenceReader, padding_scores, score_table
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.networks.network_config import SamaNetworkConfig
-from rl_models.policy import CachedByWeights, Features, State, Stateless, legal_actions
+from rl_models.policy import Features, State, Stateless, legal_actions
+from rl_models.runtime.fixed_weights import CachedByWeights
 from rl_models.text.encoder import SentenceEncoder
 
 

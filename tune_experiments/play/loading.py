@@ -25,9 +25,10 @@ from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.texts import TextStore
 from rl_models.configuration import DeviceChoice
 from rl_models.errors import InputError
-from rl_models.policy import State, TeamOutput, TeamPolicy, WeightChangeDetector
+from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.runtime.added_observations import narrated, with_noise
 from rl_models.runtime.device import built_on, device_of
+from rl_models.runtime.fixed_weights import WeightChangeDetector
 from rl_models.runtime.texts import MissingTextsError, TextEncodings
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from rl_models.training.collector import to_numpy
