@@ -11,7 +11,7 @@ from rl_models.llm.adapters import ADAPTERS
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings
 from rl_models.llm.messages import generate
-from rl_models.policy import WeightChangeDetector
+from rl_models.runtime.fixed_weights import WeightChangeDetector
 from rl_models.teams.llm_team import adapted_model
 from tests.rl_models.llm.small import SMALL, corpus, stir
 

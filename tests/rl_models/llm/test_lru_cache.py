@@ -2,7 +2,7 @@
 
 import torch
 
-from rl_models.policy import LRUCache
+from rl_models.runtime.fixed_weights import LRUCache
 
 
 def test_values_are_computed_once_for_the_same_weights_and_the_oldest_are_forgotten():

@@ -15,10 +15,11 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.policy import CachedByWeights, fixed_weights
+from rl_models.policy import fixed_weights
 from rl_models.runtime import cuda_graph
 from rl_models.runtime import device as devices
 from rl_models.runtime.cuda_graph import Graphed
+from rl_models.runtime.fixed_weights import CachedByWeights
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner

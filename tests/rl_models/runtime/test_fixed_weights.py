@@ -7,9 +7,10 @@ import pickle
 import pytest
 import torch
 
-from rl_models.policy import CachedByWeights, LRUCache, WeightChangeDetector, fixed_weights
+from rl_models.policy import fixed_weights
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
+from rl_models.runtime.fixed_weights import CachedByWeights, LRUCache, WeightChangeDetector
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
