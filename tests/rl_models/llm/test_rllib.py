@@ -45,7 +45,7 @@ def test_adapters_and_heads_are_what_is_trained_and_sent():
         assert progress.env_steps == 48
         names = set(tensors["weights"])
         assert {name.split(".")[2] for name in names if name.startswith("network.")} == {"message", "action"}
-        group = one._algorithm.env_runner_group
+        group = one.algorithm.env_runner_group
         (sent,) = group.foreach_env_runner(sent_to, local_env_runner=False)
         assert sent == {f"policy.{name}" for name in names}
         (there,) = group.foreach_env_runner(weights_of, local_env_runner=False)

@@ -88,7 +88,7 @@ def test_rllibs_local_runner_and_learner_and_validation_run_on_an_emulated_devic
         places.clear()
         algorithm.train()
         assert set(places) == {NAME}
-        runner, learner = algorithm._algorithm.env_runner_group.local_env_runner, algorithm._algorithm.learner_group
+        runner, learner = algorithm.algorithm.env_runner_group.local_env_runner, algorithm.algorithm.learner_group
         assert runner.collector.device == DEVICE
         assert learner._learner.core.device == DEVICE
         policy = algorithm.policy()
