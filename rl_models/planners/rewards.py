@@ -37,9 +37,9 @@ class Transitions:
     """States before and after env steps of play, for trials.
 
     Attributes:
-        previous: as the built-in tests take states, of B worlds.
+        previous: states of B worlds, in the form that built-in tests take.
         current: after one env step.
-        texts: for each world both states as text.
+        texts: both states of each world as text.
     """
 
     previous: Any

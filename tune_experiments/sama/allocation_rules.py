@@ -1,7 +1,4 @@
-"""Rules in the place of a language model for games in which a sub-goal has a price for each agent.
-
-They hand sub-goals out, and say whether the sub-goals or who got them made a plan fail. The words are the game's.
-"""
+"""Rules that allocate sub-goals by their cost for each agent, and that find the fault of a plan that failed."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ from typing import TypeAlias
 from rl_models.planners.domain import Allocation, Fault, SubgoalTexts
 
 Prices: TypeAlias = Sequence[Sequence[int]]
-"""Prices [N, K] of K sub-goals for each of N agents."""
+"""Costs [N, K] of K sub-goals for each of N agents."""
 
 
 @dataclass(frozen=True)
 class AllocationRules:
-    """How sub-goals are handed out.
+    """Allocation of sub-goals by cost.
 
     Attributes:
-        agent, everybody: what texts call an agent, and all of them, such as `chef` and `both chefs`.
-        far: price from which on an agent cannot begin a sub-goal.
+        agent, everybody: names of one agent and of all of them, such as `chef` and `both chefs`.
+        far: cost from which on an agent cannot begin a sub-goal.
     """
 
     agent: str
@@ -36,10 +33,10 @@ class AllocationRules:
         """See `Domain.allocate`.
 
         Args:
-            subgoals: in words.
-            prices: of the sub-goals.
+            subgoals: texts of the sub-goals.
+            prices: costs of the sub-goals.
             statuses: one clause about each agent.
-            failed: what was handed out before, in the order of the agents.
+            failed: earlier allocations, in the order of the agents.
         """
         found = sorted(assignments(prices), key=lambda one: one[1])
         fresh = [one for one in found if tuple(subgoals[place] for place in one[0]) not in failed]
@@ -54,10 +51,10 @@ class AllocationRules:
         """See `Domain.find_fault`: some agent must be able to begin each sub-goal, and so must the one that has it.
 
         Args:
-            subgoals: in words.
-            prices: of the sub-goals.
+            subgoals: texts of the sub-goals.
+            prices: costs of the sub-goals.
             agents: names of the agents.
-            order: which sub-goal each agent had.
+            order: index of each agent's sub-goal.
         """
         for which, text in enumerate(subgoals):
             if all(own[which] >= self.far for own in prices):
@@ -73,13 +70,13 @@ class AllocationRules:
 
 
 def assignments(prices: Prices) -> list[tuple[tuple[int, ...], int]]:
-    """All ways to hand sub-goals out, one per agent: which sub-goal each agent gets, and the price of all together."""
+    """All allocations, one sub-goal per agent: the sub-goal of each agent, and the total cost."""
     orders = itertools.permutations(range(len(prices[0])))
     return [(order, sum(prices[agent][which] for agent, which in enumerate(order))) for order in orders]
 
 
 def different_states(draw: Callable[[random.Random], str], count: int, seed: int) -> list[str]:
-    """So many different states, drawn one after another from a seed."""
+    """`count` different states, drawn one after another."""
     numbers, found = random.Random(seed), dict[str, None]()
     while len(found) < count:
         found[draw(numbers)] = None

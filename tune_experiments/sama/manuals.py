@@ -12,8 +12,7 @@ from rl_models.planners.calling import Caller
 from rl_models.planners.manual import LatexError, read_paragraphs, write_manual
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.planner_config import PlannerConfig
+from tune_experiments.sama.planner_config import PlannedGame, PlannerConfig
 
 FILE = "manual.txt"
 _MAX_BYTES = 100_000

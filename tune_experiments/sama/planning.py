@@ -16,12 +16,11 @@ from rl_models.chat.endpoint import ChatSettingsError, Endpoint
 from rl_models.chat.exchange import Transport
 from rl_models.chat.meter import Meter
 from rl_models.chat.record import Recorded, RecordError, Replay
-from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.domain import Domain
-from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals, SamaGoals
+from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals
 from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
@@ -29,6 +28,7 @@ from rl_models.planners.preparation import Translator, extract_objects
 from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
+from rl_models.planners.transcript import Transcript
 from tune_experiments.core.errors import UserError
 from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of
 from tune_experiments.sama.manuals import manual_of, paragraphs_of, prepare_manual
@@ -42,10 +42,10 @@ def planner_of(config: PlannerConfig, task: str, seed: int, trial_folder: Path |
     """The planner that the settings name.
 
     Args:
-        config: of the run.
-        task: names the game, such as a kitchen.
-        seed: of what the noisy planner gets wrong.
-        trial_folder: which keeps the manual that is written for the trial.
+        config: configuration of the run.
+        task: name of the game, such as a kitchen.
+        seed: seed of the noisy planner's errors.
+        trial_folder: folder for the manual that is written for the trial.
 
     Raises:
         UserError: the endpoint or its record cannot be used.
@@ -84,11 +84,11 @@ def loop_of(
     """Rounds under the planner that the settings name.
 
     Args:
-        config: of the run.
-        task: names the game, such as a kitchen.
-        seed: of errors and random commands.
+        config: configuration of the run.
+        task: name of the game, such as a kitchen.
+        seed: seed of errors and random commands.
         trial_folder: as for `planner_of`.
-        met: gets the states in which plans are made.
+        met: collects the states in which plans are made.
     """
     planner = planner_of(config, task, seed, trial_folder)
     commander = RandomCommander(planner.domain, config.random_share, seed) if config.random_share else None
@@ -114,7 +114,7 @@ def warn_of_rules(loop: PlanningLoop, config: PlannerConfig) -> None:
 def _goals(config: PlannerConfig, planner: Planner) -> GoalGenerator:
     if config.goals == "deps":
         return DepsGoals(planner.caller, planner.domain, planner.manual)
-    return Plan4McGoals(planner.domain) if config.goals == "plan4mc" else SamaGoals()
+    return Plan4McGoals(planner.domain) if config.goals == "plan4mc" else GoalGenerator()
 
 
 def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
@@ -122,16 +122,10 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
         return _caller_by_rule(config, domain, seed)
     folder = folder_of(config.model) / domain.name
     try:
-        settings = PlannerSettings(
-            backend=config.planner,
-            model=config.model.name,
-            seed=seed,
-            concurrency=config.model.concurrency,
-            record=str(folder_of(config.model) / RECORD),
-            transcript=_new_transcript(folder) if config.planner == "openai" else "",
-        )
-        transport = endpoint_of(config.model) if config.planner == "openai" else None
-        return open_caller(settings, domain, folder, transport)
+        is_asked = config.planner == "openai"
+        transport = endpoint_of(config.model) if is_asked else Replay(folder_of(config.model) / RECORD)
+        transcript = Transcript(_new_transcript(folder) if is_asked else None)
+        return Caller(ChatClient(transport, config.model.concurrency), config.model.name, transcript, seed)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
     except OSError as error:
@@ -154,9 +148,9 @@ def _caller_by_rule(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
     return Caller(ChatClient(transport, 1), noisy.model if noisy else MODEL)
 
 
-def _new_transcript(folder: Path) -> str:
-    """Name of a file of its own: trials plan at the same time, and no trial may overwrite another's transcript."""
+def _new_transcript(folder: Path) -> Path:
+    """A file of its own: trials plan at the same time, and no trial may overwrite another's transcript."""
     folder.mkdir(parents=True, exist_ok=True)
     file, path = tempfile.mkstemp(".md", time.strftime("planner_%Y%m%d-%H%M%S_", time.gmtime()), folder)
     os.close(file)
-    return Path(path).name
+    return Path(path)

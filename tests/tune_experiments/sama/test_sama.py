@@ -18,7 +18,6 @@ from rl_models.planners.rounds import NextRound
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.overcooked.fragments import fragment_of
-from tests.tune_experiments.sama.kitchens import WalkingCooks
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -27,14 +26,16 @@ from tune_experiments.results.rows import Result
 from tune_experiments.sama.overcooked.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, methods_of, plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import loop_of, planner_of
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
+from tune_experiments.sama.play import learned_executor
 from tune_experiments.sama_ablations import conditions
-from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
+from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 ONION, DISH = "bring an onion from the onion store to pot 0", "take a dish from the dish store"
 WAIT = "wait at pot 0"
@@ -98,17 +99,6 @@ def test_who_is_told_nothing_does_the_same_whatever_it_is_told():
 # -------------------------------------------------------------------------------------------------- kitchens
 
 
-def walk(world, commands, steps):
-    """Walking cooks in a kitchen of neighbouring cells."""
-    cooks = WalkingCooks(world, domain_of("cramped_room").kinds)
-    for _ in range(steps):
-        cells = cooks.actions([commands] * world.num_worlds, world.state["reached"])
-        legal = world.observe()["legal"]
-        ways = world.kitchen.distances.T[cells] + np.where(legal, 0, world.kitchen.size)
-        is_legal = np.take_along_axis(legal, cells[..., None], -1)[..., 0]
-        yield world.step(np.where(is_legal, cells, ways.argmin(-1)))
-
-
 def test_a_chef_that_has_reached_its_sub_goal_is_told_so_and_stops_using_things():
     world = CommandedKitchen(2)
     world.reset(0)
@@ -148,7 +138,9 @@ def test_a_round_pays_each_sub_goal_once_shares_it_and_ends_when_both_are_reache
     world.reset(0)
     world.auto_resets = False
     paid = np.zeros(2)
-    for _, reward, terminated, truncated, info in walk(world, (WAIT, DISH), 30):  # noqa: B007
+    execute = ScriptedExecutor("cramped_room")
+    for _ in range(30):
+        _, reward, terminated, truncated, info = world.step(execute(world))
         paid += reward[0]
         if terminated[0]:
             break
@@ -197,11 +189,28 @@ def team_of(config, row="sama", seed=0):
     return plan(config, f"{row}-cramped_room", seed).build_policy().eval()
 
 
+class NotedRounds:
+    """Answers as a loop does, and notes the plans of the rounds that stand."""
+
+    def __init__(self, loop):
+        self.loop, self.plans = loop, []
+
+    def begin(self, states):
+        found = self.loop.begin(states)
+        self.plans.append(found[0])
+        return found
+
+    def end_rounds(self, ends):
+        found = self.loop.end_rounds(ends)
+        self.plans[len(self.plans) - found[0].recovers :] = [found[0].plan]
+        return found
+
+
 class StandingRounds:
     """Answers as a loop that knew beforehand which plans would stand."""
 
-    def __init__(self, loop):
-        self.plans = [*loop.history(0), loop._progress[0].plan]
+    def __init__(self, plans):
+        self.plans = plans
 
     def begin(self, states):
         return {0: self.plans[0]}
@@ -213,7 +222,7 @@ class StandingRounds:
 
 def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand():
     config = dataclasses.replace(LAPTOP, planner="noisy", noise="weaker", max_episode_steps=150, round_steps=25)
-    loop, last = loop_of(config, "cramped_room", 2), [{}, {}]
+    noted, last = NotedRounds(loop_of(config, "cramped_room", 2)), [{}, {}]
 
     def keep(number):
         def watch(world, loop):
@@ -222,8 +231,8 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
 
         return watch
 
-    found = play_under(loop, config, SAMA_HERE, team_of(config), 1, keep(0))
-    again = play_under(StandingRounds(loop), config, SAMA_HERE, team_of(config), 1, keep(1))
+    found = play_under(noted, config, SAMA_HERE, learned_executor(team_of(config)), 1, keep(0))
+    again = play_under(StandingRounds(noted.plans), config, SAMA_HERE, learned_executor(team_of(config)), 1, keep(1))
     assert found["wasted_steps"][0] > 0 == again["wasted_steps"][0]
     assert last[0]["chance_step"][0] == 150
     for name, value in last[0].items():
@@ -357,12 +366,6 @@ def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_
     assert ["nonsense" in text for text in texts] == [True, False, False]
 
 
-def test_a_replay_without_a_record_is_one_sentence(tmp_path):
-    model = dataclasses.replace(LAPTOP.model, folder=str(tmp_path))
-    with pytest.raises(UserError, match="record"):
-        loop_of(dataclasses.replace(LAPTOP, planner="replay", model=model), "cramped_room", 0)
-
-
 @pytest.mark.parametrize(("planner", "reason"), [("openai", "set OPENAI_API_KEY"), ("replay", "check the path")])
 def test_a_run_whose_planner_cannot_answer_is_refused_at_once(planner, reason, tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -373,9 +376,3 @@ def test_a_run_whose_planner_cannot_answer_is_refused_at_once(planner, reason, t
     assert reason in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
     experiment.check(dataclasses.replace(SMOKE, planner=planner, methods=("mappo", "selfplay")))
-
-
-def test_the_paper_preset_has_what_the_paper_says():
-    assert (PAPER.learner.learning_rate, PAPER.learner.gamma, PAPER.max_episode_steps) == (5e-5, 0.99, 400)
-    assert (PAPER.test_episodes, PAPER.reflections, set(PAPER.tasks)) == (10, 3, set(LAYOUTS))
-    assert find_experiment("sama_ablations").presets["laptop"].budget_env_steps == LAPTOP.budget_env_steps

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
@@ -17,14 +16,14 @@ from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
-from tune_experiments.sama.overcooked.tables import COUNTING, ERRING, PLANNED_BY_RULES, tables
+from tune_experiments.sama.overcooked.tables import ERRING, PLANNED_BY_RULES, tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import loop_of
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 from tune_experiments.sama.play import PlannedPlay
-from tune_experiments.sama_overcooked import KITCHENS, LAPTOP, PAPER, SMOKE
+from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
 
 HERE = "sama-cramped_room"
 
@@ -87,17 +86,6 @@ def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout
     assert commands[-1] == DONE
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_rules_with_scripted_chefs_serve_soups_in_every_kitchen_and_repeat(layout):
-    config = dataclasses.replace(LAPTOP, test_episodes=2)
-    (found,) = scripted_episodes(config, layout).values()
-    assert (found["soups"] >= 6).all()
-    assert (found["reached_rounds"] >= 0.8 * found["rounds"]).all()
-    (again,) = scripted_episodes(config, layout).values()
-    np.testing.assert_array_equal(found["soups"], again["soups"])
-
-
 def test_the_row_is_tested_beside_sama_alone_and_has_its_rules_whoever_plans():
     noisy = dataclasses.replace(SMOKE, planner="noisy", noise="weaker")
     found = evaluate(noisy, HERE, plan(SMOKE, HERE, 0).build_policy().eval())
@@ -118,14 +106,6 @@ def lines_of(method, world, seed, condition="", **values):
         Result("e", "t", method, world, "test", seed, metric, value, None, None, 10, 100, condition=condition)
         for metric, value in values.items()
     ]
-
-
-def test_a_table_says_that_rules_planned_and_how_soups_are_counted():
-    lines = lines_of(HERE, "cramped_room", 0, soups=3.0, **{QUESTIONS: 98.0, BY_RULE: 1.0})
-    (table,) = tables(lines, "C")
-    assert PLANNED_BY_RULES in table.caption and COUNTING in table.caption
-    assert "98 questions an episode" in table.caption
-    assert [label for label, _ in table.rows] == ["sama"]
 
 
 def test_reflection_is_compared_with_as_many_tries_without_a_memory():
@@ -157,26 +137,9 @@ def test_a_row_that_learns_nothing_stands_once_whatever_the_number_of_seeds():
     assert f"of {RULES_SCRIPTED}: " in table.caption
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({}, "planner: rules, written by hand"),
-        ({"planner": "noisy"}, "which err on purpose (weak)"),
-        ({"planner": "openai"}, "planner: the language model gpt-4o-mini"),
-        ({"planner": "replay"}, "planner: recorded answers of the language model"),
-    ],
-)
-def test_a_runs_header_says_who_plans(changes, said):
-    assert said in deviation_notes(dataclasses.replace(LAPTOP, **changes))[0]
-
-
 def test_a_run_without_a_planner_says_nothing_of_one():
     config = dataclasses.replace(LAPTOP, methods=("mappo", "selfplay"))
     assert not any("planner" in said for said in deviation_notes(config))
-
-
-def test_one_preset_has_all_five_kitchens():
-    assert KITCHENS.tasks == tuple(LAYOUTS) and KITCHENS.methods == ("sama", "selfplay")
 
 
 # ---------------------------------------------------------------------------------------------- retries
@@ -204,13 +167,6 @@ def test_rules_that_err_beside_a_model_ask_no_record():
     assert found["replay planner, 3 reflections"].replay.endswith("asked")
     by_rule = sama_ablations.conditions(dataclasses.replace(LAPTOP, replay="asked"))
     assert by_rule["weak planner, 1 retries"].replay.endswith("asked")  # such a record holds their answers
-
-
-def test_retries_are_by_planners_of_other_seeds_and_no_more_than_the_tries():
-    config = dataclasses.replace(LAPTOP, planner="noisy", after_failure="retry", reflections=2)
-    retry = loop_of(config, "cramped_room", 400)._revision
-    assert len({planner.caller._model for planner in retry.planners}) == 2
-    assert loop_of(LAPTOP, "cramped_room", 400)._revision.planners == ()
 
 
 @pytest.mark.slow

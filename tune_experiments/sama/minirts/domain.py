@@ -49,7 +49,7 @@ from tune_experiments.sama.minirts.subgoals import (
     reward_code,
     word_of,
 )
-from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.planner_config import PlannedGame
 
 MONEY, KNOWN, EQUIPPED, ARMED, ATTACKED = (
     "there is money",

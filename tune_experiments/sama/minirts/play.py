@@ -13,9 +13,8 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rounds import NextRound
-from tune_experiments.sama.minirts.features import moment_of
 from tune_experiments.sama.minirts.subgoals import OF_TEXT
-from tune_experiments.sama.minirts.world import GameSnapshot, PlannedRts
+from tune_experiments.sama.minirts.world import GameSnapshot, PlannedRts, moment_of
 from tune_experiments.sama.play import PlayAdapter
 
 METRICS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds", "ticks")

@@ -17,10 +17,9 @@ from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.sama.minirts.executors import FORMS, scripted
-from tune_experiments.sama.minirts.features import moment_of
 from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
-from tune_experiments.sama.minirts.world import PlannedRts
-from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.minirts.world import PlannedRts, moment_of
+from tune_experiments.sama.planner_config import PlannedGame
 
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
 _TRIAL_SEED = 17
@@ -32,9 +31,9 @@ def open_book(source: RewardSource, planner: Planner, game: PlannedGame) -> Rewa
     """Tests of all sub-goals; close it, for tests in Python run in processes.
 
     Args:
-        source: who writes them.
-        planner: asks the model where one writes.
-        game: of the team.
+        source: source of the tests.
+        planner: planner whose model writes them.
+        game: the team's game.
     """
     designed = [] if source == "builtin" else design_rewards(planner, game)
     return RewardBook(builtin_rewards(game.domain, designed), game.domain, TESTS, _texts)

@@ -176,10 +176,10 @@ def planned(
         config: planner, reflections and limits.
         method: the team's row.
         policy: the team.
-        seed: of the games, and of what the planner errs in.
+        seed: seed of the games and of the planner's errors.
         episodes: B, played side by side; 0 takes the test's number.
-        watch: looks on.
-        trial_folder: which keeps the manual that is written for the trial.
+        watch: observer.
+        trial_folder: folder with the manual that was written for the trial.
 
     Returns:
         as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.

@@ -12,7 +12,7 @@ from pathlib import Path
 import rl_envs.overcooked
 from rl_models.planners.code_index import CodeIndex
 from tune_experiments.sama.overcooked.domain import KitchenDomain
-from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.planner_config import PlannedGame
 
 DONE = "your task is done: keep out of the other chef's way"
 

@@ -24,8 +24,14 @@ from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.overcooked.commands import game_of
-from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings, PlannerConfig, absolute
+from tune_experiments.sama.planner_config import (
+    MAX_REFLECTIONS,
+    RULES,
+    ModelSettings,
+    PlannedGame,
+    PlannerConfig,
+    absolute,
+)
 
 __all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
 

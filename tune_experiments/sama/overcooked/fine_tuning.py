@@ -31,6 +31,7 @@ from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
 from tune_experiments.sama.overcooked.training_data import prepare_training_data
 from tune_experiments.sama.planning import loop_of, planner_of
+from tune_experiments.sama.play import learned_executor
 
 MEETING_SEED = 600
 """Added to the stage's own, for the play in which states are met; tests and validation play others."""
@@ -86,13 +87,14 @@ def met_pairs(
     Args:
         config: planner, limits and episodes.
         method: row and kitchen.
-        team: who plays.
-        seed: of the play.
-        trial_folder: which keeps the manual that was written for the trial.
+        team: the chefs.
+        seed: seed of the episodes.
+        trial_folder: folder with the manual that was written for the trial.
     """
     met = SubgoalData()
     loop = loop_of(config, trials.parts_of(method)[1], seed, trial_folder, met)
-    played = play_under(loop, config, method, team, config.fine_tuning.episodes, seed=seed)
+    chefs = learned_executor(team, config.is_greedy)
+    played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
     return met.take_out(), steps
 
@@ -109,11 +111,11 @@ class FineTuning:
         """Wait for `restore`.
 
         Args:
-            config: of the run.
+            config: configuration of the run.
             method: row and kitchen.
-            seed: of the trial, which made-up states belong to.
-            trial_folder: which keeps the manual that was written for the trial.
-            plan: of this stage.
+            seed: seed of the trial and of its made-up states.
+            trial_folder: folder with the manual that was written for the trial.
+            plan: plan of this stage.
         """
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
         self._layout, self._trial_folder = trials.parts_of(method)[1], trial_folder

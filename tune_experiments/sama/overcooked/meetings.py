@@ -44,11 +44,11 @@ KITCHENS: Kitchens = {
 
 @dataclass
 class Commander:
-    """A planner, and whom it commands.
+    """A planner and the chefs that it commands.
 
     Attributes:
         loop: plans; it does not reflect.
-        chefs: who carries its commands out.
+        chefs: numbers of the chefs that it commands.
         round_steps: env steps after which a round is over.
         in_round: [B] int, env steps of the present rounds.
     """
@@ -72,7 +72,7 @@ class MeetingKitchen(CommandedKitchen):
         Args:
             num_worlds: B.
             commanders: at most one for each chef.
-            arguments: of `CommandedKitchen`.
+            arguments: further arguments of `CommandedKitchen`.
         """
         self._commanders = commanders
         self._is_commanded = np.isin(np.arange(NUM_CHEFS), [chef for one in commanders for chef in one.chefs])

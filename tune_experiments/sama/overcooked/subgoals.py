@@ -35,7 +35,7 @@ class Subgoal:
         goal: the team's goal it belongs to.
         kind: `bring` a thing from one place to another, `fetch` a dish into the hands, `fill` a dish at a pot, `serve`
             a soup, `clear` the hands, `wait` somewhere.
-        thing: what is carried.
+        thing: carried object.
         origin, target: places; empty where there is none.
     """
 

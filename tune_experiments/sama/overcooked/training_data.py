@@ -45,9 +45,9 @@ def prepare_training_data(planner: Planner, layout: str, states: int, source: Re
     Args:
         planner: names the sub-goals.
         layout: the kitchen.
-        states: how many.
-        source: who writes the rewards.
-        seed: of the states.
+        states: number of states.
+        source: source of the rewards.
+        seed: seed of the states.
     """
     domain = domain_of(layout)
     kitchen = CommandedKitchen(layout=layout)
