@@ -22,7 +22,7 @@ from tune_experiments.sama.planner_config import ModelSettings, PlannerConfig
 RECORD = "planner.jsonl"
 
 
-def folder_of(model: ModelSettings) -> Path:
+def record_folder(model: ModelSettings) -> Path:
     """Folder of the recorded exchanges with a language model."""
     return Path(model.folder) if model.folder else Path.home() / ".cache/concord/planner"
 
@@ -42,7 +42,7 @@ def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
     from rl_models.rllib.chat_service import start_chat_service
 
     model = config.model
-    chat, folder = _chat(model), folder_of(model)
+    chat, folder = _chat(model), record_folder(model)
     service = start_chat_service(chat, folder, model.concurrency, name=_name(model), shares_record=True)
     try:
         service.cost()
@@ -56,7 +56,7 @@ def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
         service.stop()
 
 
-def endpoint_of(model: ModelSettings) -> Transport:
+def get_endpoint(model: ModelSettings) -> Transport:
     """The run's, where this process is a trial of one; else this process's own.
 
     Raises:
@@ -82,7 +82,7 @@ def _ray_runs() -> bool:
 def _own(model: ModelSettings) -> Transport:
     """One for all planners of a process, which share its budget and its rate."""
     # The record is that of all runs with this folder, and must not use up the budget of this one.
-    return open_transport(_chat(model), folder_of(model), Meter(model.chat.budget))
+    return open_transport(_chat(model), record_folder(model), Meter(model.chat.budget))
 
 
 def _chat(model: ModelSettings) -> ChatSettings:
@@ -91,4 +91,4 @@ def _chat(model: ModelSettings) -> ChatSettings:
 
 def _name(model: ModelSettings) -> str:
     """Name of the actor, within the run's own namespace."""
-    return f"planner {model.name} {folder_of(model)}"
+    return f"planner {model.name} {record_folder(model)}"

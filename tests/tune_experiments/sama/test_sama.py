@@ -29,9 +29,9 @@ from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_u
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
-from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, method_names, plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
-from tune_experiments.sama.planning import loop_of, planner_of
+from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama.play import learned_executor
 from tune_experiments.sama_ablations import conditions
@@ -222,7 +222,7 @@ class StandingRounds:
 
 def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand():
     config = dataclasses.replace(LAPTOP, planner="noisy", noise="weaker", max_episode_steps=150, round_steps=25)
-    noted, last = NotedRounds(loop_of(config, "cramped_room", 2)), [{}, {}]
+    noted, last = NotedRounds(make_planning_loop(config, "cramped_room", 2)), [{}, {}]
 
     def keep(number):
         def watch(world, loop):
@@ -262,7 +262,7 @@ def test_the_transcript_tells_every_goal_and_reflection():
 
 def test_methods_are_rows_in_kitchens():
     config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=("cramped_room", "coordination_ring"))
-    assert methods_of(config)[1:3] == ["selfplay-cramped_room", "sama-coordination_ring"]
+    assert method_names(config)[1:3] == ["selfplay-cramped_room", "sama-coordination_ring"]
     trial = plan(config, "selfplay-coordination_ring", 0)
     world = trial.make_world(num_worlds=1, first_world=0)
     assert type(world) is Overcooked
@@ -358,7 +358,7 @@ def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
         config = dataclasses.replace(SMOKE, planner="openai", model=model)
-        planners = [planner_of(config, "cramped_room", seed) for seed in range(3)]
+        planners = [make_planner(config, "cramped_room", seed) for seed in range(3)]
     assert len(server.requests) == 3
     assert [planner.caller.counts.get("failed", 0) for planner in planners] == [0, 1, 1]
     texts = [planner.caller.transcript.text for planner in planners]

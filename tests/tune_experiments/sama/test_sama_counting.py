@@ -20,7 +20,7 @@ from tune_experiments.sama.overcooked.tables import ERRING, PLANNED_BY_RULES, ta
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen
-from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 from tune_experiments.sama.play import PlannedPlay
 from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
@@ -39,7 +39,7 @@ def played(config, seed=2):
         return result
 
     world.step = step
-    loop = loop_of(config, "cramped_room", seed)
+    loop = make_planning_loop(config, "cramped_room", seed)
     return PlannedPlay(KitchenPlay(world), ScriptedExecutor("cramped_room"), loop, config.round_steps).run(400), served
 
 

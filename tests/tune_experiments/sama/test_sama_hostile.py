@@ -20,7 +20,7 @@ from tune_experiments.results.rows import read
 from tune_experiments.sama.endpoint import _own, shared_endpoint
 from tune_experiments.sama.overcooked.commands import domain_of
 from tune_experiments.sama.overcooked.config import ModelSettings
-from tune_experiments.sama.planning import planner_of
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama_overcooked import SMOKE
 
 FLAGS = """
@@ -66,7 +66,7 @@ def test_processes_of_a_run_have_one_budget_and_one_cache(ray_session, tmp_path,
 
     @ray_session.remote(num_cpus=0)
     def plan(seed, states):
-        planner = planner_of(config, "cramped_room", seed)
+        planner = make_planner(config, "cramped_room", seed)
         planner.plan(states)
         return planner.caller.counts
 

@@ -153,7 +153,7 @@ class StoppedError(Exception):
 
 def test_a_trial_leaves_no_process_and_its_results_say_what_fell_back(ray_session, tmp_path, monkeypatch):
     """The first attempt dies in the middle of training, while its rewards' processes live."""
-    monkeypatch.setattr(trials, "planner_of", careless_planner)
+    monkeypatch.setattr(trials, "make_planner", careless_planner)
     experiment, seen = find_experiment("sama_ablations"), []
     assert isinstance(experiment.plan(CONFIG, METHOD, 0), TrialPlan)
 

@@ -18,11 +18,11 @@ def team(seed):
 
 def test_each_trial_and_each_retry_has_a_planner_of_its_own(monkeypatch):
     seeds = []
-    planner_of = evaluation.loop_of.__globals__["planner_of"]
+    planner_of = evaluation.make_planning_loop.__globals__["make_planner"]
     monkeypatch.setitem(
-        evaluation.loop_of.__globals__,
-        "planner_of",
-        lambda config, task, seed, folder: seeds.append(seed) or planner_of(config, task, seed, folder),
+        evaluation.make_planning_loop.__globals__,
+        "make_planner",
+        lambda config, task, seed, folder: seeds.append(seed) or make_planner(config, task, seed, folder),
     )
     config = dataclasses.replace(SMOKE, planner="noisy", after_failure="retry", reflections=3)
     for seed in (0, 1, 2):

@@ -108,11 +108,11 @@ def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
     domain = LakeDomain(lake_of(config.map, config.map_seed), _knowledge(planner))
     has_chance = config.slippery or planner == RANDOM_COMMANDS
     world = CommandedLake(config.test_episodes if has_chance else 1, **config.world())
-    loop = loop_of(config, planner, domain)
+    loop = make_planning_loop(config, planner, domain)
     return PlannedPlay(LakePlay(world, domain), executor, loop, config.steps_of_round).run(TEST_SEED)
 
 
-def loop_of(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
+def make_planning_loop(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
     """Rounds under a planner by rule. Random commands are not reflected on, for reflection would replace them."""
     caller = Caller(ChatClient(OfflineBackend(domain), 1), MODEL)
     is_random = planner == RANDOM_COMMANDS

@@ -85,9 +85,9 @@ class RtsConfig(PlannerConfig):
 
     def game(self, task: str) -> PlannedGame:
         """MiniRTS for so many agents."""
-        from tune_experiments.sama.minirts.domain import game_of
+        from tune_experiments.sama.minirts.domain import make_game
 
-        return game_of(int(task))
+        return make_game(int(task))
 
     def opponents_of(self, num_agents: int) -> tuple[str, ...]:
         """Names of the opponents of a team."""

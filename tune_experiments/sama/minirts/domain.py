@@ -216,7 +216,7 @@ def _place(kind: int, numbers: random.Random) -> str:
 
 
 @functools.cache
-def game_of(num_agents: int) -> PlannedGame:
+def make_game(num_agents: int) -> PlannedGame:
     """The game of so many agents."""
     domain = RtsDomain(num_agents)
     return PlannedGame("MiniRTS", domain, domain.map, game_code)

@@ -18,7 +18,7 @@ from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSou
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.sama.minirts.executors import FORMS, scripted
 from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
-from tune_experiments.sama.minirts.world import PlannedRts, moment_of
+from tune_experiments.sama.minirts.world import PlannedRts, compute_features
 from tune_experiments.sama.planner_config import PlannedGame
 
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
@@ -56,14 +56,14 @@ def transitions(num_agents: int) -> Transitions:
     with closing(PlannedRts(_WORLDS, agents_per_side=num_agents, actions=FORMS[False])) as world:
         world.reset(_TRIAL_SEED)
         for number in range(_ROUNDS):
-            before, states = moment_of(world.seen), world.states(range(_WORLDS))
+            before, states = compute_features(world.seen), world.states(range(_WORLDS))
             for index, agent in np.ndindex(_WORLDS, num_agents):
                 drawn = numbers.choice(SUBGOALS).phrase
                 world.tell(index, agent, drawn if number % _DRAWN_EVERY == 0 else _chain(index, number))
             for _ in range(_DECISIONS):
                 world.step(scripted(world))
             befores.append(before)
-            afters.append(moment_of(world.seen))
+            afters.append(compute_features(world.seen))
             texts += zip(states, world.states(range(_WORLDS)), strict=True)
     return Transitions(_joined(befores), _joined(afters), tuple(texts))
 

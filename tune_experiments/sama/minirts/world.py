@@ -84,7 +84,7 @@ class PlannedRts(CommandedRts):
             found.append(in_words(view, int(self.state["episode_length"][world])))
         return found
 
-    def snapshot_of(self, world: int) -> GameSnapshot:
+    def snapshot_game(self, world: int) -> GameSnapshot:
         """A game as it is now."""
         games = self.games
         others = {
@@ -133,7 +133,7 @@ class PlannedRts(CommandedRts):
             oracle[rows, 0] = before
 
 
-def moment_of(seen: Arrays) -> dict[str, Any]:
+def compute_features(seen: Arrays) -> dict[str, Any]:
     """Features of B games on which tests of sub-goals look.
 
     Args:

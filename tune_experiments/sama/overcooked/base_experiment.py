@@ -42,9 +42,9 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
-        from tune_experiments.sama.overcooked.trials import methods_of
+        from tune_experiments.sama.overcooked.trials import method_names
 
-        return methods_of(config)
+        return method_names(config)
 
     def plan(
         self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None

@@ -23,7 +23,7 @@ def domain_of(layout: str) -> KitchenDomain:
     return KitchenDomain(layout)
 
 
-def game_of(layout: str) -> PlannedGame:
+def make_game(layout: str) -> PlannedGame:
     """A named kitchen as the planner's game."""
     domain = domain_of(layout)
     return PlannedGame("Overcooked", domain, domain.map, game_code)

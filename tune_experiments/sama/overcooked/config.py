@@ -23,7 +23,7 @@ from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
-from tune_experiments.sama.overcooked.commands import game_of
+from tune_experiments.sama.overcooked.commands import make_game
 from tune_experiments.sama.planner_config import (
     MAX_REFLECTIONS,
     RULES,
@@ -113,4 +113,4 @@ class SamaConfig(
 
     def game(self, task: str) -> PlannedGame:
         """A kitchen."""
-        return game_of(task)
+        return make_game(task)

@@ -30,8 +30,8 @@ from tune_experiments.sama.overcooked.subgoals import (
     WAIT,
     Subgoal,
     cost,
+    make_subgoals,
     reward_code,
-    subgoals_of,
 )
 
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
@@ -69,7 +69,7 @@ class KitchenDomain:
         self.name = kitchen.name
         self._ways = Reachability(kitchen)
         self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
-        self.kinds = subgoals_of(self._ways)
+        self.kinds = make_subgoals(self._ways)
         self._of_text = {one.text: one for one in self.kinds}
         self.subgoals = tuple(self._of_text)
         self.tests: dict[str, SubgoalTest] = {

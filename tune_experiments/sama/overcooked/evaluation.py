@@ -20,7 +20,7 @@ from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
 from tune_experiments.sama.overcooked.world import CommandedKitchen
-from tune_experiments.sama.planning import loop_of, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
 from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor
 from tune_experiments.sama.team_with_seed import planner_seed
@@ -43,7 +43,7 @@ def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
 def scripted_episodes(config: SamaConfig, layout: str) -> dict[Tested, Episodes]:
     """Episodes in which nothing is learned: sub-goals by rule, and chefs who walk to them by script."""
     ruled = dataclasses.replace(config, planner="offline", manual="")
-    loop = loop_of(ruled, layout, EVALUATION_SEED)
+    loop = make_planning_loop(ruled, layout, EVALUATION_SEED)
     found = play_under(loop, ruled, f"{SAMA}-{layout}", ScriptedExecutor(layout), config.test_episodes)
     return {Tested(layout, method=RULES_SCRIPTED): found | planning_metrics(loop, ruled, config.test_episodes)}
 
@@ -69,7 +69,7 @@ def planned_episodes(
     Returns:
         metrics of `KitchenPlay` [B] each, the transcript, and what `planning_metrics` counts.
     """
-    loop = loop_of(config, parts_of(method)[1], planner_seed(team, EVALUATION_SEED), trial_folder)
+    loop = make_planning_loop(config, parts_of(method)[1], planner_seed(team, EVALUATION_SEED), trial_folder)
     found = play_under(loop, config, method, learned_executor(team, config.is_greedy), episodes, watch)
     warn_of_rules(loop, config)
     return found | planning_metrics(loop, config, episodes)

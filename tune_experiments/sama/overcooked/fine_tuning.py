@@ -30,7 +30,7 @@ from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
 from tune_experiments.sama.overcooked.training_data import prepare_training_data
-from tune_experiments.sama.planning import loop_of, planner_of
+from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.play import learned_executor
 
 MEETING_SEED = 600
@@ -92,7 +92,7 @@ def met_pairs(
         trial_folder: folder with the manual that was written for the trial.
     """
     met = SubgoalData()
-    loop = loop_of(config, trials.parts_of(method)[1], seed, trial_folder, met)
+    loop = make_planning_loop(config, trials.parts_of(method)[1], seed, trial_folder, met)
     chefs = learned_executor(team, config.is_greedy)
     played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
@@ -132,7 +132,7 @@ class FineTuning:
             self._met, self._played = self._meet(tensors["weights"])
         config, layout = self._config, self._layout
         # What a model was asked before, it is not asked again.
-        planner = planner_of(config, layout, self._seed, self._trial_folder)
+        planner = make_planner(config, layout, self._seed, self._trial_folder)
         made = prepare_training_data(planner, layout, config.states, config.reward_source, self._seed)
         pairs = mixed(made.pairs, self._met)
         self._algorithm = make_team_algorithm(

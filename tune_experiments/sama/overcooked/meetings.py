@@ -31,7 +31,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.overcooked.evaluation import EVALUATION_SEED
 from tune_experiments.sama.overcooked.trials import BLIND, SELF_PLAY, UNPLANNED, parts_of
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
-from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.team_with_seed import planner_seed
 
 SAMA_OF = "sama_overcooked"
@@ -145,5 +145,7 @@ def _who_is_commanded(pair: Sequence[LoadedPolicy]) -> list[tuple[int, ...]]:
 
 def _commander(team: LoadedPolicy, chefs: Sequence[int], episodes: int) -> Commander:
     config = dataclasses.replace(team.config, reflections=0)
-    loop = loop_of(config, parts_of(team.method)[1], planner_seed(team.policy, EVALUATION_SEED), team.trial_folder)
+    loop = make_planning_loop(
+        config, parts_of(team.method)[1], planner_seed(team.policy, EVALUATION_SEED), team.trial_folder
+    )
     return Commander(loop, chefs, config.round_steps, np.zeros(episodes, int))

@@ -48,7 +48,7 @@ class Subgoal:
     target: str = ""
 
 
-def subgoals_of(ways: Reachability) -> tuple[Subgoal, ...]:
+def make_subgoals(ways: Reachability) -> tuple[Subgoal, ...]:
     """All sub-goals that some chef of a kitchen can do, in a fixed order."""
     pots = ways.pots
     found = [_bring("onion", ONION_STORE, pot, MAKE) for pot in pots]
