@@ -105,8 +105,8 @@ def warn_of_rules(loop: PlanningLoop, config: PlannerConfig) -> None:
     if config.planner == "replay" and counts["fallback"]:
         warnings.warn(
             f"{counts['fallback']} of {counts['asked']} questions were answered by rules, because the record of "
-            f"{config.model.name} in {record_folder(config.model)} does not hold them; `sama_retest.py --planner openai` "
-            "asks a model",
+            f"{config.model.name} in {record_folder(config.model)} does not hold them; "
+            "`sama_retest.py --planner openai` asks a model",
             stacklevel=2,
         )
 

@@ -3,7 +3,9 @@
 import dataclasses
 
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.sama import planning
 from tune_experiments.sama.overcooked import evaluation
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.team_with_seed import TeamWithSeed, planner_seed
 
 EXPERIMENT = find_experiment("sama_ablations")
@@ -18,9 +20,8 @@ def team(seed):
 
 def test_each_trial_and_each_retry_has_a_planner_of_its_own(monkeypatch):
     seeds = []
-    planner_of = evaluation.make_planning_loop.__globals__["make_planner"]
-    monkeypatch.setitem(
-        evaluation.make_planning_loop.__globals__,
+    monkeypatch.setattr(
+        planning,
         "make_planner",
         lambda config, task, seed, folder: seeds.append(seed) or make_planner(config, task, seed, folder),
     )

@@ -1,7 +1,7 @@
 """The sub-goals of MiniRTS: RED's 17 phrases and to wait; when each is reached, and who can begin with it now.
 
-Tests compare a moment (`world.compute_features`) with the one in which the round began. SAMA's prompt allows one building
-of each type and six units of each; the engine has no such caps, so they are checked here.
+Tests compare a moment (`world.compute_features`) with the one in which the round began. SAMA's prompt allows one
+building of each type and six units of each; the engine has no such caps, so they are checked here.
 """
 
 from __future__ import annotations
