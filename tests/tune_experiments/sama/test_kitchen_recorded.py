@@ -49,7 +49,7 @@ def words(domain):
     yield [domain.manual, domain.map, domain.objects, domain.goals, domain.agents]
     yield [
         [kind.text, in_words(kind.deed), kind.goal, kind.kind, kind.thing, kind.origin, kind.target]
-        for kind in domain.kinds
+        for kind in domain.kinds.values()
     ]
     yield [domain.code(text) for text in texts]
     for state in states_of(domain):

@@ -16,7 +16,7 @@ from tune_experiments.sama.overcooked.subgoals import cost
 
 def begin(domain, state, subgoals, order):
     """Steps each chef needs for what it is given."""
-    scene, kinds = Scene(Reachability(Kitchen(domain.name)), state), {kind.text: kind for kind in domain.kinds}
+    scene, kinds = Scene(Reachability(Kitchen(domain.name)), state), domain.kinds
     return [cost(scene, chef, kinds[subgoals[which]]) for chef, which in enumerate(order)]
 
 

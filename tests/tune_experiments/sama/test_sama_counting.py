@@ -71,7 +71,7 @@ def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout
     world.reset(0)
     for text in domain.diverse_states(40, 3):
         scene = Scene(ways, text)
-        for chef, (number, one) in [(n, each) for n in range(2) for each in enumerate(domain.kinds)]:
+        for chef, (number, one) in [(n, each) for n in range(2) for each in enumerate(domain.kinds.values())]:
             if (price := cost(scene, chef, one)) >= FAR:
                 continue
             world.restore({name: value[None] for name, value in scene.state.items()})

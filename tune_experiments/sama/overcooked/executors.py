@@ -22,7 +22,7 @@ class ScriptedExecutor:
 
     def __init__(self, layout: str) -> None:
         """Know the sub-goals of a named kitchen."""
-        self._kinds = domain_of(layout).kinds
+        self._kinds = tuple(domain_of(layout).kinds.values())
         self._ways: ShortestWays | None = None
 
     def __call__(self, world: CommandedKitchen) -> Array:
