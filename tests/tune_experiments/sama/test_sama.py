@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.relocation import NO_TARGET
-from rl_envs.overcooked.world import Overcooked
 from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
@@ -29,7 +27,7 @@ from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_u
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
-from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, method_names, plan
+from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
@@ -260,16 +258,6 @@ def test_the_transcript_tells_every_goal_and_reflection():
 # -------------------------------------------------------------------------------------------------- the experiments
 
 
-def test_methods_are_rows_in_kitchens():
-    config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=("cramped_room", "coordination_ring"))
-    assert method_names(config)[1:3] == ["selfplay-cramped_room", "sama-coordination_ring"]
-    trial = plan(config, "selfplay-coordination_ring", 0)
-    world = trial.make_world(num_worlds=1, first_world=0)
-    assert type(world) is Overcooked
-    assert world.kitchen.size == Kitchen(LAYOUTS["coordination_ring"]).size != Kitchen(LAYOUTS["cramped_room"]).size
-    assert trial.budget_env_steps == plan(config, "sama-coordination_ring", 0).budget_env_steps
-
-
 def test_conditions_change_the_planner_and_nothing_that_was_learned():
     found = conditions(LAPTOP)
     assert len(found) == 22
@@ -321,31 +309,6 @@ def test_folders_stay_where_they_are_wherever_a_trial_runs(tmp_path, monkeypatch
     config = SamaConfig(model=model)
     monkeypatch.chdir("/")
     assert dataclasses.replace(config, states=3).model.folder == str(tmp_path / "asked")
-
-
-@pytest.mark.long
-def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_replays(tmp_path, monkeypatch):
-    config = dataclasses.replace(
-        SMOKE,
-        planner="openai",
-        model=ModelSettings(
-            name="m",
-            folder=str(tmp_path),
-            concurrency=1,
-            chat=ChatSettings(endpoint=EndpointSettings(max_attempts=1), budget=Budget(calls_per_minute=1e9)),
-        ),
-    )
-    with Loopback(lambda body, number: say("nonsense")) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
-        found = planned_episodes(config, SAMA_HERE, team_of(config), 1)
-    assert found["rounds"][0] >= 2
-    text = str(found[TRANSCRIPT])
-    assert "Answered by rule instead" in text
-    assert "a-secret-key" not in text
-    monkeypatch.delenv("OPENAI_API_KEY")
-    again = planned_episodes(dataclasses.replace(config, planner="replay"), SAMA_HERE, team_of(config), 1)
-    assert {name: value.tolist() for name, value in again.items()} == {n: v.tolist() for n, v in found.items()}
 
 
 def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_words(tmp_path, monkeypatch):
