@@ -263,8 +263,7 @@ def test_the_kernel_does_not_end_a_process_for_the_cpu_time_of_all_its_calls(mon
 
 @pytest.mark.processes
 def test_an_honest_function_qualifies():
-    result = qualify(POT_FILLED, PAIRS)
-    assert (result.is_passed, result.precision, result.recall) == (True, 1.0, 1.0)
+    assert qualify(POT_FILLED, PAIRS) == ""
 
 
 @pytest.mark.processes
@@ -282,9 +281,7 @@ def test_an_honest_function_qualifies():
     ],
 )  # fmt: skip
 def test_a_function_that_is_wrong_does_not_qualify(source, reason):
-    result = qualify(source, PAIRS)
-    assert not result.is_passed
-    assert reason in result.reason
+    assert reason in qualify(source, PAIRS)
 
 
 def test_a_trial_without_one_kind_of_pair_is_an_error():

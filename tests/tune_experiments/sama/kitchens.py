@@ -14,7 +14,7 @@ from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.rewards import Transitions
 from rl_models.planners.transcript import Transcript
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene

@@ -19,7 +19,7 @@ from rl_models.planners.transcript import Transcript
 from tests.rl_models.chat.loopback import Loopback
 from tests.tune_experiments.sama.hostile import Script
 from tests.tune_experiments.sama.kitchens import play, roll
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 
 pytestmark = pytest.mark.processes
 

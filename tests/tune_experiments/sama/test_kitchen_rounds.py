@@ -12,7 +12,7 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.transcript import Transcript
 from tests.tune_experiments.sama.kitchens import caller_of, play
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 
 DOMAIN = domain_of("cramped_room")
 

@@ -9,7 +9,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop
 from tests.tune_experiments.sama.kitchens import caller_of, open_kitchen, play, texts
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
 

@@ -6,7 +6,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
 from rl_models.planners.domain import StateTextError
 from tests.tune_experiments.sama.kitchens import open_kitchen, roll
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

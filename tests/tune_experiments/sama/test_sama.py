@@ -21,8 +21,8 @@ from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.overcooked.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.domain import DONE, command_texts, domain_of
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import tables

@@ -10,7 +10,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.sama.overcooked.base_experiment import deviation_notes
-from tune_experiments.sama.overcooked.commands import DONE, command_texts, domain_of
+from tune_experiments.sama.overcooked.domain import DONE, command_texts, domain_of
 from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay

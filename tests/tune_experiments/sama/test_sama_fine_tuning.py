@@ -18,8 +18,8 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.sama.overcooked.commands import command_texts
 from tune_experiments.sama.overcooked.config import FineTuningSettings
+from tune_experiments.sama.overcooked.domain import command_texts
 from tune_experiments.sama.overcooked.fine_tuning import _read, _written, met_pairs, mixed, plan
 from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data

@@ -18,8 +18,8 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.sama.endpoint import _own, shared_endpoint
-from tune_experiments.sama.overcooked.commands import domain_of
 from tune_experiments.sama.overcooked.config import ModelSettings
+from tune_experiments.sama.overcooked.domain import domain_of
 from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama_overcooked import SMOKE
 

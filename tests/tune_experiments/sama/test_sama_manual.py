@@ -11,7 +11,7 @@ from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.sama.manuals import FILE
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 from tune_experiments.sama.overcooked.training_data import prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan, with_training_data
 from tune_experiments.sama.planning import make_planner

@@ -23,7 +23,7 @@ from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
-from tune_experiments.sama.overcooked.commands import make_game
+from tune_experiments.sama.overcooked.domain import make_game
 from tune_experiments.sama.planner_config import (
     MAX_REFLECTIONS,
     RULES,

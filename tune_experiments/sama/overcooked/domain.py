@@ -9,14 +9,17 @@ import functools
 import random
 from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import rl_envs.overcooked
 from rl_envs.overcooked.goals import reached
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.text import describe
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
+from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.overcooked import wording
 from tune_experiments.sama.overcooked.choice import choices
@@ -32,8 +35,11 @@ from tune_experiments.sama.overcooked.subgoals import (
     make_subgoals,
     reward_code,
 )
+from tune_experiments.sama.planner_config import PlannedGame
 from tune_experiments.sama.rule_domain import RuleDomain
 
+DONE = "your task is done: keep out of the other chef's way"
+"""Told to a chef whose sub-goal is reached."""
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
 _SCENES_KEPT = 4096
 _MAX_ON_COUNTERS = 3
@@ -157,3 +163,34 @@ def _draw(ways: Reachability, numbers: random.Random) -> str:
         held.append(THINGS.index(numbers.choice(can_hold)))
     state |= {"agent_cells": cells, "headings": headings, "held": held}
     return describe(kitchen, {name: np.asarray(value)[None] for name, value in state.items()})
+
+
+# ------------------------------------------------------------------------------- as the planner's game
+
+
+@functools.cache
+def domain_of(layout: str) -> KitchenDomain:
+    """The planner's domain of a named kitchen."""
+    return KitchenDomain(layout)
+
+
+def make_game(layout: str) -> PlannedGame:
+    """A named kitchen as the planner's game."""
+    domain = domain_of(layout)
+    return PlannedGame("Overcooked", domain, domain.map, game_code)
+
+
+def command_texts(layout: str) -> tuple[str, ...]:
+    """All commands, by number; the last one is `DONE`."""
+    return (*domain_of(layout).subgoals, DONE)
+
+
+def manual_sentences(manual: str) -> tuple[str, ...]:
+    """Sentences about the game that the policy reads: the lines of the manual."""
+    return tuple(line.strip() for line in manual.splitlines() if line.strip())
+
+
+@functools.cache
+def game_code() -> CodeIndex:
+    """The game's source, to be looked up by words."""
+    return CodeIndex.of_folder(Path(rl_envs.overcooked.__file__).parent)

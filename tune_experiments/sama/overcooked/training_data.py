@@ -19,7 +19,7 @@ from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.preparation import generate_states, without_doubles
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.overcooked.commands import domain_of, game_code
+from tune_experiments.sama.overcooked.domain import domain_of, game_code
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60

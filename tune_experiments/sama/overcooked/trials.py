@@ -30,8 +30,8 @@ from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
 from tune_experiments.sama.manuals import read_manual
-from tune_experiments.sama.overcooked.commands import command_texts, domain_of, manual_sentences
 from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.domain import command_texts, domain_of, manual_sentences
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
 from tune_experiments.sama.planning import check_planner, make_planner

@@ -23,7 +23,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.overcooked.commands import command_texts, domain_of
+from tune_experiments.sama.overcooked.domain import command_texts, domain_of
 
 NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
