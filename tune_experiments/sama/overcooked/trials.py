@@ -34,7 +34,7 @@ from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.domain import command_texts, domain_of, manual_sentences
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
-from tune_experiments.sama.planning import check_planner, make_planner
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
 SAMA, SELF_PLAY, MAPPO, BLIND, CODE = "sama", "selfplay", "mappo", "blind", "code"
@@ -143,16 +143,6 @@ def make_symbol_kitchen(
 
 UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
 """Rows that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
-
-
-def check(config: SamaConfig) -> None:
-    """Refuse a run whose planner could not answer.
-
-    Raises:
-        UserError: what is missing.
-    """
-    if set(config.methods) - set(UNPLANNED):
-        check_planner(config)
 
 
 def play_unplanned(
