@@ -38,7 +38,7 @@ class EndpointSettings:
     timeout_seconds: float = 60.0
     """Longest wait in seconds for a connection or for further bytes."""
     deadline_seconds: float = 300.0
-    """Longest time of a request in seconds, with all attempts, the pauses between them and the waits for the rate limit."""
+    """Longest time of a request in seconds, with all attempts, pauses and waits for the rate limit."""
     max_attempts: int = 5
     """Number of attempts to send one request before it counts as failed."""
     max_body_bytes: int = 1_000_000

@@ -206,7 +206,6 @@ def test_every_test_of_a_smoke_ends_with_its_numbers():
     rows = [row for world, one in found.items() for row in results_of(EXPERIMENT, TWO, 0, world, one, None)]
     (table,) = tables(rows)
     assert table.title == title_of(TWO) and [label for label, _ in table.rows] == conditions
-    assert "script of fixed rules, written by hand" in table.caption and "Planner: rules" in table.caption
 
 
 def test_the_default_tests_are_those_of_the_figures():
@@ -233,7 +232,7 @@ def test_a_table_of_a_model_names_its_share_of_answers_by_rule_without_those_tha
         )
     ]
     (table,) = tables(rows)
-    assert "a language model, except in `weak rules`; rules answered at most 12.5 %" in table.caption
+    assert "12.5 %" in table.caption and "`weak rules`" in table.caption
 
 
 def test_erring_rules_beside_a_model_ask_no_record():
