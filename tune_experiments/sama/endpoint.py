@@ -63,7 +63,7 @@ def get_endpoint(model: ModelSettings) -> Transport:
         ChatSettingsError: it cannot be used as it is set up.
         RecordError: the record cannot be read or written.
     """
-    return _shared(model) or _own(model)
+    return _shared(model) or own_endpoint(model)
 
 
 def _shared(model: ModelSettings) -> Transport | None:
@@ -79,7 +79,7 @@ def _ray_runs() -> bool:
 
 
 @functools.cache
-def _own(model: ModelSettings) -> Transport:
+def own_endpoint(model: ModelSettings) -> Transport:
     """One for all planners of a process, which share its budget and its rate."""
     # The record is that of all runs with this folder, and must not use up the budget of this one.
     return open_transport(_chat(model), record_folder(model), Meter(model.chat.budget))

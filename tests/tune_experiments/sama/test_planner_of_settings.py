@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from rl_models.planners.offline import OfflineBackend
 from tune_experiments.sama.endpoint import RECORD
 from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.planning import make_planning_loop
@@ -35,12 +36,12 @@ def test_a_record_answers_for_the_rules_that_wrote_it(tmp_path):
 
 
 @pytest.mark.parametrize("goals", ["sama", "deps"])
-def test_every_question_shows_the_manual_that_was_written_from_a_paper(goals, tmp_path):
+def test_every_question_shows_the_manual_that_was_written_from_a_paper(goals, tmp_path, monkeypatch):
     paper = tmp_path / "game.tex"
     paper.write_text("Onions are cooked in pots. A ZEBRA stands beside the pot.\n\nDishes hold soups.")
     loop = make_planning_loop(dataclasses.replace(SMOKE, goals=goals, manual=str(paper)), LAYOUT, 0, tmp_path)
-    asked, complete = [], loop.planner.caller._client._transport.complete
-    loop.planner.caller._client._transport.complete = lambda request: asked.append(request) or complete(request)
+    asked, complete = [], OfflineBackend.complete
+    monkeypatch.setattr(OfflineBackend, "complete", lambda self, one: asked.append(one) or complete(self, one))
     loop.begin({0: STATES[0]})
     stages = {request.stage for request in asked}
     assert stages == {"decomposition", "allocation"} | ({"goals"} if goals == "deps" else set())

@@ -72,7 +72,6 @@ def test_code_that_is_wrong_or_hostile_is_refused_with_a_reason(code, reason):
     made, *_ = designer("cramped_room", Saying(*[say(code=FUNCTION + code)] * 3))
     (designed,) = made.design([SERVE])
     assert (designed.source, designed.text, designed.fell_back) == ("builtin", "", True)
-    assert "1 of 1 fell back on built-in rewards" in made._caller.transcript.text
     assert all(any(part in why for part in reason.split("|")) for why in designed.rejections)
 
 

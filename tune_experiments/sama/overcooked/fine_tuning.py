@@ -127,7 +127,7 @@ class FineTuning:
         """Take over weights, meet states with them unless the checkpoint holds those of this stage, and go on."""
         if _MET in tensors:
             # Checkpoints from before these env steps were counted do not have them.
-            self._met, self._played = _read(tensors[_MET][_PAIRS]), int(tensors[_MET].get(_STEPS, 0))
+            self._met, self._played = unpack_pairs(tensors[_MET][_PAIRS]), int(tensors[_MET].get(_STEPS, 0))
         else:
             self._met, self._played = self._meet(tensors["weights"])
         config, layout = self._config, self._layout
@@ -156,7 +156,7 @@ class FineTuning:
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """The algorithm's, with the states that were met."""
         tensors, progress = self._inner.checkpoint()
-        return tensors | {_MET: {_PAIRS: _written(self._met), _STEPS: np.array(self._played)}}, progress
+        return tensors | {_MET: {_PAIRS: pack_pairs(self._met), _STEPS: np.array(self._played)}}, progress
 
     def close(self) -> None:
         """Stop the algorithm, if it was started."""
@@ -174,10 +174,11 @@ class FineTuning:
         return met_pairs(self._config, self._method, team, MEETING_SEED + self._plan.seed, self._trial_folder)
 
 
-def _written(pairs: Sequence[Pair]) -> Array:
+def pack_pairs(pairs: Sequence[Pair]) -> Array:
     """JSON as [K] uint8, for checkpoints hold arrays."""
     return np.frombuffer(json.dumps(pairs).encode(), np.uint8).copy()
 
 
-def _read(array: Any) -> list[Pair]:
+def unpack_pairs(array: Any) -> list[Pair]:
+    """Pairs from the array of `pack_pairs`."""
     return [(state, tuple(commands)) for state, commands in json.loads(bytes(np.asarray(array)))]
