@@ -21,7 +21,7 @@ from tests.tune_experiments.sama.hostile import Script
 from tests.tune_experiments.sama.kitchens import play, roll
 from tune_experiments.sama.overcooked.domain import domain_of
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.slow]  # test_minirts_endpoint has the quick one
 
 LAYOUT = "cramped_room"
 

@@ -105,6 +105,7 @@ def test_a_manual_is_written_from_a_paper_once_and_the_team_stands_below_it(tmp_
     assert shipped == RtsDomain(3).manual and written not in shipped
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_tests_of_subgoals_that_a_model_writes_are_used_if_they_agree_with_ours():
     config = dataclasses.replace(SMOKE, planner="offline", reward_source="code")
