@@ -21,7 +21,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,17 +32,16 @@ from rl_models.chat.meter import Budget
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Tests, TrialPlan
-from tune_experiments.launch.experiment import Experiment, main
+from tune_experiments.launch.experiment import main
 from tune_experiments.play.episode import MAX_STEPS, Episode
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.tables import ERRING, RANGES, tables, title_of
-from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings, as_loaded
-from tune_experiments.sama.planning import check_planner
+from tune_experiments.sama.planned_experiment import PlannedExperiment
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings
 from tune_experiments.sama.planning_metrics import write_transcripts
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ PAPER = dataclasses.replace(
 `--team RUN` and the row of its size, such as `--methods learned_2`."""
 
 
-class SamaMinirts(Experiment[RtsConfig]):
+class SamaMinirts(PlannedExperiment[RtsConfig]):
     """Teams under a planner, erring planners, random commands, RED's oracle and silence."""
 
     metric_ranges = RANGES
@@ -85,14 +83,8 @@ class SamaMinirts(Experiment[RtsConfig]):
 
         return plan(config, method, seed)
 
-    def evaluate(self, config: RtsConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Whole games under every planner and commander."""
-        from tune_experiments.sama.minirts.trials import evaluate
-
-        return evaluate(config, method, policy)
-
     def evaluate_trial(self, config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """The same where the planner reads a manual that is written for the trial."""
+        """Whole games under every planner and commander."""
         from tune_experiments.sama.minirts.trials import evaluate
 
         return evaluate(config, method, policy, trial_folder)
@@ -115,20 +107,12 @@ class SamaMinirts(Experiment[RtsConfig]):
             for method in config.methods
         ]
 
-    def as_loaded(self, config: RtsConfig) -> RtsConfig:
-        """See `planner_config.as_loaded`."""
-        return as_loaded(config)
-
     def check(self, config: RtsConfig) -> None:
         """See that the planner can answer, and that the team fits."""
         from tune_experiments.sama.minirts.trials import check_team
 
-        check_planner(config)
+        super().check(config)
         check_team(config)
-
-    def shared(self, config: RtsConfig) -> AbstractContextManager[None]:
-        """One endpoint for all trials of a run."""
-        return shared_endpoint(config)
 
     def deviation_notes(self, config: RtsConfig) -> Sequence[str]:
         """Against the paper."""

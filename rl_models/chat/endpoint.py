@@ -38,7 +38,7 @@ class EndpointSettings:
     timeout_seconds: float = 60.0
     """Longest wait in seconds for a connection or for further bytes."""
     deadline_seconds: float = 300.0
-    """Longest time of a request in seconds, with all attempts and the pauses between them."""
+    """Longest time of a request in seconds, with all attempts, pauses and waits for the rate limit."""
     max_attempts: int = 5
     """Number of attempts to send one request before it counts as failed."""
     max_body_bytes: int = 1_000_000
@@ -46,7 +46,11 @@ class EndpointSettings:
 
 
 class _UnusableBodyError(Exception):
-    """A body that holds no reply."""
+    """A body holds no reply."""
+
+
+class _TooLongError(Exception):
+    """A body is larger than its limit, and would be again."""
 
 
 class Endpoint:
@@ -71,12 +75,14 @@ class Endpoint:
         reason = "no attempt is allowed"
         try:
             async with timeout(self._settings.deadline_seconds):
-                for _ in range(self._settings.max_attempts):
-                    try:
-                        return await self._ask(request)
-                    except _UnusableBodyError as fault:
-                        self._meter.count_failed_call()
-                        reason = str(fault)
+                left = self._settings.max_attempts
+                while left > 0:
+                    outcome, attempts = await self._ask(request, left - 1)
+                    if isinstance(outcome, ChatReply):
+                        self._meter.count_tokens(outcome.prompt_tokens, outcome.completion_tokens)
+                        return outcome
+                    self._meter.count_failed_call()
+                    reason, left = outcome.reason, left - attempts
         except OverBudgetError as refusal:
             reason = str(refusal)
         except Exception as error:
@@ -84,17 +90,18 @@ class Endpoint:
             reason = _in_words(error)
         return ChatFailure(reason)
 
-    async def _ask(self, request: ChatRequest) -> Outcome:
-        """One reply; `openai` sends the request again where there was no answer, or a temporary error."""
-        create = self._client.chat.completions.with_streaming_response.create
-        async with create(**_arguments(request)) as response:
-            body = await _read(response.iter_bytes(), self._settings.max_body_bytes)
-        if len(body) > self._settings.max_body_bytes:
-            self._meter.count_failed_call()
-            return ChatFailure(f"the answer is longer than {self._settings.max_body_bytes} bytes")
-        reply = _read_completion(body)
-        self._meter.count_tokens(reply.prompt_tokens, reply.completion_tokens)
-        return reply
+    async def _ask(self, request: ChatRequest, max_retries: int) -> tuple[Outcome, int]:
+        """A reply or why its body is unusable, and the attempts so far; `openai` repeats those without an answer."""
+        client = self._client.with_options(max_retries=max_retries)
+        async with client.chat.completions.with_streaming_response.create(**_arguments(request)) as response:
+            attempts = response.retries_taken + 1
+            try:
+                body = await _read(response.iter_bytes(), self._settings.max_body_bytes)
+                return _read_completion(body), attempts
+            except _TooLongError as fault:
+                return ChatFailure(str(fault)), max_retries + 1
+            except _UnusableBodyError as fault:
+                return ChatFailure(str(fault)), attempts
 
     async def _admit(self, request: Any) -> None:
         """Count an attempt, which tells that the one before has failed, and wait for the rate limit."""
@@ -123,7 +130,6 @@ def _open_client(settings: EndpointSettings, hooks: dict[str, Any]) -> Any:
         api_key=key,
         base_url=os.environ.get(BASE_URL_VARIABLE) or None,
         timeout=settings.timeout_seconds,
-        max_retries=settings.max_attempts - 1,
         # A redirect could lead the key elsewhere.
         http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, event_hooks=hooks),
         default_headers={"Accept-Encoding": "identity"},
@@ -165,7 +171,6 @@ def _in_words(error: Exception) -> str:
 
 
 async def _read(pieces: AsyncIterable[bytes], limit: int) -> bytes:
-    """A body, or its beginning with one piece more than the limit."""
     body = bytearray()
     try:
         async for piece in pieces:
@@ -174,6 +179,8 @@ async def _read(pieces: AsyncIterable[bytes], limit: int) -> bytes:
                 break
     except Exception as error:  # of the HTTP library that `openai` uses, which may be any
         raise _UnusableBodyError(f"the answer broke off ({type(error).__name__})") from None
+    if len(body) > limit:
+        raise _TooLongError(f"the answer is longer than {limit} bytes")
     return bytes(body)
 
 

@@ -27,9 +27,9 @@ class Stage(Generic[R]):
     """A kind of question.
 
     Attributes:
-        name: of the stage and of its prompt's file.
+        name: name of the stage and of its prompt's file.
         reply: form of the reply.
-        max_tokens: length at which the model must stop.
+        max_tokens: largest number of tokens of a reply.
     """
 
     name: str

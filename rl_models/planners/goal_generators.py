@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
 
 from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
@@ -22,11 +21,12 @@ from rl_models.planners.replies import AskGoals, LinesReply
 GOALS = Stage("goals", LinesReply)
 
 
-class GoalGenerator(Protocol):
-    """Names goals for worlds by their numbers."""
+class GoalGenerator:
+    """Names goals for worlds by their numbers; this one, SAMA's, leaves them to the decomposition."""
 
     def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
-        """The goal of each world's next round; none leaves it to the decomposition."""
+        """The goal of each world's next round; None leaves it to the decomposition."""
+        return [None] * len(worlds)
 
     def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
         """Learn how a world's round ended, and for which of the goals it was planned."""
@@ -35,25 +35,11 @@ class GoalGenerator(Protocol):
         """Forget a world's earlier episode."""
 
 
-class SamaGoals:
-    """Leaves the goal to the decomposition."""
-
-    def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
-        """See `GoalGenerator.goals`."""
-        return [None] * len(worlds)
-
-    def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
-        """Nothing is kept."""
-
-    def begin_episode(self, world: int) -> None:
-        """Nothing is kept."""
-
-
 _DEPS_GOALS = 12
 """Number of goals in a list of DEPS."""
 
 
-class DepsGoals:
+class DepsGoals(GoalGenerator):
     """A list of goals for each world, worked off from the front."""
 
     def __init__(self, caller: Caller, domain: Domain, manual: str | None = None) -> None:
@@ -121,7 +107,7 @@ class DepsGoals:
         return tuple(known[line] for line in lines[:_DEPS_GOALS])
 
 
-class Plan4McGoals:
+class Plan4McGoals(GoalGenerator):
     """A search over the domain's skills."""
 
     def __init__(self, domain: Domain) -> None:
@@ -133,12 +119,6 @@ class Plan4McGoals:
         return [
             first_skill(self._domain.skills, self._domain.facts(state), self._domain.final_facts) for state in states
         ]
-
-    def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
-        """Nothing is kept: the next search sees the world as it is."""
-
-    def begin_episode(self, world: int) -> None:
-        """Nothing is kept."""
 
 
 def first_skill(skills: Sequence[Skill], facts: frozenset[str], wanted: frozenset[str]) -> str | None:

@@ -30,7 +30,13 @@ FAULT = Stage("fault", FaultReply)
 
 
 class Planner:
-    """Makes plans for worlds of one domain."""
+    """Makes plans for worlds of one domain.
+
+    Attributes:
+        domain: the world in words.
+        caller: makes the calls; it holds their counts and transcript.
+        manual: manual of the game in prompts.
+    """
 
     def __init__(
         self,
@@ -47,24 +53,15 @@ class Planner:
             briefing: description of the game in prompts; the domain's own manual and objects if there is none.
             translate: state texts to sentences; the domain's own if there is none.
         """
-        self.domain, self._caller = domain, caller
-        self._briefing = briefing or Briefing(domain.manual, domain.objects)
+        self.domain, self.caller = domain, caller
+        briefing = briefing or Briefing(domain.manual, domain.objects)
+        self.manual = briefing.manual
         self._translate = translate or (lambda states: [domain.situation(state) for state in states])
         self._valid = {normalised(text, domain.agents): text for text in domain.subgoals}
-        self._shared = {"manual": self._briefing.manual, "number": str(len(domain.agents))}
-        self._offered = {"elements": self._briefing.elements(), "subgoals": self._briefing.listed(domain)}
-        self._decompositions = decomposition_examples(domain, self._briefing.shots)
-        self._allocations = allocation_examples(domain, self._briefing.shots)
-
-    @property
-    def caller(self) -> Caller:
-        """The object that makes the calls; it holds their counts and transcript."""
-        return self._caller
-
-    @property
-    def manual(self) -> str:
-        """Manual of the game in prompts."""
-        return self._briefing.manual
+        self._shared = {"manual": briefing.manual, "number": str(len(domain.agents))}
+        self._offered = {"elements": briefing.elements(), "subgoals": briefing.listed(domain)}
+        self._decompositions = decomposition_examples(domain, briefing.shots)
+        self._allocations = allocation_examples(domain, briefing.shots)
 
     def plan(
         self, states: Sequence[str], goals: Sequence[str | None] | None = None, memories: Sequence[Memory] | None = None
@@ -79,7 +76,7 @@ class Planner:
         goals = goals or [None] * len(states)
         memories = memories or [Memory() for _ in states]
         parts = self._decompose(states, goals, memories)
-        return self._allocate(states, [(answer.value, answer.source == "fallback") for answer in parts], memories)
+        return self._allocate(states, [answer.value for answer in parts], memories)
 
     def reflect(
         self,
@@ -91,10 +88,10 @@ class Planner:
         """Find what was wrong with plans that failed, remember it, and plan the same states differently.
 
         Args:
-            plans: that failed.
-            reached: for each plan, which agents reached their sub-goals.
-            memories: of the worlds; the failure is added to each.
-            goals: as for `plan`, for those that are decomposed anew.
+            plans: plans that failed.
+            reached: for each plan, whether each agent reached its sub-goal.
+            memories: memories of the worlds; the failure is added to each.
+            goals: as for `plan`, for the plans that are decomposed anew.
         """
         goals = goals or [None] * len(plans)
         faults = self._find_faults(plans, reached, memories)
@@ -107,7 +104,7 @@ class Planner:
         for index, plan in zip(again, anew, strict=True):
             revised[index] = plan
         others = [index for index in range(len(plans)) if index not in again]
-        kept = [(Decomposition("", plans[index].goal, plans[index].subgoals), False) for index in others]
+        kept = [Decomposition("", plans[index].goal, plans[index].subgoals) for index in others]
         changed = self._allocate([plans[i].state for i in others], kept, [memories[i] for i in others])
         for index, plan in zip(others, changed, strict=True):
             revised[index] = plan
@@ -123,7 +120,7 @@ class Planner:
             self._decomposition_call(state, situation, goal, memory)
             for state, situation, goal, memory in zip(states, situations, goals, memories, strict=True)
         ]
-        return self._caller.call(DECOMPOSITION, calls)
+        return self.caller.call(DECOMPOSITION, calls)
 
     def _decomposition_call(
         self, state: str, situation: str, goal: str | None, memory: Memory
@@ -168,19 +165,18 @@ class Planner:
     # -------------------------------------------------------------------------- allocation
 
     def _allocate(
-        self, states: Sequence[str], parts: Sequence[tuple[Decomposition, bool]], memories: Sequence[Memory]
+        self, states: Sequence[str], parts: Sequence[Decomposition], memories: Sequence[Memory]
     ) -> list[Plan]:
         calls = [
             self._allocation_call(state, part, memory)
-            for state, (part, _), memory in zip(states, parts, memories, strict=True)
+            for state, part, memory in zip(states, parts, memories, strict=True)
         ]
-        answers = self._caller.call(ALLOCATION, calls)
+        answers = self.caller.call(ALLOCATION, calls)
         plans = []
-        for state, (part, is_rule), answer in zip(states, parts, answers, strict=True):
+        for state, part, answer in zip(states, parts, answers, strict=True):
             order = answer.value.order
             commands = tuple(part.subgoals[place] for place in order)
-            by_rule = int(is_rule) + (answer.source == "fallback")
-            plans.append(Plan(state, part.goal, part.subgoals, order, commands, by_rule))
+            plans.append(Plan(state, part.goal, part.subgoals, order, commands))
         return plans
 
     def _allocation_call(self, state: str, part: Decomposition, memory: Memory) -> Call[AllocationReply, Allocation]:
@@ -215,7 +211,7 @@ class Planner:
         calls = [
             self._fault_call(plan, done, memory) for plan, done, memory in zip(plans, reached, memories, strict=True)
         ]
-        return [answer.value for answer in self._caller.call(FAULT, calls)]
+        return [answer.value for answer in self.caller.call(FAULT, calls)]
 
     def _fault_call(self, plan: Plan, reached: Sequence[bool], memory: Memory) -> Call[FaultReply, Fault]:
         results = [
@@ -245,7 +241,7 @@ class Planner:
     def _note_reflection(self, plan: Plan, fault: Fault, memory: Memory) -> None:
         failure = memory.failures[-1]
         lines = [f"failed: {'; '.join(plan.commands)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
-        self._caller.transcript.add_note("Reflection", lines)
+        self.caller.transcript.add_note("Reflection", lines)
 
 
 def with_commands(plan: Plan, commands: SubgoalTexts) -> Plan:

@@ -13,12 +13,11 @@ class Plan:
     """Goal, sub-goals and who does which, for one world and one round.
 
     Attributes:
-        state: text of the state it was made for.
-        goal: of the team.
+        state: text of the state that it was made for.
+        goal: goal of the team.
         subgoals: one per agent, in the order of the decomposition.
-        order: for each agent the place of its sub-goal among them.
+        order: index of each agent's sub-goal among them.
         commands: one per agent; the sub-goals in the agents' order, unless a commander changes them.
-        by_rule: how many of its parts no model could give.
     """
 
     state: str
@@ -26,7 +25,6 @@ class Plan:
     subgoals: SubgoalTexts
     order: tuple[int, ...]
     commands: SubgoalTexts
-    by_rule: int = 0
 
     @property
     def allocated(self) -> SubgoalTexts:

@@ -79,7 +79,7 @@ def generate_states(
         manual: manual of the game for the prompt.
         examples: states met in play; the first few are shown.
         count: states wanted; fewer may be new.
-        seed: of backends by rule.
+        seed: seed of backends by rule.
     """
     first = seed * _NUMBERS_OF_A_SEED
     calls = [

@@ -24,11 +24,11 @@ class FailedPlan:
     """A plan of one world whose round failed.
 
     Attributes:
-        plan: that failed.
-        reached: which agents reached their sub-goals.
-        memory: of the world.
-        goal: to decompose; None where the planner is to choose one.
-        tried: which try after the round's first failure it is, from 1.
+        plan: plan that failed.
+        reached: whether each agent reached its sub-goal.
+        memory: memory of the world.
+        goal: goal to decompose; None where the planner is to choose one.
+        tried: number of the try after the round's first failure, from 1.
     """
 
     plan: Plan

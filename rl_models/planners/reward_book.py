@@ -45,7 +45,7 @@ class RewardBook:
 
         Args:
             designed: from `RewardDesigner.design`.
-            domain: of the sub-goals.
+            domain: domain of the sub-goals.
             tests: the built-in test of each sub-goal, by its text.
             describe: states to texts, for Python functions.
 

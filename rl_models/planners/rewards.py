@@ -23,7 +23,7 @@ from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, shown
 from rl_models.planners.domain import Domain, SubgoalTest
 from rl_models.planners.replies import AskReward, CodeReply
-from rl_models.planners.sandbox.qualification import Bar, KnownPairs, qualify
+from rl_models.planners.sandbox.qualification import KnownPairs, qualify
 from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
 
 RewardSource: TypeAlias = Literal["builtin", "code"]
@@ -37,9 +37,9 @@ class Transitions:
     """States before and after env steps of play, for trials.
 
     Attributes:
-        previous: as the built-in tests take states, of B worlds.
+        previous: states of B worlds, in the form that built-in tests take.
         current: after one env step.
-        texts: for each world both states as text.
+        texts: both states of each world as text.
     """
 
     previous: Any
@@ -95,7 +95,6 @@ class RewardDesigner:
         """
         self._caller, self._domain, self._tests, self._transitions = caller, domain, tests, transitions
         self._manual, self._index = manual or domain.manual, index or CodeIndex(())
-        self._bar = Bar()
 
     def design(self, subgoals: Sequence[str]) -> list[DesignedReward]:
         """The model's test for each sub-goal, in their order; the built-in one where none of the model's passes."""
@@ -131,9 +130,8 @@ class RewardDesigner:
         pairs = self.known_pairs(subgoal)
         if not pairs.positive or not pairs.negative:
             raise RejectedReplyError("play holds no example to try the code on")
-        result = qualify(source, pairs, self._bar)
-        if not result.is_passed:
-            raise RejectedReplyError(result.reason)
+        if reason := qualify(source, pairs):
+            raise RejectedReplyError(reason)
         return source
 
     def known_pairs(self, subgoal: str) -> KnownPairs:

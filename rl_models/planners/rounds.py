@@ -1,8 +1,7 @@
 """Rounds of planning, acting, judging and reflecting, for many worlds at once (SAMA, figure 2 and section 3.4).
 
 The caller runs the worlds. It calls `begin` for new episodes and `end_rounds` when rounds are over, acts on the plans
-that come back, and puts a world back to where its round began on request: from a snapshot, or by a replay of `history`
-from the start with a policy that is deterministic.
+that come back, and puts a world back to where its round began on request.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rl_models.planners.commander import RandomCommander
-from rl_models.planners.goal_generators import GoalGenerator, SamaGoals
+from rl_models.planners.goal_generators import GoalGenerator
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Memory, Plan
 from rl_models.planners.revision import FailedPlan, Reflection, Revision
@@ -47,7 +46,6 @@ class _Progress:
     memory: Memory = field(default_factory=Memory)
     plan: Plan | None = None
     goal: str | None = None
-    history: list[Plan] = field(default_factory=list)
     rounds: int = 0
     reflections: int = 0
 
@@ -85,18 +83,13 @@ class PlanningLoop:
             met: states met here are added to it with their plans, for fine-tuning the policy.
             revision: makes the plans of these tries; the planner reflects if there is none.
         """
-        self._planner, self._most = planner, max_reflections
-        self._goals: GoalGenerator = goals or SamaGoals()
+        self.planner, self._most = planner, max_reflections
+        self._goals = goals or GoalGenerator()
         self._revision: Revision = revision or Reflection(planner)
         self._planners = [planner, *self._revision.planners]
         self._commander, self._met = commander, met
         self._progress: dict[int, _Progress] = {}
         self.counts = RoundCounts()
-
-    @property
-    def planner(self) -> Planner:
-        """Planner of this loop; its caller holds counts and transcript."""
-        return self._planner
 
     @property
     def question_counts(self) -> Counter[str]:
@@ -119,15 +112,9 @@ class PlanningLoop:
         revised = self._reflect(again, ends)
         onwards = {world: end.state for world, end in ends.items() if world not in revised}
         for world in onwards:
-            progress = self._progress[world]
-            progress.reflections = 0
-            progress.history += [progress.plan] if progress.plan is not None else []
+            self._progress[world].reflections = 0
         plans = {world: NextRound(plan, False) for world, plan in self._plan(onwards).items()}
         return plans | {world: NextRound(plan, True) for world, plan in revised.items()}
-
-    def history(self, world: int) -> tuple[Plan, ...]:
-        """Plans of this episode's rounds that stand, in order: what a replay from the start must follow to get here."""
-        return tuple(self._progress[world].history)
 
     def _judge(self, world: int, end: RoundEnd) -> None:
         """The heuristic h: reflect unless all sub-goals were reached."""
@@ -143,7 +130,7 @@ class PlanningLoop:
         results = [
             f"{text}: {'reached' if done else 'not reached'}" for text, done in zip(commands, end.reached, strict=True)
         ]
-        self._planner.caller.transcript.add_note(f"World {world}: round {progress.rounds} ended", results)
+        self.planner.caller.transcript.add_note(f"World {world}: round {progress.rounds} ended", results)
 
     def _plan(self, states: Mapping[int, str]) -> dict[int, Plan]:
         if not states:
@@ -153,7 +140,7 @@ class PlanningLoop:
         memories = [self._progress[world].memory for world in worlds]
         for world, goal in zip(worlds, goals, strict=True):
             self._progress[world].goal = goal
-        return self._take(worlds, self._planner.plan(texts, goals, memories), "planned")
+        return self._take(worlds, self.planner.plan(texts, goals, memories), "planned")
 
     def _reflect(self, worlds: Sequence[int], ends: Mapping[int, RoundEnd]) -> dict[int, Plan]:
         if not worlds:
@@ -182,9 +169,9 @@ class PlanningLoop:
         commanded = self._commander.command(worlds, rounds, plans) if self._commander else plans
         for world, number, plan in zip(worlds, rounds, commanded, strict=True):
             self._progress[world].rounds, self._progress[world].plan = number, plan
-            agents = self._planner.domain.agents
+            agents = self.planner.domain.agents
             commands = [f"{name}: {text}" for name, text in zip(agents, plan.commands, strict=True)]
-            self._planner.caller.transcript.add_note(
+            self.planner.caller.transcript.add_note(
                 f"World {world}: round {number} {how}", [f"goal: {plan.goal}", *commands]
             )
         return dict(zip(worlds, commanded, strict=True))

@@ -22,7 +22,7 @@ from tune_experiments.sama.planner_config import ModelSettings, PlannerConfig
 RECORD = "planner.jsonl"
 
 
-def folder_of(model: ModelSettings) -> Path:
+def record_folder(model: ModelSettings) -> Path:
     """Folder of the recorded exchanges with a language model."""
     return Path(model.folder) if model.folder else Path.home() / ".cache/concord/planner"
 
@@ -42,7 +42,7 @@ def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
     from rl_models.rllib.chat_service import start_chat_service
 
     model = config.model
-    chat, folder = _chat(model), folder_of(model)
+    chat, folder = _chat(model), record_folder(model)
     service = start_chat_service(chat, folder, model.concurrency, name=_name(model), shares_record=True)
     try:
         service.cost()
@@ -56,14 +56,14 @@ def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
         service.stop()
 
 
-def endpoint_of(model: ModelSettings) -> Transport:
+def get_endpoint(model: ModelSettings) -> Transport:
     """The run's, where this process is a trial of one; else this process's own.
 
     Raises:
         ChatSettingsError: it cannot be used as it is set up.
         RecordError: the record cannot be read or written.
     """
-    return _shared(model) or _own(model)
+    return _shared(model) or own_endpoint(model)
 
 
 def _shared(model: ModelSettings) -> Transport | None:
@@ -79,10 +79,10 @@ def _ray_runs() -> bool:
 
 
 @functools.cache
-def _own(model: ModelSettings) -> Transport:
+def own_endpoint(model: ModelSettings) -> Transport:
     """One for all planners of a process, which share its budget and its rate."""
     # The record is that of all runs with this folder, and must not use up the budget of this one.
-    return open_transport(_chat(model), folder_of(model), Meter(model.chat.budget))
+    return open_transport(_chat(model), record_folder(model), Meter(model.chat.budget))
 
 
 def _chat(model: ModelSettings) -> ChatSettings:
@@ -91,4 +91,4 @@ def _chat(model: ModelSettings) -> ChatSettings:
 
 def _name(model: ModelSettings) -> str:
     """Name of the actor, within the run's own namespace."""
-    return f"planner {model.name} {folder_of(model)}"
+    return f"planner {model.name} {record_folder(model)}"

@@ -12,14 +12,13 @@ from rl_models.planners.calling import Caller
 from rl_models.planners.manual import LatexError, read_paragraphs, write_manual
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.planner_config import PlannerConfig
+from tune_experiments.sama.planner_config import PlannedGame, PlannerConfig
 
 FILE = "manual.txt"
 _MAX_BYTES = 100_000
 
 
-def paragraphs_of(config: PlannerConfig) -> list[str]:
+def read_paper(config: PlannerConfig) -> list[str]:
     """Paragraphs of the paper that `--manual` names.
 
     Raises:
@@ -44,13 +43,13 @@ def prepare_manual(config: PlannerConfig, caller: Caller, game: PlannedGame, tri
     if path is None or path.exists():
         return
     try:
-        text = write_manual(caller, game.name, paragraphs_of(config), game.domain)
+        text = write_manual(caller, game.name, read_paper(config), game.domain)
     except ValueError as error:
         raise UserError(f"{config.manual}: {error}") from error
     write_atomically(path, f"{text}\n")
 
 
-def manual_of(config: PlannerConfig, task: str, trial_folder: Path | None) -> str:
+def read_manual(config: PlannerConfig, task: str, trial_folder: Path | None) -> str:
     """Rules and map of a task's game; its own where there is no trial yet, as when weights are counted.
 
     Raises:

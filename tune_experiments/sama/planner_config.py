@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeVar
 
@@ -11,14 +12,32 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.planners.code_index import CodeIndex
+from rl_models.planners.domain import Domain
 from rl_models.planners.rewards import RewardSource
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
-from tune_experiments.sama.planned_game import PlannedGame
 
 MAX_REFLECTIONS = 3
 RULES = ("offline", "noisy")
 """Planners that are no language model."""
+
+
+@dataclass(frozen=True)
+class PlannedGame:
+    """One game under the planner.
+
+    Attributes:
+        name: common name, for questions about papers.
+        domain: words and rules.
+        map: text of the map, below a manual that was written from a paper.
+        code: source code of the game.
+    """
+
+    name: str
+    domain: Domain
+    map: str
+    code: Callable[[], CodeIndex]
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ def erring_tests(config: Settings, noise: Literal["weak", "weaker"], name: str) 
     A model's record holds none of their answers, and others would stand in for them, so it is not replayed.
 
     Args:
-        config: of the run.
+        config: configuration of the run.
         noise: how often they err.
-        name: what the tests call them.
+        name: name of these rules in the conditions.
     """
     replay = config.replay if config.planner in RULES else ""
     noisy = dataclasses.replace(config, planner="noisy", noise=noise, replay=replay, after_failure="reflect")

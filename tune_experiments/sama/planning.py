@@ -16,12 +16,11 @@ from rl_models.chat.endpoint import ChatSettingsError, Endpoint
 from rl_models.chat.exchange import Transport
 from rl_models.chat.meter import Meter
 from rl_models.chat.record import Recorded, RecordError, Replay
-from rl_models.planners.backends import PlannerSettings, open_caller
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.domain import Domain
-from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals, SamaGoals
+from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals
 from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
@@ -29,23 +28,24 @@ from rl_models.planners.preparation import Translator, extract_objects
 from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import SubgoalData
+from rl_models.planners.transcript import Transcript
 from tune_experiments.core.errors import UserError
-from tune_experiments.sama.endpoint import RECORD, endpoint_of, folder_of
-from tune_experiments.sama.manuals import manual_of, paragraphs_of, prepare_manual
+from tune_experiments.sama.endpoint import RECORD, get_endpoint, record_folder
+from tune_experiments.sama.manuals import prepare_manual, read_manual, read_paper
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
 
 _RETRIES_APART = 1_000_000_000
 """Distance of the seeds of a planner and of its retries, larger than that of the planners of any two trials."""
 
 
-def planner_of(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
+def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
     """The planner that the settings name.
 
     Args:
-        config: of the run.
-        task: names the game, such as a kitchen.
-        seed: of what the noisy planner gets wrong.
-        trial_folder: which keeps the manual that is written for the trial.
+        config: configuration of the run.
+        task: name of the game, such as a kitchen.
+        seed: seed of the noisy planner's errors.
+        trial_folder: folder for the manual that is written for the trial.
 
     Raises:
         UserError: the endpoint or its record cannot be used.
@@ -53,7 +53,7 @@ def planner_of(config: PlannerConfig, task: str, seed: int, trial_folder: Path |
     game = config.game(task)
     domain, caller = game.domain, _caller(config, game.domain, seed)
     prepare_manual(config, caller, game, trial_folder)
-    manual = manual_of(config, task, trial_folder)
+    manual = read_manual(config, task, trial_folder)
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
     translate = Translator(caller, domain, manual, game.code()) if config.translates_states else None
     return Planner(caller, domain, Briefing(manual, objects, config.shots), translate)
@@ -66,36 +66,36 @@ def check_planner(config: PlannerConfig) -> None:
         UserError: the endpoint's package or key is missing, or there is no record to replay, or no paper to read.
     """
     if config.manual:
-        paragraphs_of(config)
+        read_paper(config)
     try:
         if config.planner == "openai":
             Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))
         elif config.planner == "replay":
-            Replay(folder_of(config.model) / RECORD)
+            Replay(record_folder(config.model) / RECORD)
         elif config.replay:
             Replay(Path(config.replay) / RECORD)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
 
 
-def loop_of(
+def make_planning_loop(
     config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None, met: SubgoalData | None = None
 ) -> PlanningLoop:
     """Rounds under the planner that the settings name.
 
     Args:
-        config: of the run.
-        task: names the game, such as a kitchen.
-        seed: of errors and random commands.
-        trial_folder: as for `planner_of`.
-        met: gets the states in which plans are made.
+        config: configuration of the run.
+        task: name of the game, such as a kitchen.
+        seed: seed of errors and random commands.
+        trial_folder: as for `make_planner`.
+        met: collects the states in which plans are made.
     """
-    planner = planner_of(config, task, seed, trial_folder)
+    planner = make_planner(config, task, seed, trial_folder)
     commander = RandomCommander(planner.domain, config.random_share, seed) if config.random_share else None
     retry = None
     if config.after_failure == "retry":
         tries = range(1, config.reflections + 1)
-        retry = Retry([planner_of(config, task, seed + _RETRIES_APART * number, trial_folder) for number in tries])
+        retry = Retry([make_planner(config, task, seed + _RETRIES_APART * number, trial_folder) for number in tries])
     return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met, retry)
 
 
@@ -105,8 +105,8 @@ def warn_of_rules(loop: PlanningLoop, config: PlannerConfig) -> None:
     if config.planner == "replay" and counts["fallback"]:
         warnings.warn(
             f"{counts['fallback']} of {counts['asked']} questions were answered by rules, because the record of "
-            f"{config.model.name} in {folder_of(config.model)} does not hold them; `sama_retest.py --planner openai` "
-            "asks a model",
+            f"{config.model.name} in {record_folder(config.model)} does not hold them; "
+            "`sama_retest.py --planner openai` asks a model",
             stacklevel=2,
         )
 
@@ -114,24 +114,18 @@ def warn_of_rules(loop: PlanningLoop, config: PlannerConfig) -> None:
 def _goals(config: PlannerConfig, planner: Planner) -> GoalGenerator:
     if config.goals == "deps":
         return DepsGoals(planner.caller, planner.domain, planner.manual)
-    return Plan4McGoals(planner.domain) if config.goals == "plan4mc" else SamaGoals()
+    return Plan4McGoals(planner.domain) if config.goals == "plan4mc" else GoalGenerator()
 
 
 def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
     if config.planner in RULES:
         return _caller_by_rule(config, domain, seed)
-    folder = folder_of(config.model) / domain.name
+    folder = record_folder(config.model) / domain.name
     try:
-        settings = PlannerSettings(
-            backend=config.planner,
-            model=config.model.name,
-            seed=seed,
-            concurrency=config.model.concurrency,
-            record=str(folder_of(config.model) / RECORD),
-            transcript=_new_transcript(folder) if config.planner == "openai" else "",
-        )
-        transport = endpoint_of(config.model) if config.planner == "openai" else None
-        return open_caller(settings, domain, folder, transport)
+        is_asked = config.planner == "openai"
+        transport = get_endpoint(config.model) if is_asked else Replay(record_folder(config.model) / RECORD)
+        transcript = Transcript(_new_transcript(folder) if is_asked else None)
+        return Caller(ChatClient(transport, config.model.concurrency), config.model.name, transcript, seed)
     except (ChatSettingsError, RecordError) as error:
         raise UserError(str(error)) from error
     except OSError as error:
@@ -154,9 +148,9 @@ def _caller_by_rule(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
     return Caller(ChatClient(transport, 1), noisy.model if noisy else MODEL)
 
 
-def _new_transcript(folder: Path) -> str:
-    """Name of a file of its own: trials plan at the same time, and no trial may overwrite another's transcript."""
+def _new_transcript(folder: Path) -> Path:
+    """A file of its own: trials plan at the same time, and no trial may overwrite another's transcript."""
     folder.mkdir(parents=True, exist_ok=True)
     file, path = tempfile.mkstemp(".md", time.strftime("planner_%Y%m%d-%H%M%S_", time.gmtime()), folder)
     os.close(file)
-    return Path(path).name
+    return Path(path)

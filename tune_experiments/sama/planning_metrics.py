@@ -28,13 +28,13 @@ def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -
     counts = loop.question_counts
     by_rule = 1.0 if config.planner in RULES else counts["fallback"] / max(1, counts["asked"])
     return {
-        TRANSCRIPT: np.array(transcript_of(loop)),
+        TRANSCRIPT: np.array(format_transcript(loop)),
         QUESTIONS: np.array([counts["asked"] / episodes]),
         BY_RULE: np.array([by_rule]),
     }
 
 
-def transcript_of(loop: PlanningLoop) -> str:
+def format_transcript(loop: PlanningLoop) -> str:
     """Every call, goal and reflection in Markdown, with the sums in front."""
     sums = ", ".join(f"{name} {number}" for name, number in vars(loop.counts).items())
     calls = ", ".join(f"{how} {number}" for how, number in loop.question_counts.items())

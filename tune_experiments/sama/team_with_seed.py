@@ -1,4 +1,4 @@
-"""A team that knows the seed of its trial, so that the planners of different trials err differently in tests."""
+"""A team with the seed of its trial, so that the planners of different trials err differently in tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class TeamWithSeed(TeamPolicy):
     """A team with the seed of its trial, from which its tests draw games, a planner's errors and random commands.
 
     Attributes:
-        seed: of the trial.
+        seed: seed of the trial.
     """
 
     def __init__(self, team: TeamPolicy, seed: int) -> None:
@@ -23,7 +23,7 @@ def planner_seed(team: TeamPolicy, base: int) -> int:
     """Seed of the planner in a team's test; each trial has another, so intervals over seeds hold the planner's errors.
 
     Args:
-        team: of a trial; one without a seed has that of the test.
+        team: trained team; one without a seed gets the test's.
         base: seed of the test.
     """
     return base + _TRIALS_APART * (1 + team.seed) if isinstance(team, TeamWithSeed) else base

@@ -19,7 +19,8 @@ from typing import Any
 
 from rl_models.planners.sandbox.rules import check_source
 
-_WORKER = Path(__file__).with_name("worker.py")
+WORKER = Path(__file__).with_name("worker.py")
+"""Program of the process."""
 
 
 class RewardFailedError(Exception):
@@ -54,7 +55,7 @@ class SandboxedReward:
         self._limits = limits or SandboxLimits()
         self._folder = tempfile.TemporaryDirectory(prefix="reward-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_WORKER)],
+            [sys.executable, "-I", "-S", str(WORKER)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -10,6 +10,8 @@ from rl_models.planners.sandbox.process import RewardFailedError, SandboxedRewar
 from rl_models.planners.sandbox.rules import UnsafeCodeError
 
 Pair = tuple[Any, Any]
+_MIN_RECALL = 0.9
+"""Smallest share of the deserving pairs that must be rewarded."""
 
 
 @dataclass(frozen=True)
@@ -20,32 +22,11 @@ class KnownPairs:
     negative: tuple[Pair, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bar:
-    """How well a function must do."""
-
-    precision: float = 1.0
-    """Least share of the rewarded pairs that deserve it: a policy learns to collect undeserved rewards."""
-    recall: float = 0.9
-    """Least share of the deserving pairs that are rewarded."""
-
-
-@dataclass(frozen=True)
-class Qualification:
-    """How a trial went. `reason` is empty if it was passed."""
-
-    reason: str
-    precision: float = 0.0
-    recall: float = 0.0
-
-    @property
-    def is_passed(self) -> bool:
-        """Whether the function may be used."""
-        return not self.reason
-
-
-def qualify(source: str, pairs: KnownPairs, bar: Bar | None = None) -> Qualification:
+def qualify(source: str, pairs: KnownPairs) -> str:
     """Try a function in a process of its own: safe, 0 or 1, the same twice, states left alone, right often enough.
+
+    Returns:
+        why it may not be used, a clause; empty if it may.
 
     Raises:
         ValueError: there are no pairs of one kind, so that a constant would pass.
@@ -53,12 +34,11 @@ def qualify(source: str, pairs: KnownPairs, bar: Bar | None = None) -> Qualifica
     if not pairs.positive or not pairs.negative:
         raise ValueError("a trial needs pairs that fulfil the sub-goal and pairs that do not: hand in both")
     try:
-        positive, negative = _run_twice(source, pairs)
+        return _judge(*_run_twice(source, pairs))
     except UnsafeCodeError as refusal:
-        return Qualification(f"the code is refused: {refusal}")
+        return f"the code is refused: {refusal}"
     except RewardFailedError as failure:
-        return Qualification(f"the code failed: {failure}")
-    return _judge(positive, negative, bar or Bar())
+        return f"the code failed: {failure}"
 
 
 def _run_twice(source: str, pairs: KnownPairs) -> tuple[list[int], list[int]]:
@@ -70,15 +50,12 @@ def _run_twice(source: str, pairs: KnownPairs) -> tuple[list[int], list[int]]:
     return first[: len(pairs.positive)], first[len(pairs.positive) :]
 
 
-def _judge(positive: Sequence[int], negative: Sequence[int], bar: Bar) -> Qualification:
+def _judge(positive: Sequence[int], negative: Sequence[int]) -> str:
     right, wrong = sum(positive), sum(negative)
     if right + wrong in (0, len(positive) + len(negative)):
-        return Qualification(f"the code returns {int(right > 0)} for every pair of states")
-    precision, recall = right / (right + wrong), right / len(positive)
-    if precision < bar.precision:
-        reason = f"it returns 1 for {wrong} of {len(negative)} pairs that do not fulfil the sub-goal"
-        return Qualification(reason, precision, recall)
-    if recall < bar.recall:
-        reason = f"it returns 0 for {len(positive) - right} of {len(positive)} pairs that fulfil the sub-goal"
-        return Qualification(reason, precision, recall)
-    return Qualification("", precision, recall)
+        return f"the code returns {int(right > 0)} for every pair of states"
+    if wrong:  # a policy learns to collect undeserved rewards
+        return f"it returns 1 for {wrong} of {len(negative)} pairs that do not fulfil the sub-goal"
+    if right / len(positive) < _MIN_RECALL:
+        return f"it returns 0 for {len(positive) - right} of {len(positive)} pairs that fulfil the sub-goal"
+    return ""

@@ -2,7 +2,7 @@
 
 import psutil
 
-from rl_models.planners.sandbox.process import _WORKER
+from rl_models.planners.sandbox.process import WORKER
 
 
 def sandboxes():
@@ -12,6 +12,6 @@ def sandboxes():
 
 def _is_sandbox(child):
     try:
-        return str(_WORKER) in child.cmdline() or child.status() == psutil.STATUS_ZOMBIE
+        return str(WORKER) in child.cmdline() or child.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False

@@ -224,13 +224,13 @@ def test_a_process_that_hangs_is_killed(monkeypatch):
     reward._limits = SandboxLimits(answer_seconds=0.5)
     with pytest.raises(RewardFailedError, match=r"did not answer within 0\.5"):
         reward.evaluate([({}, {})])
-    assert reward._process.returncode is not None
+    assert sandboxes() == set()
 
 
 @pytest.mark.processes
 def test_a_process_that_nobody_closes_ends_with_whoever_started_it():
     reward = SandboxedReward(POT_FILLED)
-    assert sandboxes() == {reward._process.pid}
+    assert len(sandboxes()) == 1
     del reward
     gc.collect()
     assert sandboxes() == set()
@@ -248,7 +248,7 @@ def test_calls_have_no_limit_of_cpu_time_together():
     """600 seconds of the process's life once ended the rewards of long trainings without a word."""
     source = body("n = 0", "for i in range(1000):", "    for j in range(200):", "        n = n + 1", "return 0")
     with SandboxedReward(source, SandboxLimits(cpu_seconds_per_call=0.5)) as reward:
-        process = psutil.Process(reward._process.pid)
+        process = psutil.Process(*sandboxes())
         while sum(process.cpu_times()[:2]) < 1.5:
             assert reward.evaluate([({}, {})]) == [0]
 
@@ -263,8 +263,7 @@ def test_the_kernel_does_not_end_a_process_for_the_cpu_time_of_all_its_calls(mon
 
 @pytest.mark.processes
 def test_an_honest_function_qualifies():
-    result = qualify(POT_FILLED, PAIRS)
-    assert (result.is_passed, result.precision, result.recall) == (True, 1.0, 1.0)
+    assert qualify(POT_FILLED, PAIRS) == ""
 
 
 @pytest.mark.processes
@@ -282,9 +281,7 @@ def test_an_honest_function_qualifies():
     ],
 )  # fmt: skip
 def test_a_function_that_is_wrong_does_not_qualify(source, reason):
-    result = qualify(source, PAIRS)
-    assert not result.is_passed
-    assert reason in result.reason
+    assert reason in qualify(source, PAIRS)
 
 
 def test_a_trial_without_one_kind_of_pair_is_an_error():

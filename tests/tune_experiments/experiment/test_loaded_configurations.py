@@ -11,7 +11,7 @@ from rl_models.chat.meter import Budget
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trusting
-from tune_experiments.sama.planning import planner_of, warn_of_rules
+from tune_experiments.sama.planning import make_planner, warn_of_rules
 
 UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 WRITTEN = ("folder", "record")
@@ -79,7 +79,7 @@ def test_a_planner_whose_record_is_missing_leaves_nothing_behind(tmp_path):
     model = dataclasses.replace(experiment.presets["smoke"].model, folder=str(tmp_path / "chosen"))
     stored = dataclasses.replace(as_asked(experiment.presets["smoke"]), model=model)
     with pytest.raises(UserError, match="chosen"):
-        planner_of(experiment.as_loaded(stored), "cramped_room", 0)
+        make_planner(experiment.as_loaded(stored), "cramped_room", 0)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -36,10 +36,9 @@ from tune_experiments.run import ray_cluster
 from tune_experiments.run.placement import Gpus, gpus_of_trial, least_gpus, trials_that_fit
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
-from tune_experiments.sama.frozen_lake.play import learned as learned_walkers
 from tune_experiments.sama.frozen_lake.trials import plan as lake_plan
-from tune_experiments.sama.overcooked.executors import learned_executor
 from tune_experiments.sama.overcooked.trials import plan as sama_plan
+from tune_experiments.sama.play import learned_executor
 from tune_experiments.verco.config import ImitationSettings
 from tune_experiments.verco.trials import plan as verco_plan
 
@@ -172,7 +171,7 @@ def test_partners_and_executors_act_on_an_emulated_device(gpu, places):
     walks = lake_plan(sama_frozen_lake.SMOKE, "sama", 0)
     lake = walks.make_world(num_worlds=2, first_world=0)
     lake.reset(0)
-    learned_walkers(walks.new_policy())(lake)
+    learned_executor(walks.new_policy(), is_greedy=True)(lake)
     assert set(places) == {NAME} and len(places) == 3
 
 

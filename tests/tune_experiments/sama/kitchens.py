@@ -1,76 +1,50 @@
-"""The real kitchen for tests of the planner: its features as a table, and cooks who walk to whatever they are told."""
+"""Kitchens for tests of the planner: callers, episodes of scripted chefs, and play in which sub-goals are reached."""
 
 import functools
+from contextlib import closing
 
 import numpy as np
 
 from rl_envs.overcooked.text import describe, read_states
-from rl_envs.overcooked.words import NOTHING, READY, THINGS
 from rl_envs.overcooked.world import Overcooked
+from rl_models.chat.client import ChatClient
+from rl_models.chat.record import Recorded
+from rl_models.planners.calling import Caller
+from rl_models.planners.noisy import NOISES, NoisyBackend
+from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.rewards import Transitions
-from tune_experiments.sama.overcooked.domain import KitchenDomain
+from rl_models.planners.transcript import Transcript
+from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.executors import ScriptedExecutor
+from tune_experiments.sama.overcooked.play import KitchenPlay
+from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
+from tune_experiments.sama.overcooked.subgoals import cost
+from tune_experiments.sama.overcooked.world import CommandedKitchen
+from tune_experiments.sama.play import PlannedPlay
 
 
-def open_kitchen(layout, worlds=1, **arguments):
-    world = Overcooked(worlds, layout=layout, actions="any", **arguments)
+def caller_of(layout, noise=None, seed=0, folder=None):
+    """Rules, wrong on purpose with a noise; record and transcript are in the folder, if there is one."""
+    domain = domain_of(layout)
+    backend = NoisyBackend(domain, NOISES[noise], seed) if noise else OfflineBackend(domain)
+    model = backend.model if noise else MODEL
+    if folder is None:
+        return Caller(ChatClient(backend, 1), model, seed=seed)
+    transport = Recorded(folder / "planner.jsonl", backend)
+    return Caller(ChatClient(transport, 1), model, Transcript(folder / "planner.md"), seed)
+
+
+def play(layout, loop, steps=400, rewards=None):
+    """One episode of scripted chefs under a planner, name -> its number."""
+    with closing(CommandedKitchen(1, layout=layout, rewards=rewards, max_episode_steps=steps)) as world:
+        found = PlannedPlay(KitchenPlay(world), ScriptedExecutor(layout), loop, 40).run(0)
+    return {name: float(value[0]) for name, value in found.items()}
+
+
+def open_kitchen(layout, worlds=1):
+    world = Overcooked(worlds, layout=layout, actions="any")
     world.reset(0)
     return world
-
-
-class WalkingCooks:
-    """Does sub-goals in the words of `kitchen.subgoals`, by shortest ways; knows nothing of plans."""
-
-    def __init__(self, world, kinds, seed=0):
-        self.world, self.kitchen, self.kinds = world, world.kitchen, {kind.text: kind for kind in kinds}
-        self.random, self.before = np.random.default_rng(seed), None
-
-    def actions(self, subgoals, done):
-        """[B, 2] cells, from texts [B][2]. Who has done it stays, [B][2]; when somebody is stuck all may step aside."""
-        wanted = np.array(
-            [
-                [self.here(b, n) if done[b][n] else self.cell(b, n, text) for n, text in enumerate(commands)]
-                for b, commands in enumerate(subgoals)
-            ]
-        )
-        state = self.world.state
-        now = np.stack([state["agent_cells"], state["headings"], state["held"], wanted], -1)
-        is_stuck = np.zeros(wanted.shape, bool) if self.before is None else (now == self.before).all(-1)
-        self.before = now
-        is_stuck &= wanted != state["agent_cells"]
-        steps_aside = is_stuck.any(1, keepdims=True) & (self.random.random(wanted.shape) < 0.5)
-        beside = self.kitchen.front.reshape(-1, 4)[state["agent_cells"]]
-        aside = np.take_along_axis(beside, self.random.integers(4, size=(*wanted.shape, 1)), -1)[..., 0]
-        return np.where(steps_aside & self.kitchen.is_floor[aside], aside, wanted)
-
-    def here(self, b, n):
-        return int(self.world.state["agent_cells"][b, n])
-
-    def cell(self, b, n, text):
-        kind, state = self.kinds[text], self.world.state
-        here, held = state["agent_cells"][b, n], THINGS[state["held"][b, n]]
-        if kind.kind == "wait":
-            front = self.kitchen.front[here * 4 + state["headings"][b, n]]
-            return here if self.kitchen.cells_of(kind.target)[front] else self.nearest(here, self.of(kind.target))
-        if kind.kind in ("bring", "fetch") and held == "nothing":
-            return self.nearest(here, self.with_thing(b, kind.origin, kind.thing))
-        if (held != kind.thing and kind.kind != "fill") or kind.kind == "fetch":
-            return here
-        if kind.kind == "fill":
-            full = self.of(kind.target) & (state["contents"][b] == READY)
-            return self.nearest(here, full) if held == "dish" and full.any() else here
-        target = self.of(kind.target)
-        return self.nearest(here, target & (state["contents"][b] == NOTHING) if "counter" in kind.target else target)
-
-    def of(self, place):
-        return self.kitchen.cells_of(place)
-
-    def with_thing(self, b, place, thing):
-        cells = self.of(place)
-        return cells & (self.world.state["contents"][b] == THINGS.index(thing)) if "counter" in place else cells
-
-    def nearest(self, here, cells):
-        distances = np.where(cells, self.kitchen.distances[here], self.kitchen.size)
-        return int(distances.argmin()) if distances.min() < self.kitchen.size else here
 
 
 def texts(world):
@@ -79,22 +53,22 @@ def texts(world):
 
 @functools.cache
 def roll(layout, worlds=64, steps=60, seed=0):
-    """Play of walking cooks who are told random sub-goals: states before and after each step, and their texts."""
-    world = open_kitchen(layout, worlds)
-    domain = KitchenDomain(layout)
+    """Steps of scripted chefs with random sub-goals that they can begin: states before and after, and their texts."""
+    domain, world, execute = domain_of(layout), CommandedKitchen(worlds, layout=layout), ScriptedExecutor(layout)
+    world.reset(seed)
     world.restore(read_states(world.kitchen, domain.diverse_states(worlds, seed)))
-    cooks = WalkingCooks(world, domain.kinds, seed)
-    numbers = np.random.default_rng(seed)
-    names = list(domain.subgoals)
-    commands = numbers.choice(names, (worlds, 2)).tolist()
+    numbers, ways = np.random.default_rng(seed), Reachability(world.kitchen)
     moments = []
+    world.state["reached"][:] = True
     for _ in range(steps):
+        for b, n in np.argwhere((numbers.random((worlds, 2)) < 0.05) | world.state["reached"]).tolist():
+            scene = Scene(ways, world.in_words(b))
+            able = [one.text for one in domain.kinds.values() if cost(scene, n, one) < FAR]
+            world.command([b], [[str(numbers.choice(able))] * 2], [n])
         before, words = {name: value.copy() for name, value in world.state.items()}, texts(world)
-        world.step(cooks.actions(commands, np.zeros((worlds, 2), bool)))
+        world.step(execute(world))
         after = {name: value.copy() for name, value in world.state.items()}
         moments.append((before, after, list(zip(words, texts(world), strict=True))))
-        for b, n in np.argwhere(numbers.random((worlds, 2)) < 0.08):
-            commands[b][n] = str(numbers.choice(names))
     previous, current = (
         {name: np.concatenate([moment[side][name] for moment in moments]) for name in moments[0][side]}
         for side in (0, 1)

@@ -2,32 +2,34 @@
 
 import pytest
 
-from rl_models.chat.chat_settings import ChatSettings
+from rl_models.chat.chat_settings import ChatSettings, open_transport
+from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
-from rl_models.planners.backends import PlannerSettings, open_caller
+from rl_models.chat.record import Replay
 from rl_models.planners.briefing import Briefing
+from rl_models.planners.calling import Caller
 from rl_models.planners.manual import write_manual
 from rl_models.planners.planner import Planner
 from rl_models.planners.preparation import extract_objects, generate_states, without_doubles
 from rl_models.planners.rewards import RewardDesigner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.sandbox import process
+from rl_models.planners.transcript import Transcript
 from tests.rl_models.chat.loopback import Loopback
 from tests.tune_experiments.sama.hostile import Script
-from tests.tune_experiments.sama.kitchens import roll
-from tests.tune_experiments.sama.planned_play import play
-from tune_experiments.sama.overcooked.domain import KitchenDomain
+from tests.tune_experiments.sama.kitchens import play, roll
+from tune_experiments.sama.overcooked.domain import domain_of
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.slow]  # test_minirts_endpoint has the quick one
 
 LAYOUT = "cramped_room"
 
 
-def run(settings, folder):
+def run(transport, transcript):
     """The whole pipeline on a small scale; returns everything that came out of it."""
-    domain = KitchenDomain(LAYOUT)
-    caller = open_caller(settings, domain, folder)
+    domain = domain_of(LAYOUT)
+    caller = Caller(ChatClient(transport, 1, max_attempts=2), "m", Transcript(transcript))
     paragraphs = ["The chef carries an onion to the pot. The soup goes to the hatch with a dish."]
     manual = write_manual(caller, "Overcooked", paragraphs, domain)
     objects = extract_objects(caller, domain, manual)
@@ -39,8 +41,8 @@ def run(settings, folder):
     designer = RewardDesigner(caller, domain, domain.tests, transitions, manual)
     designed = designer.design(domain.subgoals)
     loop = PlanningLoop(planner, max_reflections=1)
-    soups, _ = play(LAYOUT, loop, domain, designed, steps=150)
-    return (manual, objects, plans, subgoals, designed, soups, loop.counts), caller
+    found = play(LAYOUT, loop, 150, designed)
+    return (manual, objects, plans, subgoals, designed, found["standing_soups"], loop.counts), caller
 
 
 def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, monkeypatch):
@@ -55,11 +57,10 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
         endpoint=EndpointSettings(max_attempts=2),
         budget=Budget(calls_per_minute=1e9),
     )
-    settings = PlannerSettings(backend="openai", model="m", concurrency=1, max_attempts=2, chat=chat)
     with Loopback(Script()) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
-        result, caller = run(settings, tmp_path)
+        result, caller = run(open_transport(chat, tmp_path), tmp_path / "planner.md")
     *_, designed, soups, rounds = result
     assert soups >= 1
     assert rounds.rounds > 3
@@ -71,10 +72,9 @@ def test_a_hostile_endpoint_is_survived_and_the_run_replays_offline(tmp_path, mo
     assert caller.counts["asked"] == caller.counts["answered"] + caller.counts["fallback"]
     text = (tmp_path / "planner.md").read_text()
     assert "the code is refused: While is not allowed" in text
-    assert "a-secret-key" not in text + (tmp_path / "planner.jsonl").read_text()
+    assert "a-secret-key" not in text + (tmp_path / "chat.jsonl").read_text()
 
     monkeypatch.delenv("OPENAI_API_KEY")
-    replay = PlannerSettings(backend="replay", model="m", concurrency=1, max_attempts=2, transcript="again.md")
-    again, again_caller = run(replay, tmp_path)
+    again, again_caller = run(Replay(tmp_path / "chat.jsonl"), tmp_path / "again.md")
     assert again == result
     assert again_caller.counts == caller.counts

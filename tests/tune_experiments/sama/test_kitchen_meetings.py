@@ -13,7 +13,7 @@ from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.sama.overcooked.evaluation import planned_episodes
 from tune_experiments.sama.overcooked.meetings import Commander, MeetingKitchen, meet
-from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama_overcooked import EXPERIMENT as SAMA
 from tune_experiments.sama_overcooked import SMOKE
 
@@ -33,7 +33,7 @@ def loaded(experiment, config, method, policy=None):
 
 @pytest.mark.parametrize("chef", [0, 1])
 def test_a_planner_commands_its_own_chef_and_does_not_wait_for_the_other(chef):
-    commander = Commander(loop_of(UNREFLECTED, KITCHEN, 0), (chef,), ROUND, np.zeros(3, int))
+    commander = Commander(make_planning_loop(UNREFLECTED, KITCHEN, 0), (chef,), ROUND, np.zeros(3, int))
     world = kitchen(commander)
     world.reset(0)
     begun, other = [], 1 - chef

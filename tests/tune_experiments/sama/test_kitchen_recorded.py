@@ -13,18 +13,18 @@ from tune_experiments.sama.overcooked.domain import KitchenDomain
 
 RECORDED = {
     "choices": {
-        "asymmetric_advantages": "c650afabf643d7ab",
-        "coordination_ring": "3da58bc054398051",
-        "counter_circuit_o_1order": "3fcb84d528afc506",
-        "cramped_room": "0973998e2212eb09",
-        "forced_coordination": "5ae7f8401739b275",
+        "asymmetric_advantages": "77d353e12a6a0ef2",
+        "coordination_ring": "68a07fb09b4b2e16",
+        "counter_circuit_o_1order": "29faeb2aebc5e8d8",
+        "cramped_room": "5ebf2d0688e1bec3",
+        "forced_coordination": "6b4a7365e03c5025",
     },
     "words": {
-        "asymmetric_advantages": "27f6ade4b8006bb7",
-        "coordination_ring": "4b87c8e791f4422c",
-        "counter_circuit_o_1order": "b40bb5780a12ea88",
-        "cramped_room": "46ef68affbd13790",
-        "forced_coordination": "5392d8d30e7228af",
+        "asymmetric_advantages": "b3f1f4e69af3f1c7",
+        "coordination_ring": "58826d150dd57ab4",
+        "counter_circuit_o_1order": "fb909752f36706a3",
+        "cramped_room": "239653a3d4f47fad",
+        "forced_coordination": "a0cf730512a00182",
     },
 }
 
@@ -49,7 +49,7 @@ def words(domain):
     yield [domain.manual, domain.map, domain.objects, domain.goals, domain.agents]
     yield [
         [kind.text, in_words(kind.deed), kind.goal, kind.kind, kind.thing, kind.origin, kind.target]
-        for kind in domain.kinds
+        for kind in domain.kinds.values()
     ]
     yield [domain.code(text) for text in texts]
     for state in states_of(domain):

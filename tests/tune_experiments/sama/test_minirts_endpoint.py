@@ -15,7 +15,7 @@ from tune_experiments.sama.minirts import rewards
 from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.trials import build_team, planned
 from tune_experiments.sama.planner_config import ModelSettings
-from tune_experiments.sama.planning import planner_of
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama_minirts import SMOKE
 
@@ -97,19 +97,20 @@ def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, m
 
 def test_a_manual_is_written_from_a_paper_once_and_the_team_stands_below_it(tmp_path):
     config = dataclasses.replace(settings(tmp_path), planner="offline", translates_states=False)
-    planner = planner_of(config, "3", 0, tmp_path / "trial")
+    planner = make_planner(config, "3", 0, tmp_path / "trial")
     written = (tmp_path / "trial" / FILE).read_text().strip()
     assert "spearman beats cavalry" in written and "Deep networks" not in written
     assert planner.manual == f"{written}\n{RtsDomain(3).map}"
-    shipped = planner_of(dataclasses.replace(config, manual=""), "3", 0, tmp_path / "trial").manual
+    shipped = make_planner(dataclasses.replace(config, manual=""), "3", 0, tmp_path / "trial").manual
     assert shipped == RtsDomain(3).manual and written not in shipped
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_tests_of_subgoals_that_a_model_writes_are_used_if_they_agree_with_ours():
     config = dataclasses.replace(SMOKE, planner="offline", reward_source="code")
     game = config.game("2")
-    planner = planner_of(config, "2", 0)
+    planner = make_planner(config, "2", 0)
     designed = rewards.design_rewards(planner, game)
     assert {one.subgoal for one in designed} == set(game.domain.subgoals) - {"wait"}
     accepted = [one.subgoal for one in designed if one.source == "code" and not one.fell_back]

@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
+from rl_models.planners.offline import OfflineBackend
 from tune_experiments.sama.endpoint import RECORD
 from tune_experiments.sama.overcooked.domain import KitchenDomain
-from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
@@ -15,7 +16,10 @@ NOISY = dataclasses.replace(SMOKE, planner="noisy", noise="weaker")
 
 
 def plans(config, **changes):
-    return [plan.commands for plan in loop_of(dataclasses.replace(config, **changes), LAYOUT, 0).begin(STATES).values()]
+    return [
+        plan.commands
+        for plan in make_planning_loop(dataclasses.replace(config, **changes), LAYOUT, 0).begin(STATES).values()
+    ]
 
 
 def test_rules_that_err_also_answer_what_their_record_does_not_hold(tmp_path):
@@ -32,12 +36,12 @@ def test_a_record_answers_for_the_rules_that_wrote_it(tmp_path):
 
 
 @pytest.mark.parametrize("goals", ["sama", "deps"])
-def test_every_question_shows_the_manual_that_was_written_from_a_paper(goals, tmp_path):
+def test_every_question_shows_the_manual_that_was_written_from_a_paper(goals, tmp_path, monkeypatch):
     paper = tmp_path / "game.tex"
     paper.write_text("Onions are cooked in pots. A ZEBRA stands beside the pot.\n\nDishes hold soups.")
-    loop = loop_of(dataclasses.replace(SMOKE, goals=goals, manual=str(paper)), LAYOUT, 0, tmp_path)
-    asked, complete = [], loop.planner.caller._client._transport.complete
-    loop.planner.caller._client._transport.complete = lambda request: asked.append(request) or complete(request)
+    loop = make_planning_loop(dataclasses.replace(SMOKE, goals=goals, manual=str(paper)), LAYOUT, 0, tmp_path)
+    asked, complete = [], OfflineBackend.complete
+    monkeypatch.setattr(OfflineBackend, "complete", lambda self, one: asked.append(one) or complete(self, one))
     loop.begin({0: STATES[0]})
     stages = {request.stage for request in asked}
     assert stages == {"decomposition", "allocation"} | ({"goals"} if goals == "deps" else set())

@@ -35,8 +35,9 @@ def designer(layout, transport):
     return RewardDesigner(Caller(ChatClient(transport, 1), "m"), domain, domain.tests, play), domain, play
 
 
+@pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.parametrize("layout", ["cramped_room", "counter_circuit_o_1order"])
+@pytest.mark.parametrize("layout", ["coordination_ring", "counter_circuit_o_1order"])
 def test_the_offline_rewards_pass_their_trials(layout):
     _, domain, _ = roll(layout, worlds=1, steps=1)
     made, domain, *_ = designer(layout, OfflineBackend(domain))
@@ -71,7 +72,6 @@ def test_code_that_is_wrong_or_hostile_is_refused_with_a_reason(code, reason):
     made, *_ = designer("cramped_room", Saying(*[say(code=FUNCTION + code)] * 3))
     (designed,) = made.design([SERVE])
     assert (designed.source, designed.text, designed.fell_back) == ("builtin", "", True)
-    assert "1 of 1 fell back on built-in rewards" in made._caller.transcript.text
     assert all(any(part in why for part in reason.split("|")) for why in designed.rejections)
 
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.relocation import NO_TARGET
-from rl_envs.overcooked.world import Overcooked
 from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
@@ -18,23 +16,24 @@ from rl_models.planners.rounds import NextRound
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.overcooked.fragments import fragment_of
-from tests.tune_experiments.sama.kitchens import WalkingCooks
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.overcooked.commands import DONE, command_texts, domain_of
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.domain import DONE, command_texts, domain_of
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
-from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, methods_of, plan
+from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
-from tune_experiments.sama.planning import loop_of, planner_of
+from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
+from tune_experiments.sama.play import learned_executor
 from tune_experiments.sama_ablations import conditions
-from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
+from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 ONION, DISH = "bring an onion from the onion store to pot 0", "take a dish from the dish store"
 WAIT = "wait at pot 0"
@@ -98,17 +97,6 @@ def test_who_is_told_nothing_does_the_same_whatever_it_is_told():
 # -------------------------------------------------------------------------------------------------- kitchens
 
 
-def walk(world, commands, steps):
-    """Walking cooks in a kitchen of neighbouring cells."""
-    cooks = WalkingCooks(world, domain_of("cramped_room").kinds)
-    for _ in range(steps):
-        cells = cooks.actions([commands] * world.num_worlds, world.state["reached"])
-        legal = world.observe()["legal"]
-        ways = world.kitchen.distances.T[cells] + np.where(legal, 0, world.kitchen.size)
-        is_legal = np.take_along_axis(legal, cells[..., None], -1)[..., 0]
-        yield world.step(np.where(is_legal, cells, ways.argmin(-1)))
-
-
 def test_a_chef_that_has_reached_its_sub_goal_is_told_so_and_stops_using_things():
     world = CommandedKitchen(2)
     world.reset(0)
@@ -148,7 +136,9 @@ def test_a_round_pays_each_sub_goal_once_shares_it_and_ends_when_both_are_reache
     world.reset(0)
     world.auto_resets = False
     paid = np.zeros(2)
-    for _, reward, terminated, truncated, info in walk(world, (WAIT, DISH), 30):  # noqa: B007
+    execute = ScriptedExecutor("cramped_room")
+    for _ in range(30):
+        _, reward, terminated, truncated, info = world.step(execute(world))
         paid += reward[0]
         if terminated[0]:
             break
@@ -197,11 +187,28 @@ def team_of(config, row="sama", seed=0):
     return plan(config, f"{row}-cramped_room", seed).build_policy().eval()
 
 
+class NotedRounds:
+    """Answers as a loop does, and notes the plans of the rounds that stand."""
+
+    def __init__(self, loop):
+        self.loop, self.plans = loop, []
+
+    def begin(self, states):
+        found = self.loop.begin(states)
+        self.plans.append(found[0])
+        return found
+
+    def end_rounds(self, ends):
+        found = self.loop.end_rounds(ends)
+        self.plans[len(self.plans) - found[0].recovers :] = [found[0].plan]
+        return found
+
+
 class StandingRounds:
     """Answers as a loop that knew beforehand which plans would stand."""
 
-    def __init__(self, loop):
-        self.plans = [*loop.history(0), loop._progress[0].plan]
+    def __init__(self, plans):
+        self.plans = plans
 
     def begin(self, states):
         return {0: self.plans[0]}
@@ -213,7 +220,7 @@ class StandingRounds:
 
 def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand():
     config = dataclasses.replace(LAPTOP, planner="noisy", noise="weaker", max_episode_steps=150, round_steps=25)
-    loop, last = loop_of(config, "cramped_room", 2), [{}, {}]
+    noted, last = NotedRounds(make_planning_loop(config, "cramped_room", 2)), [{}, {}]
 
     def keep(number):
         def watch(world, loop):
@@ -222,8 +229,8 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
 
         return watch
 
-    found = play_under(loop, config, SAMA_HERE, team_of(config), 1, keep(0))
-    again = play_under(StandingRounds(loop), config, SAMA_HERE, team_of(config), 1, keep(1))
+    found = play_under(noted, config, SAMA_HERE, learned_executor(team_of(config)), 1, keep(0))
+    again = play_under(StandingRounds(noted.plans), config, SAMA_HERE, learned_executor(team_of(config)), 1, keep(1))
     assert found["wasted_steps"][0] > 0 == again["wasted_steps"][0]
     assert last[0]["chance_step"][0] == 150
     for name, value in last[0].items():
@@ -249,16 +256,6 @@ def test_the_transcript_tells_every_goal_and_reflection():
 
 
 # -------------------------------------------------------------------------------------------------- the experiments
-
-
-def test_methods_are_rows_in_kitchens():
-    config = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=("cramped_room", "coordination_ring"))
-    assert methods_of(config)[1:3] == ["selfplay-cramped_room", "sama-coordination_ring"]
-    trial = plan(config, "selfplay-coordination_ring", 0)
-    world = trial.make_world(num_worlds=1, first_world=0)
-    assert type(world) is Overcooked
-    assert world.kitchen.size == Kitchen(LAYOUTS["coordination_ring"]).size != Kitchen(LAYOUTS["cramped_room"]).size
-    assert trial.budget_env_steps == plan(config, "sama-coordination_ring", 0).budget_env_steps
 
 
 def test_conditions_change_the_planner_and_nothing_that_was_learned():
@@ -314,31 +311,6 @@ def test_folders_stay_where_they_are_wherever_a_trial_runs(tmp_path, monkeypatch
     assert dataclasses.replace(config, states=3).model.folder == str(tmp_path / "asked")
 
 
-@pytest.mark.long
-def test_a_test_under_an_endpoint_that_talks_nonsense_ends_with_numbers_and_replays(tmp_path, monkeypatch):
-    config = dataclasses.replace(
-        SMOKE,
-        planner="openai",
-        model=ModelSettings(
-            name="m",
-            folder=str(tmp_path),
-            concurrency=1,
-            chat=ChatSettings(endpoint=EndpointSettings(max_attempts=1), budget=Budget(calls_per_minute=1e9)),
-        ),
-    )
-    with Loopback(lambda body, number: say("nonsense")) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
-        found = planned_episodes(config, SAMA_HERE, team_of(config), 1)
-    assert found["rounds"][0] >= 2
-    text = str(found[TRANSCRIPT])
-    assert "Answered by rule instead" in text
-    assert "a-secret-key" not in text
-    monkeypatch.delenv("OPENAI_API_KEY")
-    again = planned_episodes(dataclasses.replace(config, planner="replay"), SAMA_HERE, team_of(config), 1)
-    assert {name: value.tolist() for name, value in again.items()} == {n: v.tolist() for n, v in found.items()}
-
-
 def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_words(tmp_path, monkeypatch):
     chat = ChatSettings(
         endpoint=EndpointSettings(max_attempts=1),
@@ -349,18 +321,12 @@ def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
         config = dataclasses.replace(SMOKE, planner="openai", model=model)
-        planners = [planner_of(config, "cramped_room", seed) for seed in range(3)]
+        planners = [make_planner(config, "cramped_room", seed) for seed in range(3)]
     assert len(server.requests) == 3
     assert [planner.caller.counts.get("failed", 0) for planner in planners] == [0, 1, 1]
     texts = [planner.caller.transcript.text for planner in planners]
     assert [text.count("# Transcript of the planner") for text in texts] == [1, 1, 1]
     assert ["nonsense" in text for text in texts] == [True, False, False]
-
-
-def test_a_replay_without_a_record_is_one_sentence(tmp_path):
-    model = dataclasses.replace(LAPTOP.model, folder=str(tmp_path))
-    with pytest.raises(UserError, match="record"):
-        loop_of(dataclasses.replace(LAPTOP, planner="replay", model=model), "cramped_room", 0)
 
 
 @pytest.mark.parametrize(("planner", "reason"), [("openai", "set OPENAI_API_KEY"), ("replay", "check the path")])
@@ -373,9 +339,3 @@ def test_a_run_whose_planner_cannot_answer_is_refused_at_once(planner, reason, t
     assert reason in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
     experiment.check(dataclasses.replace(SMOKE, planner=planner, methods=("mappo", "selfplay")))
-
-
-def test_the_paper_preset_has_what_the_paper_says():
-    assert (PAPER.learner.learning_rate, PAPER.learner.gamma, PAPER.max_episode_steps) == (5e-5, 0.99, 400)
-    assert (PAPER.test_episodes, PAPER.reflections, set(PAPER.tasks)) == (10, 3, set(LAYOUTS))
-    assert find_experiment("sama_ablations").presets["laptop"].budget_env_steps == LAPTOP.budget_env_steps

@@ -18,9 +18,9 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
-from tune_experiments.sama.overcooked.commands import command_texts
 from tune_experiments.sama.overcooked.config import FineTuningSettings
-from tune_experiments.sama.overcooked.fine_tuning import _read, _written, met_pairs, mixed, plan
+from tune_experiments.sama.overcooked.domain import command_texts
+from tune_experiments.sama.overcooked.fine_tuning import met_pairs, mixed, pack_pairs, plan, unpack_pairs
 from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import SymbolKitchen
@@ -85,9 +85,9 @@ def test_met_and_made_up_states_come_about_equally_often():
 
 def test_a_checkpoint_holds_what_was_met_word_by_word():
     pairs = [("pot 0: ½ full\nclock 3", ("wait at pot 0", "take a dish"))]
-    array = _written(pairs)
+    array = pack_pairs(pairs)
     assert array.dtype == np.uint8 and array.ndim == 1
-    assert _read(array) == pairs
+    assert unpack_pairs(array) == pairs
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
-from tune_experiments.sama.endpoint import _own, shared_endpoint
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.endpoint import own_endpoint, shared_endpoint
 from tune_experiments.sama.overcooked.config import ModelSettings
-from tune_experiments.sama.planning import planner_of
+from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama_overcooked import SMOKE
 
 FLAGS = """
@@ -66,7 +66,7 @@ def test_processes_of_a_run_have_one_budget_and_one_cache(ray_session, tmp_path,
 
     @ray_session.remote(num_cpus=0)
     def plan(seed, states):
-        planner = planner_of(config, "cramped_room", seed)
+        planner = make_planner(config, "cramped_room", seed)
         planner.plan(states)
         return planner.caller.counts
 
@@ -90,9 +90,9 @@ def test_the_record_of_earlier_runs_does_not_use_up_the_budget(tmp_path, monkeyp
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
         for text in ("one run", "another run"):
-            _own.cache_clear()  # as in a process of its own
+            own_endpoint.cache_clear()  # as in a process of its own
             request = ChatRequest(model="m", messages=(Message("user", text),))
-            assert _own(model).complete(request).text == "yes"
+            assert own_endpoint(model).complete(request).text == "yes"
 
 
 def test_a_process_without_a_key_is_one_sentence(ray_session, tmp_path, monkeypatch):

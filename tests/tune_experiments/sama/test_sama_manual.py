@@ -11,10 +11,10 @@ from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.sama.manuals import FILE
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 from tune_experiments.sama.overcooked.training_data import prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan, with_training_data
-from tune_experiments.sama.planning import planner_of
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
@@ -44,7 +44,7 @@ def counted(monkeypatch):
 
 def test_the_rules_are_the_papers_and_the_map_is_the_kitchens(trial, tmp_path, monkeypatch):
     stages = counted(monkeypatch)
-    planner = planner_of(trial(), LAYOUT, 0, tmp_path / "trial")
+    planner = make_planner(trial(), LAYOUT, 0, tmp_path / "trial")
     assert {"relevance", "facts", "summary", "objects"} == set(stages)
     written = (tmp_path / "trial" / FILE).read_text().strip()
     assert "three onions into the pot" in written
@@ -57,18 +57,18 @@ def test_the_rules_are_the_papers_and_the_map_is_the_kitchens(trial, tmp_path, m
 
 
 def test_it_is_written_once_and_then_read(trial, tmp_path, monkeypatch):
-    planner_of(trial(), LAYOUT, 0, tmp_path / "trial")
+    make_planner(trial(), LAYOUT, 0, tmp_path / "trial")
     (tmp_path / "trial" / FILE).write_text("A chef puts an onion into a pot.\n")
     (tmp_path / "paper.tex").unlink()
     stages = counted(monkeypatch)
     config = dataclasses.replace(SMOKE, manual=str(tmp_path / "paper.tex"))
-    assert planner_of(config, LAYOUT, 1, tmp_path / "trial").manual.startswith("A chef puts an onion")
+    assert make_planner(config, LAYOUT, 1, tmp_path / "trial").manual.startswith("A chef puts an onion")
     assert stages == ["objects"]
 
 
 def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):
     config, folder = trial(), tmp_path / "trial"
-    manual = planner_of(config, LAYOUT, 0, folder).manual
+    manual = make_planner(config, LAYOUT, 0, folder).manual
     method = f"sama-{LAYOUT}"
     shapes = {name: value.shape for name, value in plan(config, method, 0, folder).build_policy().state_dict().items()}
     own = {name: value.shape for name, value in plan(SMOKE, method, 0).build_policy().state_dict().items()}
@@ -83,7 +83,7 @@ def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):
 
 def test_a_paper_about_something_else_ends_the_trial_with_a_sentence(trial, tmp_path):
     with pytest.raises(UserError, match=r"paper.tex: none of 1 paragraphs tells how Overcooked is played"):
-        planner_of(trial(WEATHER), LAYOUT, 0, tmp_path / "trial")
+        make_planner(trial(WEATHER), LAYOUT, 0, tmp_path / "trial")
 
 
 @pytest.mark.parametrize(("text", "reason"), [(None, "cannot be read"), ("too short", "no paragraph of prose")])
@@ -106,7 +106,7 @@ def test_states_are_put_into_sentences_with_the_games_code_at_hand(monkeypatch):
         return ChatReply('{"sentence": "All pots wait."}')
 
     monkeypatch.setattr(OfflineBackend, "complete", wordy)
-    planner = planner_of(dataclasses.replace(SMOKE, translates_states=True), LAYOUT, 0)
+    planner = make_planner(dataclasses.replace(SMOKE, translates_states=True), LAYOUT, 0)
     (state,) = domain_of(LAYOUT).diverse_states(1, 0)
     planner.plan([state])
     assert "Situation: All pots wait." in planner.caller.transcript.text
@@ -117,7 +117,7 @@ def test_states_are_put_into_sentences_with_the_games_code_at_hand(monkeypatch):
 @pytest.mark.processes
 def test_rewards_are_written_for_what_is_planned_and_for_what_says_the_same_once(monkeypatch):
     def rewards():
-        return prepare_training_data(planner_of(SMOKE, LAYOUT, 0), LAYOUT, 6, "code", 0)
+        return prepare_training_data(make_planner(SMOKE, LAYOUT, 0), LAYOUT, 6, "code", 0)
 
     data = rewards()
     planned = {text for _, commands in data.pairs for text in commands}

@@ -31,17 +31,23 @@ def run(ray_session, tmp_path_factory):
     return out
 
 
-def test_the_table_of_a_finished_trial_is_made_again_and_an_unfinished_one_waits(run, tmp_path, capsys):
-    main([str(run), "--out", str(tmp_path / "again")])
-    rows = read(tmp_path / "again/results.jsonl")
+@pytest.fixture(scope="module")
+def again(run):
+    """Results of a test of its teams."""
+    out = run.with_name("again")
+    main([str(run), "--out", str(out)])
+    return out
+
+
+def test_the_table_of_a_finished_trial_is_made_again_and_an_unfinished_one_waits(run, again, tmp_path):
+    rows = read(again / "results.jsonl")
     assert {(row.method, row.place, row.seed) for row in rows} == {
         ("sama-cramped_room", "cramped_room", 0),
         ("rules_scripted", "cramped_room", None),
     }
-    assert "planner: rules" in (tmp_path / "again/table.md").read_text().lower()
-    assert (tmp_path / "again/transcripts/sama-cramped_room-seed0/cramped_room.md").is_file()
-    main([str(run), "--out", str(tmp_path / "again"), "--save", str(tmp_path / "sama.jsonl.gz")])
-    assert read(tmp_path / "again/results.jsonl") == rows
+    assert (again / "transcripts/sama-cramped_room-seed0/cramped_room.md").is_file()
+    main([str(run), "--out", str(again), "--save", str(tmp_path / "sama.jsonl.gz")])
+    assert read(again / "results.jsonl") == rows
     kept = read_saved(tmp_path / "sama.jsonl.gz")
     assert list(kept.results) == rows
     assert kept.seeds == (0,)
@@ -83,30 +89,27 @@ def test_what_cannot_be_tested_is_refused_in_a_sentence(run, tmp_path, words, re
         (["--ablations"], "experiment: 'sama_overcooked' -> 'sama_ablations'"),
     ],
 )
-def test_tests_of_another_kind_do_not_enter_a_folder(run, tmp_path, words, change, capsys):
-    out = tmp_path / "again"
-    main([str(run), "--out", str(out)])
-    before = {path.name: path.read_bytes() for path in out.glob("*.*")}
-    assert main([str(run), *words, "--out", str(out)]) == EXIT_CODE
-    assert f"{out} holds tests of another kind ({change}" in capsys.readouterr().err
-    assert {path.name: path.read_bytes() for path in out.glob("*.*")} == before
+def test_tests_of_another_kind_do_not_enter_a_folder(run, again, words, change, capsys):
+    before = {path.name: path.read_bytes() for path in again.glob("*.*")}
+    assert main([str(run), *words, "--out", str(again)]) == EXIT_CODE
+    assert f"({change}" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in again.glob("*.*")} == before
 
 
-def test_teams_of_another_run_do_not_enter_a_folder(run, ray_session, tmp_path, capsys):
+@pytest.mark.slow
+def test_teams_of_another_run_do_not_enter_a_folder(run, again, tmp_path, capsys):
     other, config = tmp_path / "other", dataclasses.replace(CONFIG, round_steps=CONFIG.round_steps + 1)
     with RunFolder.open(other, config_to_json(config), "sama_overcooked") as folder:
         trial = folder.trial("sama-cramped_room-seed1")
         Trial(find_experiment("sama_overcooked"), config, "sama-cramped_room", 1, trial).run(lambda said: None)
-    main([str(run), "--out", str(tmp_path / "again")])
-    assert main([str(other), "--out", str(tmp_path / "again")]) == EXIT_CODE
-    assert f"holds tests of another kind (round_steps: {CONFIG.round_steps} -> " in capsys.readouterr().err
+    assert main([str(other), "--out", str(again)]) == EXIT_CODE
+    assert f"(round_steps: {CONFIG.round_steps} -> " in capsys.readouterr().err
 
 
-def test_results_of_an_unknown_kind_are_left_alone(run, tmp_path, capsys):
-    main([str(run), "--out", str(tmp_path)])
-    (tmp_path / "retest.json").unlink()
+def test_results_of_an_unknown_kind_are_left_alone(run, again, tmp_path, capsys):
+    (tmp_path / "results.jsonl").write_bytes((again / "results.jsonl").read_bytes())
     assert main([str(run), "--out", str(tmp_path)]) == EXIT_CODE
-    assert "has results and no retest.json" in capsys.readouterr().err
+    assert "retest.json" in capsys.readouterr().err
 
 
 def test_the_present_folder_is_a_run_like_any_other(run, monkeypatch, capsys):

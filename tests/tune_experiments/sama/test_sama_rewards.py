@@ -23,7 +23,7 @@ from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.sama.overcooked import trials
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 from tune_experiments.sama.overcooked.tables import of_training, tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import make_rounds, with_training_data
@@ -153,7 +153,7 @@ class StoppedError(Exception):
 
 def test_a_trial_leaves_no_process_and_its_results_say_what_fell_back(ray_session, tmp_path, monkeypatch):
     """The first attempt dies in the middle of training, while its rewards' processes live."""
-    monkeypatch.setattr(trials, "planner_of", careless_planner)
+    monkeypatch.setattr(trials, "make_planner", careless_planner)
     experiment, seen = find_experiment("sama_ablations"), []
     assert isinstance(experiment.plan(CONFIG, METHOD, 0), TrialPlan)
 

@@ -12,7 +12,7 @@ from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tune_experiments import sama_ablations
 from tune_experiments.sama.overcooked.evaluation import evaluate
-from tune_experiments.sama.overcooked.trials import MAPPO, UNPLANNED, plan
+from tune_experiments.sama.overcooked.trials import UNPLANNED, plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SymbolKitchen
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
@@ -66,16 +66,6 @@ def test_mappo_learns_from_the_probabilities_that_acting_drew_with():
     )
 
 
-def test_both_have_the_same_budget_and_shaping_and_differ_by_what_they_see_and_do():
-    ours, theirs = (plan(LAPTOP, f"{row}-cramped_room", 0) for row in UNPLANNED)
-    assert ours.budget_env_steps == theirs.budget_env_steps
-    assert (repr(ours.objective), repr(ours.optimiser)) == (repr(theirs.objective), repr(theirs.optimiser))
-    worlds = [trial.make_world(num_worlds=1, first_world=0) for trial in (ours, theirs)]
-    assert worlds[0]._shaping == worlds[1]._shaping == 1.0
-    assert worlds[0]._shaping_steps == worlds[1]._shaping_steps
-    assert [world.action_spec for world in worlds] == [6, 20]
-
-
 @pytest.mark.parametrize("row", UNPLANNED)
 def test_they_are_tested_in_whole_episodes_without_a_planner_under_every_experiment(row):
     trial = plan(SMOKE, f"{row}-cramped_room", 0)
@@ -109,7 +99,3 @@ def test_a_told_kitchen_shows_what_a_kitchen_of_symbols_shows_and_what_is_told()
     assert plain.observation_spec["commands"] == commanded.observation_spec["commands"]
     commanded.command([0], [("take a dish from the dish store", "wait at pot 0")])
     assert commanded.observe()["commands"][0].any() and not plain.observe()["commands"].any()
-
-
-def test_the_row_is_one_of_the_table():
-    assert MAPPO in LAPTOP.methods and MAPPO in SMOKE.methods

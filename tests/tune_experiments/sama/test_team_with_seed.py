@@ -3,7 +3,9 @@
 import dataclasses
 
 from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.sama import planning
 from tune_experiments.sama.overcooked import evaluation
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.team_with_seed import TeamWithSeed, planner_seed
 
 EXPERIMENT = find_experiment("sama_ablations")
@@ -18,11 +20,10 @@ def team(seed):
 
 def test_each_trial_and_each_retry_has_a_planner_of_its_own(monkeypatch):
     seeds = []
-    planner_of = evaluation.loop_of.__globals__["planner_of"]
-    monkeypatch.setitem(
-        evaluation.loop_of.__globals__,
-        "planner_of",
-        lambda config, task, seed, folder: seeds.append(seed) or planner_of(config, task, seed, folder),
+    monkeypatch.setattr(
+        planning,
+        "make_planner",
+        lambda config, task, seed, folder: seeds.append(seed) or make_planner(config, task, seed, folder),
     )
     config = dataclasses.replace(SMOKE, planner="noisy", after_failure="retry", reflections=3)
     for seed in (0, 1, 2):

@@ -18,7 +18,7 @@ from rl_models.chat.client import ChatClient
 from rl_models.networks.parts import Part
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
-from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals, SamaGoals
+from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop
@@ -103,23 +103,23 @@ def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
     Args:
         config: map, tries and limits.
         planner: one of `PLANNERS`.
-        executor: who carries sub-goals out.
+        executor: acts for both agents.
     """
     domain = LakeDomain(lake_of(config.map, config.map_seed), _knowledge(planner))
     has_chance = config.slippery or planner == RANDOM_COMMANDS
     world = CommandedLake(config.test_episodes if has_chance else 1, **config.world())
-    loop = loop_of(config, planner, domain)
+    loop = make_planning_loop(config, planner, domain)
     return PlannedPlay(LakePlay(world, domain), executor, loop, config.steps_of_round).run(TEST_SEED)
 
 
-def loop_of(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
+def make_planning_loop(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
     """Rounds under a planner by rule. Random commands are not reflected on, for reflection would replace them."""
     caller = Caller(ChatClient(OfflineBackend(domain), 1), MODEL)
     is_random = planner == RANDOM_COMMANDS
     commander = RandomCommander(domain, 1.0, TEST_SEED) if is_random else None
     goals: dict[str, GoalGenerator] = {"deps": DepsGoals(caller, domain), "plan4mc": Plan4McGoals(domain)}
     reflections = 0 if is_random else config.reflections
-    return PlanningLoop(Planner(caller, domain), goals.get(planner, SamaGoals()), reflections, commander)
+    return PlanningLoop(Planner(caller, domain), goals.get(planner), reflections, commander)
 
 
 def _knowledge(planner: str) -> Knowledge:

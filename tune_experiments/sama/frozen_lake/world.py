@@ -28,7 +28,7 @@ class CommandedLake(FrozenLakeSpread):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            arguments: of `FrozenLakeSpread`.
+            arguments: further arguments of `FrozenLakeSpread`.
         """
         super().__init__(num_worlds, first_world, **{"observations": ("one_hot",)} | arguments)
         side = self.lake.side
@@ -39,7 +39,7 @@ class CommandedLake(FrozenLakeSpread):
 
         Args:
             worlds: K of them.
-            cells: for each world two cells; side * side to stay.
+            cells: two cells for each world; side * side to stay.
         """
         rows = np.asarray(worlds, int)
         self.state["commands"][rows] = cells

@@ -6,7 +6,6 @@ of RED's oracle; SAMA, section 5). Who knows nothing of the enemy scouts.
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -36,6 +35,7 @@ from tune_experiments.sama.minirts.subgoals import (
     Subgoal,
     cost,
 )
+from tune_experiments.sama.rule_domain import ranked
 
 ENOUGH_PEASANTS, ENOUGH_UNITS, ENOUGH_TO_ATTACK = 6, 5, 6
 _OF_THE_GOAL = 200.0
@@ -52,9 +52,7 @@ def choices(scene: Scene, goal: str | None = None) -> Iterator[tuple[Subgoal, ..
         [(one, scores[one.text] - price) for one in SUBGOALS if (price := cost(scene, agent, one)) < FAR]
         for agent in range(len(scene.hands))
     ]
-    found = [(tuple(one for one, _ in each), sum(score for _, score in each)) for each in itertools.product(*options)]
-    found.sort(key=lambda one: -one[1])
-    return (chosen for chosen, _ in found if _compatible(scene, chosen))
+    return (chosen for chosen in ranked(options) if _compatible(scene, chosen))
 
 
 def wanted(scene: Scene) -> list[int]:

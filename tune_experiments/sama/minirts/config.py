@@ -12,8 +12,7 @@ from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.team_paths import stored_path
 from tune_experiments.red.config import RedConfig
-from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.planner_config import PlannerConfig
+from tune_experiments.sama.planner_config import PlannedGame, PlannerConfig
 
 RtsRow: TypeAlias = Literal["scripted_2", "scripted_3", "learned_2", "learned_3"]
 Test: TypeAlias = Literal[
@@ -86,9 +85,9 @@ class RtsConfig(PlannerConfig):
 
     def game(self, task: str) -> PlannedGame:
         """MiniRTS for so many agents."""
-        from tune_experiments.sama.minirts.domain import game_of
+        from tune_experiments.sama.minirts.domain import make_game
 
-        return game_of(int(task))
+        return make_game(int(task))
 
     def opponents_of(self, num_agents: int) -> tuple[str, ...]:
         """Names of the opponents of a team."""

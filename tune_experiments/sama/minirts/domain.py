@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,7 @@ from rl_envs.minirts.symbols import (
     WORKSHOP,
 )
 from rl_models.planners.code_index import CodeIndex
-from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts
-from tune_experiments.sama.allocation_rules import AllocationRules, different_states
+from rl_models.planners.domain import Skill, SubgoalTexts
 from tune_experiments.sama.minirts import wording
 from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
 from tune_experiments.sama.minirts.scene import NOBODY, Scene
@@ -42,14 +41,16 @@ from tune_experiments.sama.minirts.subgoals import (
     FIGHT,
     GOALS,
     OF_TEXT,
+    REST,
     SCOUT,
-    SUBGOALS,
     TRAIN,
+    Subgoal,
     cost,
     reward_code,
     word_of,
 )
-from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.planner_config import PlannedGame
+from tune_experiments.sama.rule_domain import RuleDomain
 
 MONEY, KNOWN, EQUIPPED, ARMED, ATTACKED = (
     "there is money",
@@ -58,15 +59,17 @@ MONEY, KNOWN, EQUIPPED, ARMED, ATTACKED = (
     "an army stands",
     "the enemy is attacked",
 )
-_RULES = AllocationRules("agent", "all agents", FAR)
 _PRICE_OF_A_FACTORY = 150
 _SCENES_KEPT = 1024
 _FACTORIES = (BARRACK, BLACKSMITH, STABLE, WORKSHOP)
 
 
-class RtsDomain:
+class RtsDomain(RuleDomain[Subgoal]):
     """`Domain` for a team of one to three agents."""
 
+    agent, everybody, far = "agent", "all agents", FAR
+    goal_order = (FIGHT, TRAIN, EQUIP, SCOUT, EARN, REST)
+    kinds = OF_TEXT
     goals: tuple[str, ...] = GOALS
     objects: tuple[str, ...] = wording.OBJECTS
     aims: tuple[str, ...] = ("win", "lose", "destroy")
@@ -93,7 +96,7 @@ class RtsDomain:
         rules = files("tune_experiments.sama.minirts").joinpath("manual.txt").read_text(encoding="utf-8").strip()
         self.map = wording.describe_team(num_agents)
         self.manual = f"{rules}\n{self.map}"
-        self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))
+        self._read = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))
 
     def check(self, state: str) -> str:
         """See `Domain.check`."""
@@ -137,10 +140,6 @@ class RtsDomain:
         }
         return frozenset(fact for fact, holds in tests.items() if holds)
 
-    def diverse_states(self, count: int, seed: int) -> list[str]:
-        """See `Domain.diverse_states`: drawn from what teams may have and see."""
-        return different_states(functools.partial(_draw, len(self.agents)), count, seed)
-
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
         """See `Domain.goal_list`: one army after another, beginning with what this state is nearest to."""
         facts = self.facts(state)
@@ -149,32 +148,20 @@ class RtsDomain:
         start = whole[ENOUGH_TO_ATTACK:] if ARMED in facts else []
         return tuple((start + first + whole * length)[:length])
 
-    def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
-        """See `Domain.decompose`; sub-goals have the order of the valid ones, which does not tell whose they are."""
-        scene, first, fresh = self._scene(state), None, None
-        for chosen in choices(scene, goal):
-            first = first or chosen
-            if tuple(sorted(one.text for one in chosen)) not in failed:
-                fresh = chosen
-                break
-        chosen = fresh or first or ()
-        ordered = sorted(chosen, key=SUBGOALS.index)
-        leading = min((one.goal for one in ordered), key=(FIGHT, TRAIN, EQUIP, SCOUT, *GOALS).index)
-        texts = tuple(one.text for one in ordered)
-        return Decomposition(wording.thoughts(scene, goal or leading, texts, wanted(scene)), goal or leading, texts)
+    def _draw(self, numbers: random.Random) -> str:
+        return _draw(len(self.agents), numbers)
 
-    def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
-        """See `Domain.allocate`."""
-        return _RULES.allocate(tuple(subgoals), self._prices(state, subgoals), self.statuses(state), failed)
+    def _scene(self, state: str) -> Scene:
+        return self._read(state)
 
-    def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """See `Domain.find_fault`."""
-        return _RULES.find_fault(subgoals, self._prices(state, subgoals), self.agents, order)
+    def _choices(self, scene: Scene, goal: str | None) -> Iterator[tuple[Subgoal, ...]]:
+        return choices(scene, goal)
 
-    def _prices(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
-        """Cost of each sub-goal for each agent."""
-        scene, kinds = self._scene(state), [OF_TEXT[text] for text in subgoals]
-        return [[cost(scene, agent, one) for one in kinds] for agent in range(len(self.agents))]
+    def _cost(self, scene: Scene, agent: int, one: Subgoal) -> int:
+        return cost(scene, agent, one)
+
+    def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
+        return wording.thoughts(scene, goal, texts, wanted(scene))
 
 
 def _by_name(numbers: Any) -> dict[str, int]:
@@ -216,7 +203,7 @@ def _place(kind: int, numbers: random.Random) -> str:
 
 
 @functools.cache
-def game_of(num_agents: int) -> PlannedGame:
+def make_game(num_agents: int) -> PlannedGame:
     """The game of so many agents."""
     domain = RtsDomain(num_agents)
     return PlannedGame("MiniRTS", domain, domain.map, game_code)

@@ -13,9 +13,8 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rounds import NextRound
-from tune_experiments.sama.minirts.features import moment_of
 from tune_experiments.sama.minirts.subgoals import OF_TEXT
-from tune_experiments.sama.minirts.world import GameSnapshot, PlannedRts
+from tune_experiments.sama.minirts.world import GameSnapshot, PlannedRts, compute_features
 from tune_experiments.sama.play import PlayAdapter
 
 METRICS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds", "ticks")
@@ -95,7 +94,7 @@ class RtsPlay(PlayAdapter[PlannedRts]):
 
     def save(self, worlds: Sequence[int]) -> None:
         """Keep games one by one: their tables of distances grow."""
-        self._round_starts |= {index: self.world.snapshot_of(index) for index in worlds}
+        self._round_starts |= {index: self.world.snapshot_game(index) for index in worlds}
 
     def restore(self, worlds: Sequence[int]) -> None:
         """Put games back, and look at them."""
@@ -108,4 +107,4 @@ class RtsPlay(PlayAdapter[PlannedRts]):
         """Features of all games, and their texts [B] where tests are Python."""
         world = self.world
         texts = world.states(range(world.num_worlds)) if self._book.reads_texts else None
-        return moment_of(world.seen) | ({} if texts is None else {"texts": np.array(texts, object)})
+        return compute_features(world.seen) | ({} if texts is None else {"texts": np.array(texts, object)})

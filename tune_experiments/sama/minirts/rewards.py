@@ -17,10 +17,9 @@ from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.sama.minirts.executors import FORMS, scripted
-from tune_experiments.sama.minirts.features import moment_of
 from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
-from tune_experiments.sama.minirts.world import PlannedRts
-from tune_experiments.sama.planned_game import PlannedGame
+from tune_experiments.sama.minirts.world import PlannedRts, compute_features
+from tune_experiments.sama.planner_config import PlannedGame
 
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
 _TRIAL_SEED = 17
@@ -32,9 +31,9 @@ def open_book(source: RewardSource, planner: Planner, game: PlannedGame) -> Rewa
     """Tests of all sub-goals; close it, for tests in Python run in processes.
 
     Args:
-        source: who writes them.
-        planner: asks the model where one writes.
-        game: of the team.
+        source: source of the tests.
+        planner: planner whose model writes them.
+        game: the team's game.
     """
     designed = [] if source == "builtin" else design_rewards(planner, game)
     return RewardBook(builtin_rewards(game.domain, designed), game.domain, TESTS, _texts)
@@ -57,14 +56,14 @@ def transitions(num_agents: int) -> Transitions:
     with closing(PlannedRts(_WORLDS, agents_per_side=num_agents, actions=FORMS[False])) as world:
         world.reset(_TRIAL_SEED)
         for number in range(_ROUNDS):
-            before, states = moment_of(world.seen), world.states(range(_WORLDS))
+            before, states = compute_features(world.seen), world.states(range(_WORLDS))
             for index, agent in np.ndindex(_WORLDS, num_agents):
                 drawn = numbers.choice(SUBGOALS).phrase
                 world.tell(index, agent, drawn if number % _DRAWN_EVERY == 0 else _chain(index, number))
             for _ in range(_DECISIONS):
                 world.step(scripted(world))
             befores.append(before)
-            afters.append(moment_of(world.seen))
+            afters.append(compute_features(world.seen))
             texts += zip(states, world.states(range(_WORLDS)), strict=True)
     return Transitions(_joined(befores), _joined(afters), tuple(texts))
 

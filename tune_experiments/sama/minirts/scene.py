@@ -32,7 +32,7 @@ def in_words(view: View, decision: int) -> str:
     """A moment as text.
 
     Args:
-        view: of the whole team (`text.team_view`), with `enemy_average`.
+        view: view of the whole team (`text.team_view`), with `enemy_average`.
         decision: number of decisions before this one.
     """
     return f"{describe(view)}\n{last_line(decision, view['enemy_average'])}"
@@ -76,7 +76,7 @@ class Scene:
         view: arrays of the world's text.
         decision: decisions before this one.
         lately: army type -> hundredths of a unit, running average.
-        hands: of each agent.
+        hands: objects of each agent.
         coming: type -> objects that are being trained or built.
         own: type -> finished objects of the team.
         enemies: type -> enemy objects that are known now.

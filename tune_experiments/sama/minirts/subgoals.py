@@ -1,7 +1,7 @@
 """The sub-goals of MiniRTS: RED's 17 phrases and to wait; when each is reached, and who can begin with it now.
 
-Tests compare a moment (`features.moment_of`) with the one in which the round began. SAMA's prompt allows one building
-of each type and six units of each; the engine has no such caps, so they are checked here.
+Tests compare a moment (`world.compute_features`) with the one in which the round began. SAMA's prompt allows one
+building of each type and six units of each; the engine has no such caps, so they are checked here.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Subgoal:
     """One thing for one agent to do.
 
     Attributes:
-        text: what the planner calls it; a phrase of the world, or `WAIT`.
+        text: the planner's name; a phrase of the world, or `WAIT`.
         goal: the team's goal that it belongs to.
         made: the type that it asks for, `NO_TYPE` for none.
     """

@@ -31,7 +31,7 @@ from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
 from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
-from tune_experiments.sama.planning import loop_of, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.play import PlannedPlay, Watch, learned_executor
 from tune_experiments.sama.team_with_seed import TeamWithSeed
@@ -176,16 +176,16 @@ def planned(
         config: planner, reflections and limits.
         method: the team's row.
         policy: the team.
-        seed: of the games, and of what the planner errs in.
+        seed: seed of the games and of the planner's errors.
         episodes: B, played side by side; 0 takes the test's number.
-        watch: looks on.
-        trial_folder: which keeps the manual that is written for the trial.
+        watch: observer.
+        trial_folder: folder with the manual that was written for the trial.
 
     Returns:
         as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.
     """
     worlds, task = episodes or config.test_episodes, str(num_agents_of(method))
-    loop = loop_of(config, task, seed, trial_folder)
+    loop = make_planning_loop(config, task, seed, trial_folder)
     executor = learned_executor(policy) if is_learned(method) else scripted
     with (
         closing(make_world(config, method, worlds)) as world,

@@ -16,8 +16,9 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.minirts import kernels
 from rl_envs.minirts.batch import LEARNED_KEYS
+from rl_envs.minirts.factored import C_ATTACK, C_GATHER, C_IDLE
 from rl_envs.minirts.game import GAME_NAMES
-from rl_envs.minirts.symbols import NUM_TYPES
+from rl_envs.minirts.symbols import ARMY, NUM_CELLS, NUM_TYPES, PEASANT
 from rl_envs.minirts.text import team_view
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
 from tune_experiments.red.frame_captions import with_lines
@@ -41,9 +42,9 @@ class PlannedRts(CommandedRts):
     """B games whose agents get a planner's commands.
 
     Attributes:
-        sight: what the planner sees.
+        sight: information that the planner gets.
         seen: the game's own observations now, name -> [B, N, ...].
-        headlines: of each world, a line for pictures.
+        headlines: line of text above the picture of each game.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class PlannedRts(CommandedRts):
             found.append(in_words(view, int(self.state["episode_length"][world])))
         return found
 
-    def snapshot_of(self, world: int) -> GameSnapshot:
+    def snapshot_game(self, world: int) -> GameSnapshot:
         """A game as it is now."""
         games = self.games
         others = {
@@ -130,3 +131,27 @@ class PlannedRts(CommandedRts):
             return super(CommandedRts, self)._observe(rows)
         finally:
             oracle[rows, 0] = before
+
+
+def compute_features(seen: Arrays) -> dict[str, Any]:
+    """Features of B games on which tests of sub-goals look.
+
+    Args:
+        seen: the games' own observations, name -> [B, N, ...].
+
+    Returns:
+        `team` [B, 16] finished objects of the team by type, `own` [B, N, 16] of each agent, `idle`, `gathering` and
+        `attacking` [B, N], `seen` and `money` [B].
+    """
+    kinds, commands, owned = seen["own_type"].astype(int), seen["command_type"], seen["owned"]
+    peasants, fighters = owned & (kinds == PEASANT), owned & np.isin(kinds, ARMY)
+    own = (owned[..., None] & (kinds[..., None] == np.arange(NUM_TYPES))).sum(2)
+    return {
+        "team": own.sum(1),
+        "own": own,
+        "idle": (peasants & (commands == C_IDLE)).sum(2),
+        "gathering": (peasants & (commands == C_GATHER)).sum(2),
+        "attacking": (fighters & (commands == C_ATTACK)).sum(2),
+        "seen": np.rint(seen["count"][:, 0, :2].sum(1) * NUM_CELLS).astype(int),
+        "money": seen["money"][:, 0].astype(int),
+    }

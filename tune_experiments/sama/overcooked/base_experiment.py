@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,6 @@ from rl_envs import World
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
-from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.overcooked_experiment import OVERCOOKED_RANGES
 from tune_experiments.play.episode import MAX_STEPS, Episode, record_episodes
@@ -22,10 +20,9 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.overcooked.config import RULES, SamaConfig
 from tune_experiments.sama.overcooked.tables import RANGES, of_training, tables
-from tune_experiments.sama.planner_config import as_loaded
+from tune_experiments.sama.planned_experiment import PlannedExperiment
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -35,16 +32,16 @@ if TYPE_CHECKING:
 __all__ = ["SamaExperiment", "deviation_notes"]
 
 
-class SamaExperiment(Experiment[SamaConfig]):
+class SamaExperiment(PlannedExperiment[SamaConfig]):
     """One table of SAMA's."""
 
     metric_ranges = OVERCOOKED_RANGES | RANGES
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every row in every kitchen."""
-        from tune_experiments.sama.overcooked.trials import methods_of
+        from tune_experiments.sama.overcooked.trials import method_names
 
-        return methods_of(config)
+        return method_names(config)
 
     def plan(
         self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None
@@ -54,12 +51,8 @@ class SamaExperiment(Experiment[SamaConfig]):
 
         return plan(config, method, seed, trial_folder)
 
-    def evaluate(self, config: SamaConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Whole episodes under the planner."""
-        return self.evaluate_trial(config, method, policy, None)
-
     def evaluate_trial(self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """The same where the planner reads a manual that was written for the trial."""
+        """Whole episodes under the planner."""
         from tune_experiments.sama.overcooked import evaluation
 
         return evaluation.evaluate(config, method, policy, trial_folder)
@@ -92,17 +85,14 @@ class SamaExperiment(Experiment[SamaConfig]):
 
     def as_loaded(self, config: SamaConfig) -> SamaConfig:
         """See `planner_config.as_loaded`; frozen encodings are in the user's cache."""
-        return dataclasses.replace(as_loaded(config), encoder=dataclasses.replace(config.encoder, folder=""))
+        return dataclasses.replace(super().as_loaded(config), encoder=dataclasses.replace(config.encoder, folder=""))
 
     def check(self, config: SamaConfig) -> None:
-        """See that the planner can answer."""
-        from tune_experiments.sama.overcooked.trials import check
+        """See that the planner can answer where a row has one."""
+        from tune_experiments.sama.overcooked.trials import UNPLANNED
 
-        check(config)
-
-    def shared(self, config: SamaConfig) -> contextlib.AbstractContextManager[None]:
-        """One endpoint for all trials of a run."""
-        return shared_endpoint(config)
+        if set(config.methods) - set(UNPLANNED):
+            super().check(config)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, the planner's transcripts, and an episode of each method."""

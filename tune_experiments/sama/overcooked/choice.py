@@ -6,13 +6,13 @@ the reward).
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 
 from rl_envs.overcooked.words import POT_ONIONS
 from tune_experiments.sama.overcooked.scene import FAR, MIDDLE_COUNTER, Scene
 from tune_experiments.sama.overcooked.subgoals import Subgoal, cost
+from tune_experiments.sama.rule_domain import ranked
 
 _STEP_PRICE = 1.0
 _OF_THE_GOAL = 200.0
@@ -29,9 +29,7 @@ def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) 
         ]
         for chef in range(len(scene.at))
     ]
-    found = [(tuple(one for one, _ in each), sum(score for _, score in each)) for each in itertools.product(*options)]
-    found.sort(key=lambda one: -one[1])
-    return [chosen for chosen, _ in found if _compatible(scene, chosen)]
+    return [chosen for chosen in ranked(options) if _compatible(scene, chosen)]
 
 
 def _score(scene: Scene, chef: int, one: Subgoal) -> float:

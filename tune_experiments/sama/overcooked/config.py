@@ -23,9 +23,15 @@ from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
-from tune_experiments.sama.overcooked.commands import game_of
-from tune_experiments.sama.planned_game import PlannedGame
-from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings, PlannerConfig, absolute
+from tune_experiments.sama.overcooked.domain import make_game
+from tune_experiments.sama.planner_config import (
+    MAX_REFLECTIONS,
+    RULES,
+    ModelSettings,
+    PlannedGame,
+    PlannerConfig,
+    absolute,
+)
 
 __all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
 
@@ -107,4 +113,4 @@ class SamaConfig(
 
     def game(self, task: str) -> PlannedGame:
         """A kitchen."""
-        return game_of(task)
+        return make_game(task)

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import rl_envs.overcooked
 from rl_envs.overcooked.goals import reached
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.text import describe
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
-from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTest, SubgoalTexts
-from tune_experiments.sama.allocation_rules import AllocationRules, different_states
+from rl_models.planners.code_index import CodeIndex
+from rl_models.planners.domain import Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.overcooked import wording
 from tune_experiments.sama.overcooked.choice import choices
 from tune_experiments.sama.overcooked.scene import COUNTER, FAR, HATCH, Reachability, Scene
@@ -30,12 +32,15 @@ from tune_experiments.sama.overcooked.subgoals import (
     WAIT,
     Subgoal,
     cost,
+    make_subgoals,
     reward_code,
-    subgoals_of,
 )
+from tune_experiments.sama.planner_config import PlannedGame
+from tune_experiments.sama.rule_domain import RuleDomain
 
+DONE = "your task is done: keep out of the other chef's way"
+"""Told to a chef whose sub-goal is reached."""
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
-_RULES = AllocationRules("chef", "both chefs", FAR)
 _SCENES_KEPT = 4096
 _MAX_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
@@ -43,9 +48,11 @@ _LYING = ("onion", "onion", "dish")
 """Things to draw for counters of diverse states; a thing that stands here twice is twice as likely."""
 
 
-class KitchenDomain:
+class KitchenDomain(RuleDomain[Subgoal]):
     """`Domain` for one kitchen with two chefs."""
 
+    agent, everybody, far = "chef", "both chefs", FAR
+    goal_order = (SERVE, PREPARE, MAKE, WAIT)
     goals: tuple[str, ...] = GOALS
     objects: tuple[str, ...] = wording.OBJECTS
     aims: tuple[str, ...] = ("serve", "deliver")
@@ -68,12 +75,11 @@ class KitchenDomain:
         kitchen = Kitchen(layout)
         self.name = kitchen.name
         self._ways = Reachability(kitchen)
-        self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
-        self.kinds = subgoals_of(self._ways)
-        self._of_text = {one.text: one for one in self.kinds}
-        self.subgoals = tuple(self._of_text)
+        self._read = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
+        self.kinds = {one.text: one for one in make_subgoals(self._ways)}
+        self.subgoals = tuple(self.kinds)
         self.tests: dict[str, SubgoalTest] = {
-            one.text: functools.partial(reached, kitchen, one.deed) for one in self.kinds
+            text: functools.partial(reached, kitchen, one.deed) for text, one in self.kinds.items()
         }
         self.agents = tuple(f"Chef {number}" for number in range(len(kitchen.starts)))
         rules = files("tune_experiments.sama.overcooked").joinpath("manual.txt").read_text(encoding="utf-8").strip()
@@ -100,7 +106,7 @@ class KitchenDomain:
 
     def code(self, subgoal: str) -> str:
         """See `Domain.code`."""
-        return reward_code(self._ways, self._of_text[subgoal])
+        return reward_code(self._ways, self.kinds[subgoal])
 
     def facts(self, state: str) -> frozenset[str]:
         """See `Domain.facts`."""
@@ -109,10 +115,6 @@ class KitchenDomain:
         has_room = [pot.has_room for pot in scene.pots]
         tests = (any(has_room), not all(has_room), "dish" in about, "soup" in about)
         return frozenset(fact for fact, holds in zip(FACTS, tests, strict=True) if holds)
-
-    def diverse_states(self, count: int, seed: int) -> list[str]:
-        """See `Domain.diverse_states`: drawn from everything that can be the case."""
-        return different_states(functools.partial(_draw, self._ways), count, seed)
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
         """See `Domain.goal_list`: soup after soup, beginning with what this state is nearest to."""
@@ -126,31 +128,20 @@ class KitchenDomain:
         whole = [MAKE, MAKE, PREPARE, SERVE]
         return tuple((first + whole * length)[:length])
 
-    def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
-        """See `Domain.decompose`; sub-goals have the order of the valid ones, which does not tell whose they are."""
-        scene = self._scene(state)
-        ranked = choices(scene, self.kinds, goal)
-        fresh = [chosen for chosen in ranked if tuple(sorted(one.text for one in chosen)) not in failed]
-        name, texts = self._named((fresh or ranked)[0], goal)
-        return Decomposition(wording.thoughts(scene, name, texts), name, texts)
+    def _draw(self, numbers: random.Random) -> str:
+        return _draw(self._ways, numbers)
 
-    def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
-        """See `Domain.allocate`."""
-        return _RULES.allocate(tuple(subgoals), self._prices(state, subgoals), self.statuses(state), failed)
+    def _scene(self, state: str) -> Scene:
+        return self._read(state)
 
-    def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """See `Domain.find_fault`."""
-        return _RULES.find_fault(subgoals, self._prices(state, subgoals), self.agents, order)
+    def _choices(self, scene: Scene, goal: str | None) -> Sequence[tuple[Subgoal, ...]]:
+        return choices(scene, tuple(self.kinds.values()), goal)
 
-    def _named(self, chosen: Sequence[Subgoal], goal: str | None) -> tuple[str, SubgoalTexts]:
-        ordered = sorted(chosen, key=self.kinds.index)
-        leading = min((one.goal for one in ordered), key=(SERVE, PREPARE, MAKE, WAIT).index)
-        return goal or leading, tuple(one.text for one in ordered)
+    def _cost(self, scene: Scene, agent: int, one: Subgoal) -> int:
+        return cost(scene, agent, one)
 
-    def _prices(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
-        """Steps that each chef needs for each sub-goal."""
-        scene, kinds = self._scene(state), [self._of_text[text] for text in subgoals]
-        return [[cost(scene, chef, one) for one in kinds] for chef in range(len(self.agents))]
+    def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
+        return wording.thoughts(scene, goal, texts)
 
 
 def _draw(ways: Reachability, numbers: random.Random) -> str:
@@ -172,3 +163,34 @@ def _draw(ways: Reachability, numbers: random.Random) -> str:
         held.append(THINGS.index(numbers.choice(can_hold)))
     state |= {"agent_cells": cells, "headings": headings, "held": held}
     return describe(kitchen, {name: np.asarray(value)[None] for name, value in state.items()})
+
+
+# ------------------------------------------------------------------------------- as the planner's game
+
+
+@functools.cache
+def domain_of(layout: str) -> KitchenDomain:
+    """The planner's domain of a named kitchen."""
+    return KitchenDomain(layout)
+
+
+def make_game(layout: str) -> PlannedGame:
+    """A named kitchen as the planner's game."""
+    domain = domain_of(layout)
+    return PlannedGame("Overcooked", domain, domain.map, game_code)
+
+
+def command_texts(layout: str) -> tuple[str, ...]:
+    """All commands, by number; the last one is `DONE`."""
+    return (*domain_of(layout).subgoals, DONE)
+
+
+def manual_sentences(manual: str) -> tuple[str, ...]:
+    """Sentences about the game that the policy reads: the lines of the manual."""
+    return tuple(line.strip() for line in manual.splitlines() if line.strip())
+
+
+@functools.cache
+def game_code() -> CodeIndex:
+    """The game's source, to be looked up by words."""
+    return CodeIndex.of_folder(Path(rl_envs.overcooked.__file__).parent)

@@ -15,7 +15,7 @@ from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.trials import BLIND, parts_of
 from tune_experiments.sama.overcooked.world import CommandedKitchen
-from tune_experiments.sama.planning import loop_of, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
 from tune_experiments.sama.play import PlannedPlay
 
 
@@ -43,7 +43,7 @@ def record_planned(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: i
 
 def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
     config, (row, layout) = loaded.config, parts_of(loaded.method)
-    loop = loop_of(config, layout, seed, loaded.trial_folder)
+    loop = make_planning_loop(config, layout, seed, loaded.trial_folder)
     limit = min(config.max_episode_steps, most_steps)
     world = CommandedKitchen(1, layout=layout, sees_commands=row != BLIND, max_episode_steps=limit)
     with contextlib.closing(world), loaded.showing_attention():

@@ -20,7 +20,7 @@ from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
 from tune_experiments.sama.overcooked.world import CommandedKitchen
-from tune_experiments.sama.planning import loop_of, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
 from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor
 from tune_experiments.sama.team_with_seed import planner_seed
@@ -43,8 +43,8 @@ def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
 def scripted_episodes(config: SamaConfig, layout: str) -> dict[Tested, Episodes]:
     """Episodes in which nothing is learned: sub-goals by rule, and chefs who walk to them by script."""
     ruled = dataclasses.replace(config, planner="offline", manual="")
-    loop = loop_of(ruled, layout, EVALUATION_SEED)
-    found = _play(loop, ruled, layout, ScriptedExecutor(layout), config.test_episodes)
+    loop = make_planning_loop(ruled, layout, EVALUATION_SEED)
+    found = play_under(loop, ruled, f"{SAMA}-{layout}", ScriptedExecutor(layout), config.test_episodes)
     return {Tested(layout, method=RULES_SCRIPTED): found | planning_metrics(loop, ruled, config.test_episodes)}
 
 
@@ -61,16 +61,16 @@ def planned_episodes(
     Args:
         config: planner, reflections and limits.
         method: row and kitchen.
-        team: who cooks.
+        team: the chefs.
         episodes: B, played side by side.
-        trial_folder: which keeps the manual that was written for the trial.
-        watch: looks on.
+        trial_folder: folder with the manual that was written for the trial.
+        watch: observer.
 
     Returns:
-        as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.
+        metrics of `KitchenPlay` [B] each, the transcript, and what `planning_metrics` counts.
     """
-    loop = loop_of(config, parts_of(method)[1], planner_seed(team, EVALUATION_SEED), trial_folder)
-    found = play_under(loop, config, method, team, episodes, watch)
+    loop = make_planning_loop(config, parts_of(method)[1], planner_seed(team, EVALUATION_SEED), trial_folder)
+    found = play_under(loop, config, method, learned_executor(team, config.is_greedy), episodes, watch)
     warn_of_rules(loop, config)
     return found | planning_metrics(loop, config, episodes)
 
@@ -79,29 +79,15 @@ def play_under(
     loop: PlanningLoop,
     config: SamaConfig,
     method: str,
-    team: TeamPolicy,
-    episodes: int,
-    watch: Watch | None = None,
-    seed: int = EVALUATION_SEED,
-) -> Episodes:
-    """Episodes under a loop of one's own, with a seed of one's own; other arguments as for `planned_episodes`."""
-    row, layout = parts_of(method)
-    executor = learned_executor(team, config.is_greedy)
-    return _play(loop, config, layout, executor, episodes, watch, seed, sees_commands=row != BLIND)
-
-
-def _play(
-    loop: PlanningLoop,
-    config: SamaConfig,
-    layout: str,
     executor: Executor,
     episodes: int,
     watch: Watch | None = None,
     seed: int = EVALUATION_SEED,
-    sees_commands: bool = True,
 ) -> Episodes:
+    """Episodes under a given planning loop, with a given seed; other arguments as for `planned_episodes`."""
+    row, layout = parts_of(method)
     world = CommandedKitchen(
-        episodes, layout=layout, sees_commands=sees_commands, max_episode_steps=config.max_episode_steps
+        episodes, layout=layout, sees_commands=row != BLIND, max_episode_steps=config.max_episode_steps
     )
     with closing(world):
         return PlannedPlay(KitchenPlay(world), executor, loop, config.round_steps).run(seed, watch)

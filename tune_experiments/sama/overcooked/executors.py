@@ -7,7 +7,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestWays
 from rl_envs.overcooked.words import NOTHING, STAY, THINGS
-from tune_experiments.sama.overcooked.commands import domain_of
+from tune_experiments.sama.overcooked.domain import domain_of
 from tune_experiments.sama.overcooked.scene import DISH_STORE, ONION_STORE
 from tune_experiments.sama.overcooked.subgoals import Subgoal
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
@@ -22,7 +22,7 @@ class ScriptedExecutor:
 
     def __init__(self, layout: str) -> None:
         """Know the sub-goals of a named kitchen."""
-        self._kinds = domain_of(layout).kinds
+        self._kinds = tuple(domain_of(layout).kinds.values())
         self._ways: ShortestWays | None = None
 
     def __call__(self, world: CommandedKitchen) -> Array:

@@ -30,7 +30,8 @@ from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
 from tune_experiments.sama.overcooked.training_data import prepare_training_data
-from tune_experiments.sama.planning import loop_of, planner_of
+from tune_experiments.sama.planning import make_planner, make_planning_loop
+from tune_experiments.sama.play import learned_executor
 
 MEETING_SEED = 600
 """Added to the stage's own, for the play in which states are met; tests and validation play others."""
@@ -86,13 +87,14 @@ def met_pairs(
     Args:
         config: planner, limits and episodes.
         method: row and kitchen.
-        team: who plays.
-        seed: of the play.
-        trial_folder: which keeps the manual that was written for the trial.
+        team: the chefs.
+        seed: seed of the episodes.
+        trial_folder: folder with the manual that was written for the trial.
     """
     met = SubgoalData()
-    loop = loop_of(config, trials.parts_of(method)[1], seed, trial_folder, met)
-    played = play_under(loop, config, method, team, config.fine_tuning.episodes, seed=seed)
+    loop = make_planning_loop(config, trials.parts_of(method)[1], seed, trial_folder, met)
+    chefs = learned_executor(team, config.is_greedy)
+    played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
     return met.take_out(), steps
 
@@ -109,11 +111,11 @@ class FineTuning:
         """Wait for `restore`.
 
         Args:
-            config: of the run.
+            config: configuration of the run.
             method: row and kitchen.
-            seed: of the trial, which made-up states belong to.
-            trial_folder: which keeps the manual that was written for the trial.
-            plan: of this stage.
+            seed: seed of the trial and of its made-up states.
+            trial_folder: folder with the manual that was written for the trial.
+            plan: plan of this stage.
         """
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
         self._layout, self._trial_folder = trials.parts_of(method)[1], trial_folder
@@ -125,12 +127,12 @@ class FineTuning:
         """Take over weights, meet states with them unless the checkpoint holds those of this stage, and go on."""
         if _MET in tensors:
             # Checkpoints from before these env steps were counted do not have them.
-            self._met, self._played = _read(tensors[_MET][_PAIRS]), int(tensors[_MET].get(_STEPS, 0))
+            self._met, self._played = unpack_pairs(tensors[_MET][_PAIRS]), int(tensors[_MET].get(_STEPS, 0))
         else:
             self._met, self._played = self._meet(tensors["weights"])
         config, layout = self._config, self._layout
         # What a model was asked before, it is not asked again.
-        planner = planner_of(config, layout, self._seed, self._trial_folder)
+        planner = make_planner(config, layout, self._seed, self._trial_folder)
         made = prepare_training_data(planner, layout, config.states, config.reward_source, self._seed)
         pairs = mixed(made.pairs, self._met)
         self._algorithm = make_team_algorithm(
@@ -154,7 +156,7 @@ class FineTuning:
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """The algorithm's, with the states that were met."""
         tensors, progress = self._inner.checkpoint()
-        return tensors | {_MET: {_PAIRS: _written(self._met), _STEPS: np.array(self._played)}}, progress
+        return tensors | {_MET: {_PAIRS: pack_pairs(self._met), _STEPS: np.array(self._played)}}, progress
 
     def close(self) -> None:
         """Stop the algorithm, if it was started."""
@@ -172,10 +174,11 @@ class FineTuning:
         return met_pairs(self._config, self._method, team, MEETING_SEED + self._plan.seed, self._trial_folder)
 
 
-def _written(pairs: Sequence[Pair]) -> Array:
+def pack_pairs(pairs: Sequence[Pair]) -> Array:
     """JSON as [K] uint8, for checkpoints hold arrays."""
     return np.frombuffer(json.dumps(pairs).encode(), np.uint8).copy()
 
 
-def _read(array: Any) -> list[Pair]:
+def unpack_pairs(array: Any) -> list[Pair]:
+    """Pairs from the array of `pack_pairs`."""
     return [(state, tuple(commands)) for state, commands in json.loads(bytes(np.asarray(array)))]

@@ -31,7 +31,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.overcooked.evaluation import EVALUATION_SEED
 from tune_experiments.sama.overcooked.trials import BLIND, SELF_PLAY, UNPLANNED, parts_of
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
-from tune_experiments.sama.planning import loop_of
+from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.team_with_seed import planner_seed
 
 SAMA_OF = "sama_overcooked"
@@ -44,11 +44,11 @@ KITCHENS: Kitchens = {
 
 @dataclass
 class Commander:
-    """A planner, and whom it commands.
+    """A planner and the chefs that it commands.
 
     Attributes:
         loop: plans; it does not reflect.
-        chefs: who carries its commands out.
+        chefs: numbers of the chefs that it commands.
         round_steps: env steps after which a round is over.
         in_round: [B] int, env steps of the present rounds.
     """
@@ -72,7 +72,7 @@ class MeetingKitchen(CommandedKitchen):
         Args:
             num_worlds: B.
             commanders: at most one for each chef.
-            arguments: of `CommandedKitchen`.
+            arguments: further arguments of `CommandedKitchen`.
         """
         self._commanders = commanders
         self._is_commanded = np.isin(np.arange(NUM_CHEFS), [chef for one in commanders for chef in one.chefs])
@@ -145,5 +145,7 @@ def _who_is_commanded(pair: Sequence[LoadedPolicy]) -> list[tuple[int, ...]]:
 
 def _commander(team: LoadedPolicy, chefs: Sequence[int], episodes: int) -> Commander:
     config = dataclasses.replace(team.config, reflections=0)
-    loop = loop_of(config, parts_of(team.method)[1], planner_seed(team.policy, EVALUATION_SEED), team.trial_folder)
+    loop = make_planning_loop(
+        config, parts_of(team.method)[1], planner_seed(team.policy, EVALUATION_SEED), team.trial_folder
+    )
     return Commander(loop, chefs, config.round_steps, np.zeros(episodes, int))

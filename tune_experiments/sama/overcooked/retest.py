@@ -77,8 +77,8 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
     """Test one team and write its rows and transcripts; rows of an earlier test of the same kind are replaced.
 
     Args:
-        experiment: whose test it is.
-        team: who is tested.
+        experiment: experiment whose tests are made.
+        team: team to test.
         changes: fields of the team's configuration that the test has instead.
         out: folder of the results, made where it is missing.
 

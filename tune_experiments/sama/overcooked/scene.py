@@ -31,7 +31,7 @@ class Reachability:
     Attributes:
         kitchen: the world's tables.
         pots: names of the pots.
-        cells: of each place, in reading order.
+        cells: cells of each place, in reading order.
         to_nearest: (start, cells) -> steps to stand beside the nearest of the cells, and where one then stands; `FAR`
             steps if there is no way.
     """
@@ -122,9 +122,9 @@ class Scene:
     """One state.
 
     Attributes:
-        ways: of its kitchen.
+        ways: places and distances of its kitchen.
         state: one world's arrays.
-        pots: by number.
+        pots: pots by number.
         lying: thing by cell, counters with something on them in reading order.
         at, holds: cell of each chef, and what it carries.
     """

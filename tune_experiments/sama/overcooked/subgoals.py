@@ -35,7 +35,7 @@ class Subgoal:
         goal: the team's goal it belongs to.
         kind: `bring` a thing from one place to another, `fetch` a dish into the hands, `fill` a dish at a pot, `serve`
             a soup, `clear` the hands, `wait` somewhere.
-        thing: what is carried.
+        thing: carried object.
         origin, target: places; empty where there is none.
     """
 
@@ -48,7 +48,7 @@ class Subgoal:
     target: str = ""
 
 
-def subgoals_of(ways: Reachability) -> tuple[Subgoal, ...]:
+def make_subgoals(ways: Reachability) -> tuple[Subgoal, ...]:
     """All sub-goals that some chef of a kitchen can do, in a fixed order."""
     pots = ways.pots
     found = [_bring("onion", ONION_STORE, pot, MAKE) for pot in pots]

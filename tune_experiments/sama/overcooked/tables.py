@@ -50,7 +50,7 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
     Args:
         results: rows of results.jsonl.
-        caption: of the experiment.
+        caption: caption of the experiment.
     """
     kitchens = dict.fromkeys(line.world for line in results)
     return [_table(results, kitchen, caption) for kitchen in kitchens]

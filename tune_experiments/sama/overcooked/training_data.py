@@ -19,7 +19,7 @@ from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.preparation import generate_states, without_doubles
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.overcooked.commands import domain_of, game_code
+from tune_experiments.sama.overcooked.domain import domain_of, game_code
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
@@ -45,9 +45,9 @@ def prepare_training_data(planner: Planner, layout: str, states: int, source: Re
     Args:
         planner: names the sub-goals.
         layout: the kitchen.
-        states: how many.
-        source: who writes the rewards.
-        seed: of the states.
+        states: number of states.
+        source: source of the rewards.
+        seed: seed of the states.
     """
     domain = domain_of(layout)
     kitchen = CommandedKitchen(layout=layout)

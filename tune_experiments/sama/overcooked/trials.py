@@ -29,12 +29,12 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan, make_team_algo
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
-from tune_experiments.sama.manuals import manual_of
-from tune_experiments.sama.overcooked.commands import command_texts, domain_of, manual_sentences
+from tune_experiments.sama.manuals import read_manual
 from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.domain import command_texts, domain_of, manual_sentences
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
-from tune_experiments.sama.planning import check_planner, planner_of
+from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
 SAMA, SELF_PLAY, MAPPO, BLIND, CODE = "sama", "selfplay", "mappo", "blind", "code"
@@ -43,7 +43,7 @@ VALIDATION_SEED = 500
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 
-def methods_of(config: SamaConfig) -> list[str]:
+def method_names(config: SamaConfig) -> list[str]:
     """Every row in every kitchen."""
     return [f"{row}-{layout}" for layout in config.tasks for row in config.methods]
 
@@ -60,8 +60,8 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
     Raises:
         UserError: no method is called so.
     """
-    if method not in methods_of(config):
-        raise UserError(f"a method must be one of {', '.join(methods_of(config))}, not {method!r}")
+    if method not in method_names(config):
+        raise UserError(f"a method must be one of {', '.join(method_names(config))}, not {method!r}")
     row, layout = parts_of(method)
     if row in UNPLANNED:
         return _unplanned(config, row, layout, seed)
@@ -117,7 +117,7 @@ def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamP
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
     """Ask for states, sub-goals and rewards, then train on them."""
-    planner = planner_of(config, layout, trial.seed, trial_folder)
+    planner = make_planner(config, layout, trial.seed, trial_folder)
     data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
     return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
 
@@ -143,16 +143,6 @@ def make_symbol_kitchen(
 
 UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
 """Rows that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
-
-
-def check(config: SamaConfig) -> None:
-    """Refuse a run whose planner could not answer.
-
-    Raises:
-        UserError: what is missing.
-    """
-    if set(config.methods) - set(UNPLANNED):
-        check_planner(config)
 
 
 def play_unplanned(
@@ -195,6 +185,6 @@ def commanded_team(
     """Chefs who read their commands and a manual: the trial's own, unless it is handed to them."""
     commands, kitchen = command_texts(layout), Kitchen(LAYOUTS[layout])
     sizes = SamaSizes(NUM_CHEFS, len(SYMBOLS), kitchen.height, kitchen.width, len(commands))
-    sentences = (*commands, *manual_sentences(manual or manual_of(config, layout, trial_folder)))
+    sentences = (*commands, *manual_sentences(manual or read_manual(config, layout, trial_folder)))
     team = sama_team(config.network, sizes, lambda: text_encoder(config.encoder, sentences, sentences), seed)
     return TeamWithSeed(team, seed)

@@ -23,7 +23,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.overcooked.commands import command_texts, domain_of
+from tune_experiments.sama.overcooked.domain import command_texts, domain_of
 
 NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
@@ -35,7 +35,7 @@ _DRAWN = ("agent_cells", "headings", "held", "contents")
 
 
 class SymbolKitchen(Overcooked):
-    """Overcooked with relocations and symbols; observation `commands` [2] is there and says the same all the time."""
+    """Overcooked with relocations and symbols; observation `commands` [2] is constant."""
 
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, layout: str = "cramped_room", **arguments: Any
@@ -46,7 +46,7 @@ class SymbolKitchen(Overcooked):
             num_worlds: B.
             first_world: number of the first world in the run.
             layout: a named kitchen.
-            arguments: of `Overcooked`.
+            arguments: further arguments of `Overcooked`.
         """
         options: dict[str, Any] = {"actions": "adjacent", "observations": ("symbols",)}
         super().__init__(num_worlds, first_world, layout=layout, **options | arguments)
@@ -77,8 +77,8 @@ class CommandedKitchen(SymbolKitchen):
             first_world: number of the first world in the run.
             layout: a named kitchen.
             rewards: tests of its sub-goals; the domain's own by default.
-            sees_commands: False keeps the sub-goals from the chefs, for a baseline that must do without.
-            arguments: of `Overcooked`.
+            sees_commands: whether chefs observe their sub-goals; False is a baseline.
+            arguments: further arguments of `Overcooked`.
         """
         super().__init__(num_worlds, first_world, layout=layout, **arguments)
         sentences = command_texts(layout)
@@ -94,12 +94,12 @@ class CommandedKitchen(SymbolKitchen):
     def command(
         self, worlds: Sequence[int], commands: Sequence[Sequence[str]], chefs: Sequence[int] = range(NUM_CHEFS)
     ) -> None:
-        """Give chefs of some worlds new sub-goals; whatever they are about to use they let be.
+        """Give chefs of some worlds new sub-goals; they drop the targets of their relocations.
 
         Args:
             worlds: K of them.
-            commands: for each world two texts.
-            chefs: who gets theirs; the others keep what they have.
+            commands: two texts for each world.
+            chefs: chefs that are commanded; the others keep their sub-goals.
         """
         rows = np.asarray(worlds, int)
         for chef in chefs:
@@ -176,8 +176,8 @@ class SubgoalKitchen(CommandedKitchen):
             num_worlds: B.
             first_world: number of the first world in the run.
             pairs: texts of states, each with the chefs' commands in it.
-            share: what a chef gets when the other reaches its sub-goal.
-            arguments: of `CommandedKitchen`.
+            share: reward of a chef when the other reaches its sub-goal.
+            arguments: further arguments of `CommandedKitchen`.
 
         Raises:
             ValueError: no pairs.

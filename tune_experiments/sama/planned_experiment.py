@@ -1,0 +1,41 @@
+"""Base of the experiments whose tests are played under a configured planner."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tune_experiments.experiment.plan import Tests
+from tune_experiments.launch.experiment import Experiment
+from tune_experiments.sama.endpoint import shared_endpoint
+from tune_experiments.sama.planner_config import Planned, as_loaded
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+
+
+class PlannedExperiment(Experiment[Planned]):
+    """One endpoint for all trials, checked before the run; tests read the manual of their trial."""
+
+    def evaluate(self, config: Planned, method: str, policy: TeamPolicy) -> Tests:
+        """Tests of a team without a trial's folder."""
+        return self.evaluate_trial(config, method, policy, None)
+
+    def evaluate_trial(self, config: Planned, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
+        """Whole episodes under the planner."""
+        raise NotImplementedError
+
+    def as_loaded(self, config: Planned) -> Planned:
+        """See `planner_config.as_loaded`."""
+        return as_loaded(config)
+
+    def check(self, config: Planned) -> None:
+        """See that the planner can answer."""
+        from tune_experiments.sama.planning import check_planner
+
+        check_planner(config)
+
+    def shared(self, config: Planned) -> contextlib.AbstractContextManager[None]:
+        """One endpoint for all trials of a run."""
+        return shared_endpoint(config)

@@ -1,0 +1,135 @@
+"""Domains whose rules weigh every combination of sub-goals, and allocate sub-goals by their cost for each agent."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from rl_models.planners.domain import Allocation, Decomposition, Fault, SubgoalTexts
+
+
+class Kind(Protocol):
+    """A sub-goal of a domain."""
+
+    @property
+    def text(self) -> str:
+        """The command."""
+
+    @property
+    def goal(self) -> str:
+        """The team's goal that it belongs to."""
+
+
+AnyKind = TypeVar("AnyKind", bound=Kind)
+"""Type of the sub-goals."""
+
+
+class RuleDomain(ABC, Generic[AnyKind]):
+    """The rules of a `Domain`.
+
+    Attributes:
+        agent, everybody: names of one agent and of all of them, such as `chef` and `both chefs`.
+        far: cost from which on an agent cannot begin a sub-goal.
+        goal_order: goals, the one that names a combination of sub-goals of several goals first.
+        agents: names of the agents.
+        kinds: the sub-goals, by text.
+    """
+
+    agent: ClassVar[str]
+    everybody: ClassVar[str]
+    far: ClassVar[int]
+    goal_order: ClassVar[tuple[str, ...]]
+    agents: tuple[str, ...]
+    kinds: dict[str, AnyKind]
+
+    def diverse_states(self, count: int, seed: int) -> list[str]:
+        """See `Domain.diverse_states`: drawn from everything that can be the case."""
+        numbers, found = random.Random(seed), dict[str, None]()
+        while len(found) < count:
+            found[self._draw(numbers)] = None
+        return list(found)
+
+    def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
+        """See `Domain.decompose`; sub-goals have the order of the valid ones, which does not tell whose they are."""
+        scene, first, fresh = self._scene(state), None, None
+        for chosen in self._choices(scene, goal):
+            first = first or chosen
+            if tuple(sorted(one.text for one in chosen)) not in failed:
+                fresh = chosen
+                break
+        chosen = fresh or first or ()
+        leading = goal or min((one.goal for one in chosen), key=self.goal_order.index)
+        texts = tuple(sorted((one.text for one in chosen), key=list(self.kinds).index))
+        return Decomposition(self._thoughts(scene, leading, texts), leading, texts)
+
+    def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
+        """See `Domain.allocate`."""
+        found = sorted(_assignments(self._costs(state, subgoals)), key=lambda one: one[1])
+        fresh = [one for one in found if tuple(subgoals[place] for place in one[0]) not in failed]
+        order, cost = (fresh or found)[0]
+        who = "; ".join(
+            f"{status}, so it should {subgoals[which]}"
+            for status, which in zip(self.statuses(state), order, strict=True)
+        )
+        thoughts = f"{who}." if cost < self.far else f"No allocation suits {self.everybody}. The least bad: {who}."
+        return Allocation(thoughts, order)
+
+    def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
+        """See `Domain.find_fault`: some agent must be able to begin each sub-goal, and so must the one that has it."""
+        costs = self._costs(state, subgoals)
+        for which, text in enumerate(subgoals):
+            if all(own[which] >= self.far for own in costs):
+                clause = f'No {self.agent} can begin to "{text}" now'
+                return Fault(f"{clause}, so the sub-goals are at fault.", "decomposition")
+        for agent, which in enumerate(order):
+            if costs[agent][which] >= self.far:
+                clause = f'{self.agents[agent]} cannot begin to "{subgoals[which]}" now'
+                if any(cost < self.far for _, cost in _assignments(costs)):
+                    return Fault(f"{clause}, but another can, so the allocation is at fault.", "allocation")
+                return Fault(f"{clause}, and no allocation suits {self.everybody}.", "decomposition")
+        return Fault(f"Each {self.agent} could begin, so other sub-goals may be easier to reach.", "decomposition")
+
+    def _costs(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
+        """Costs [N, K] of sub-goals."""
+        scene, kinds = self._scene(state), [self.kinds[text] for text in subgoals]
+        return [[self._cost(scene, agent, one) for one in kinds] for agent in range(len(self.agents))]
+
+    @abstractmethod
+    def statuses(self, state: str) -> tuple[str, ...]:
+        """See `Domain.statuses`."""
+
+    @abstractmethod
+    def _draw(self, numbers: random.Random) -> str:
+        """Any legal state."""
+
+    @abstractmethod
+    def _scene(self, state: str) -> Any:
+        """A state as the rules read it."""
+
+    @abstractmethod
+    def _choices(self, scene: Any, goal: str | None) -> Iterable[tuple[AnyKind, ...]]:
+        """Compatible combinations of one sub-goal an agent, the best first."""
+
+    @abstractmethod
+    def _cost(self, scene: Any, agent: int, one: AnyKind) -> int:
+        """Cost of a sub-goal for an agent."""
+
+    @abstractmethod
+    def _thoughts(self, scene: Any, goal: str, texts: SubgoalTexts) -> str:
+        """Why this goal and these sub-goals."""
+
+
+def ranked(options: Sequence[Sequence[tuple[AnyKind, float]]]) -> list[tuple[AnyKind, ...]]:
+    """All combinations of one scored option an agent, by the sum of scores, the best first; ties by order."""
+    found = [(tuple(one for one, _ in each), sum(score for _, score in each)) for each in itertools.product(*options)]
+    found.sort(key=lambda one: -one[1])
+    return [chosen for chosen, _ in found]
+
+
+def _assignments(costs: Sequence[Sequence[int]]) -> list[tuple[tuple[int, ...], int]]:
+    """All allocations, one sub-goal an agent: the sub-goal of each agent, and the total cost."""
+    orders = itertools.permutations(range(len(costs[0])))
+    return [(order, sum(costs[agent][which] for agent, which in enumerate(order))) for order in orders]
