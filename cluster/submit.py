@@ -73,13 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--storage", default=os.environ.get("CONCORD_STORAGE"), help=message)
     add("--no-wait", action="store_true", help="Return after the submission, without following the output.")
     add("--env", nargs="*", default=[], metavar="NAME", help="Names of variables of this shell to pass to the job.")
-    add(
-        "--pass-env",
-        nargs="*",
-        default=[],
-        metavar="NAME",
-        help="The same, for an experiment that has a flag --env of its own.",
-    )
+    message = "The same, for an experiment that has a flag --env of its own."
+    add("--pass-env", nargs="*", default=[], metavar="NAME", help=message)
     add("--install", action="store_true", help="Install the pinned versions on each node before training.")
     message = "Train even if the cluster's versions differ from the pinned ones."
     add("--any-versions", action="store_true", help=message)

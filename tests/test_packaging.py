@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import sys
 import tomllib
@@ -60,3 +61,9 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert metadata.version("concord-marl") == VERSION
     assert f"## [{VERSION}]" in (ROOT / "CHANGELOG.md").read_text()
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_each_console_script_names_a_function():
+    for entry in PROJECT["project"]["scripts"].values():
+        module, _, name = entry.partition(":")
+        assert callable(getattr(importlib.import_module(module), name))

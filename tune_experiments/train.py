@@ -108,7 +108,7 @@ class Train(Experiment[Config]):
 
     def deviation_notes(self, config: Config) -> Sequence[str]:
         """Deviations that a reader of the papers should know."""
-        from tune_experiments.teams.trials import scaling_notes
+        from tune_experiments.teams.trials import scaling_notes, unread_texts
 
         notes = [
             "no paper has these numbers: the methods have the same networks and constants in every environment",
@@ -117,7 +117,7 @@ class Train(Experiment[Config]):
         if config.budget_env_steps < LAPTOP.budget_env_steps:
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
         if any(method not in LANGUAGE_ROWS for method in config.methods):
-            notes += scaling_notes(config)
+            notes += scaling_notes(config) + unread_texts(config)
         return notes
 
     def inspect(self, config: Config, say: Callable[[str], None]) -> Config:

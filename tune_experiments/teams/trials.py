@@ -29,7 +29,7 @@ from rl_models.algorithms.qmix import qmix_objective
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.losses.extra_loss import ExtraLoss
-from rl_models.networks.network_needs import fitted, is_recurrent
+from rl_models.networks.network_needs import NETWORKS, fitted, is_recurrent
 from rl_models.networks.parts import Part
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Schedule
@@ -173,6 +173,14 @@ def scaling_notes(config: Config) -> list[str]:
                 "(declare their bounds in observation_space)"
             )
     return said
+
+
+def unread_texts(config: Config) -> list[str]:
+    """A sentence on the texts that the network leaves out, if there are any."""
+    texts = [part.key for part in parts_of(_example(config)) if part.is_text]
+    if not texts or NETWORKS[config.network.name].reads_texts:
+        return []
+    return [f"the network {config.network.name} does not read the texts {', '.join(texts)}"]
 
 
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:

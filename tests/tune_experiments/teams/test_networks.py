@@ -97,6 +97,12 @@ def test_a_reader_of_sentences_and_a_network_without_texts_are_refused_what_they
         build_policy(dataclasses.replace(SMOKE, env="rtfm-v0", network=encoder), "ippo", 0)
 
 
+def test_texts_that_a_network_leaves_out_are_said():
+    for name, is_said in (("mlp", True), ("matching", False)):
+        notes = EXPERIMENT.deviations(config_of("rtfm-v0", name))
+        assert any(name in note and "document" in note for note in notes) == is_said
+
+
 def test_every_name_has_a_network_and_its_flag_may_leave_out_the_name_of_the_field():
     assert set(NETWORKS) == set(typing.get_args(NetworkName))
     read = functools.partial(parse, EXPERIMENT.presets, description="")
