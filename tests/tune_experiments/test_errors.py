@@ -16,7 +16,7 @@ from rl_envs.furnmove.room_file import save_room
 from rl_envs.furnmove.splits import RoomStream, rooms_of
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
-from tests.tune_experiments.run.refusals import DEAD, assert_contract, checked, refusal
+from tests.tune_experiments.run.refusals import DEAD, assert_contract, checked, complaint, refusal
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.furnmove_sync import EXPERIMENT as FURNMOVE
@@ -207,9 +207,13 @@ def test_a_missing_module_where_a_run_is_continued(script, tmp_path):
     assert_contract(script("--env", "gone.away:parallel_env", experiment=TEAMS), "gone", "PYTHONPATH")
 
 
-def test_a_cluster_that_does_not_answer_or_start(script, monkeypatch):
-    assert_contract(script(), "RAY_ADDRESS", DEAD)
+@pytest.mark.processes
+def test_a_cluster_that_does_not_answer(tmp_path):
+    said = complaint("tune_experiments/furnmove_sync.py", "--preset", "smoke", "--out", tmp_path / "out")
+    assert_contract(said, "RAY_ADDRESS", DEAD)
 
+
+def test_a_cluster_that_does_not_start(monkeypatch):
     def init(**_):
         raise Exception("The current node timed out during startup. Some of it was slow.")
 

@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 ENDS = [signal.SIGTERM, signal.SIGHUP]
 # A cluster whose nodes are processes that only wait, each with a child in a session of its own, as Ray's workers are.
 WAITS = """
-import subprocess, sys, threading
+import signal, subprocess, sys, threading
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests under nohup inherit that it is ignored
 from cluster.testing.local_cluster import LocalCluster
 
 CHILD = "import threading; threading.Event().wait()"
