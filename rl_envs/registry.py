@@ -46,7 +46,7 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
         world_id: a registered id, in which `-` and `_` are one; or
             `package.module:Class` of a world from anywhere, whose module is imported.
         num_worlds: B.
-        arguments: of the world.
+        arguments: arguments of the world.
 
     Raises:
         ValueError: an unknown id (the sentence names the nearest known one), an entry point that is no world, or a

@@ -77,8 +77,8 @@ def points_of(trial: StoredTrial, episodes: int) -> Points:
     """The curve of a trial.
 
     Args:
-        trial: of which run, row and seed.
-        episodes: of each test, where the log has none.
+        trial: run, method and seed.
+        episodes: number of episodes of each test, where the log has none.
     """
     from rl_models.training.checkpoint import numbered_checkpoints
     from tune_experiments.run.trial import CHECKPOINTS
@@ -105,7 +105,7 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
 
     Args:
         runs: name of a run -> its trials.
-        episodes: of each test, where a log has none.
+        episodes: number of episodes of each test, where a log has none.
         out: folder of what is written.
 
     Raises:

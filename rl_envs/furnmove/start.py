@@ -78,7 +78,7 @@ def draw_until_legal(
     """Draw a room and try starts in it, then the next room, until one is legal; the order of draws is fixed.
 
     Args:
-        chance: of the worlds.
+        chance: random numbers of the worlds.
         world: index of the world.
         num_rooms: from how many rooms to draw.
         draws: number of uniforms of one try.

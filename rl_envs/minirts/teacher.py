@@ -38,7 +38,7 @@ class ScriptTeacher:
 
     Args:
         num_worlds: B.
-        names: of the scripts, each one of `opponents.opponent_of`; they take turns, one an episode.
+        names: names of the scripts, each one of `opponents.opponent_of`; they take turns, one an episode.
     """
 
     def __init__(self, num_worlds: int, names: Sequence[str]) -> None:
@@ -65,7 +65,7 @@ class ScriptTeacher:
         """Commands that the scripts would give now.
 
         Args:
-            games: of the world, each in the tick of a decision (`MiniRts.games`).
+            games: games of the world, each in the tick of a decision (`MiniRts.games`).
 
         Returns:
             [B, 50, 7] int32, a command of each own unit in the order of the observation, as `phrases.commands_for`

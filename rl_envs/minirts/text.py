@@ -54,7 +54,7 @@ def team_view(observations: Arrays, index: int = 0) -> Arrays:
     """Observation of a whole side in one world.
 
     Args:
-        observations: of the world, dict of [B, N, ...].
+        observations: observations of the world, dict of [B, N, ...].
         index: number of the world.
 
     Returns:

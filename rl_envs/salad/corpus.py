@@ -141,7 +141,7 @@ def erring_actions(
         legal: [B, N, A] bool.
         sent: the cooks' messages `[B][N]`.
         error: share of decisions that are random.
-        random: of the errors.
+        random: generator of the errors.
 
     Returns:
         the actions, those without errors, and random legal ones, [B, N] int64 each.

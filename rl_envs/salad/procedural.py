@@ -40,7 +40,7 @@ def procedural_kitchen(number: int, seed: int = 0) -> dict[str, Any]:
     known by Alice alone; a round with several foods; and a round with one food that both know.
 
     Args:
-        number: of the kitchen, at least 0.
+        number: number of the kitchen, at least 0.
         seed: another seed gives other kitchens.
     """
     door, salad, stock, *places = Chance(seed, number, 1).uniforms(_DRAWS)[0].tolist()

@@ -54,7 +54,7 @@ class SituationDescriber:
         """Describe the situation of every agent in some worlds, [K, N, S] int16, indices into `Grammar.sentences`.
 
         Args:
-            state: of all worlds.
+            state: state of all worlds.
             knows: [K, N] bool, agents that know the order.
             rows: [K] worlds.
         """

@@ -161,7 +161,7 @@ def share_of_known_floor(room: Room, lattice: Lattice) -> float | None:
 
     Args:
         room: an exported room.
-        lattice: of its scene.
+        lattice: lattice of its scene.
     """
     name = ITHOR_PREFIX + room.name.removeprefix(EXPORTED_PREFIX)
     try:

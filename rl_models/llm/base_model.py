@@ -24,7 +24,7 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
 
     Args:
         name: hub id, or folder with config.json, a tokenizer and weights as safetensors.
-        dtype: of the weights.
+        dtype: dtype of the weights.
 
     Raises:
         LanguageModelError: there is none of this name, or it is none that can be used here.

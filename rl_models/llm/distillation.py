@@ -1,7 +1,7 @@
 """Teaching the message adapter what a teacher would write: rounds of supervised fine-tuning (Verco, eq. 1, alg. 1).
 
 Each round brings new pairs of prompt and message, from play of the initial action policy; all pairs so far are learned
-from, and prompts that are held out once stay so. This file must not know who teaches, nor where prompts come from.
+from, and prompts that are held out once stay so.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MessageDistillation:
     """The SFT stage of one message adapter.
 
     Attributes:
-        reports: of the rounds so far.
+        reports: reports of the rounds so far.
     """
 
     def __init__(self, language: AdaptedModel, writer: Writer, settings: DistillationSettings) -> None:

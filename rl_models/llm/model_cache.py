@@ -38,8 +38,8 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
 
     Args:
         corpus: gives the texts in pairs, the same in every process.
-        settings: of the model.
-        folder: of all models; by default `default_folder()`.
+        settings: settings of the model.
+        folder: folder of all models; by default `default_folder()`.
 
     Raises:
         LanguageModelError: a corpus without texts, or a folder that cannot be written.

@@ -87,7 +87,7 @@ class Narration:
 
         Args:
             narrator: puts codes into words.
-            writer: of messages.
+            writer: part that writes messages.
             tokens: the model's tokenizer.
             settings: observation keys of codes, and the choice of messages that reach the other agents.
         """

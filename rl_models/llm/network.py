@@ -57,7 +57,7 @@ class LanguageNetwork(Stateless):
 
     Attributes:
         language: model and adapters; the only thing here with weights.
-        writer: of messages.
+        writer: part that writes messages.
         narrator: narrator that puts observations into words; used by narrations, never here.
         moments: scores of moments, kept until a weight changes or gradients are needed.
     """

@@ -79,7 +79,7 @@ def shared_base(name: str, dtype: torch.dtype) -> SharedBase:
 
     Args:
         name: hub id or folder.
-        dtype: of the weights.
+        dtype: dtype of the weights.
 
     Raises:
         LanguageModelError: there is none of this name, or it is none that can be used here.

@@ -1,7 +1,6 @@
 """The default model: a small LLaMA with a tokenizer of its own, made from a corpus in under two minutes on one core.
 
-It is an ordinary Hugging Face folder, so it is loaded like any other. This file must not know where such folders are
-kept.
+It is an ordinary Hugging Face folder, so it is loaded like any other.
 """
 
 from __future__ import annotations

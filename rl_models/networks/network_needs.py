@@ -63,7 +63,7 @@ def fitted(config: PartsConfig, parts: Sequence[Part]) -> tuple[PartsConfig, lis
 
     Args:
         config: names the network.
-        parts: of an agent's observation.
+        parts: parts of an agent's observation.
 
     Raises:
         ValueError: the observation lacks what the network needs.

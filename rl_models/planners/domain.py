@@ -1,7 +1,6 @@
 """Interface of a world for the planner: its words, and rules that answer where no language model does.
 
-Everything is text or small records. An experiment builds a domain for its world and hands it to the planner; this
-file must not know any of them.
+Everything is text or small records. An experiment builds a domain for its world and hands it to the planner.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         """Continue exactly where `snapshot` was taken; with an empty one begin episodes that no earlier run played.
 
         Returns:
-            number of worlds that cannot continue, games of others, and begin a new episode instead.
+            number of custom environments that cannot continue and begin a new episode instead.
         """
         self._seed_offset = seed_offset
         if not snapshot:

@@ -1,7 +1,7 @@
 """The nearest of many texts by edit distance in tokens: insertions, deletions and replacements each cost 1.
 
 Levenshtein, 1966, with words and punctuation marks as tokens. Most texts are ruled out by a lower bound: each edit
-changes the counts of tokens by at most one on either side. This file must not know what the texts mean.
+changes the counts of tokens by at most one on either side.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Frozen text encoder: every sentence is encoded once, stored on disk, and looked up afterwards.
 
 A table of encodings becomes part of a network, not the pretrained model. The table is no parameter and is not stored in
-checkpoints. This file must not know what the sentences are for.
+checkpoints.
 
 Encodings are cached on disk: safetensors files in a folder, which are written whole and never changed. A file holds a
 batch of sentences, and its name is a hash of them. So processes that encode the same batch at the same time write the

@@ -1,7 +1,7 @@
 """Pretrained encoders from the Hugging Face hub or a local folder.
 
 Weights are read from safetensors only, so loading a model from an unknown author runs none of its code. Transformers
-and the hub's library are imported when they are needed. This file must not know how encodings are stored.
+and the hub's library are imported when they are needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The built-in text encoder: one vector a word, which is learned with the policy. It needs no download.
 
-Words that do not occur in the training sentences are left out, because nothing can be learned about them. This file
-must not know what the sentences mean.
+Words that do not occur in the training sentences are left out, because nothing can be learned about them.
 """
 
 from __future__ import annotations

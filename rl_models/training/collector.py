@@ -149,7 +149,7 @@ class Collector:
         self._obs = self._completed(self.world.restore(parts["world/"]))
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
-        restarted = self.world.restarted  # games of others may have begun anew
+        restarted = self.world.restarted  # custom environments may have begun a new episode
         self._is_first = np.array(snapshot["is_first"], bool) | (False if restarted is None else restarted)
         self.version = int(snapshot["version"])
 

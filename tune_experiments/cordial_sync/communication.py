@@ -46,7 +46,7 @@ class Model:
 
     Attributes:
         name: what its metrics begin with.
-        equation: of the paper.
+        equation: number of the paper's equation.
         explained: what it says of the first agent.
     """
 

@@ -131,9 +131,9 @@ def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: in
     """Sentence on the optimiser steps of a run beside those of the authors' workers.
 
     Args:
-        learner: of the run.
-        workers: of the run.
-        env_steps: of reinforcement learning in the run.
+        learner: learner of the run.
+        workers: workers of the run.
+        env_steps: number of env steps of reinforcement learning in the run.
         paper_env_steps: the same in the paper.
     """
     steps, how = paper_env_steps // AUTHORS_ENV_STEPS, f", one after every {AUTHORS_ENV_STEPS} env steps of one world"

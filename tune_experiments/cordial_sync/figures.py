@@ -76,7 +76,7 @@ def storyboard(start: Starts, states: Sequence[State], metrics: Mapping[str, flo
     Args:
         start: the single start of the episode.
         states: what the world held at the start and after each of the T env steps, T + 1 of them.
-        metrics: of the episode.
+        metrics: metrics of the episode.
         title: above the panels.
     """
     last, room = len(states) - 1, start.rooms[0]

@@ -55,7 +55,7 @@ def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 
         outcome: [R] bool, what is explained.
         episode: [R] int, to which episode a row belongs.
         draws: number of times that episodes are drawn again.
-        seed: of the draws.
+        seed: seed of the draws.
 
     Raises:
         NotIdentified: the outcome or a column never changes, columns say the same, or a line separates the outcomes.

@@ -39,10 +39,10 @@ def ringed(
     """The picture with rings.
 
     Args:
-        picture: of a world whose grid begins in the upper left corner, [H, W, 3] uint8.
+        picture: picture of a world whose grid begins in the upper left corner, [H, W, 3] uint8.
         owners: row and column of each entity, and the agents that take it.
         cell_pixels: side of a cell.
-        colours: of the agents.
+        colours: colours of the agents.
 
     Returns:
         [H, W, 3] uint8.
@@ -70,7 +70,7 @@ class Look:
     Attributes:
         draw: a scene and a caption -> picture.
         cell_pixels: side of a cell in it.
-        colours: of agents.
+        colours: colours of agents.
         cells: what a world shows an agent -> row and column of each entity, in the order of its mask.
     """
 

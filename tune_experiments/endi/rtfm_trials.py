@@ -152,8 +152,8 @@ def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan
     """A stage of the other rows, learned by QMIX: a joint learner that reads no document.
 
     Args:
-        config: of the run.
-        seed: of the initial weights.
+        config: configuration of the run.
+        seed: seed of the initial weights.
         stage: what is played, validated and kept, and for how long.
     """
     batch = config.workers.env_steps_of_update

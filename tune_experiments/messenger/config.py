@@ -172,7 +172,7 @@ def make_world(
 
     Args:
         config: texts and what is seen.
-        stage: of MESSENGER.
+        stage: stage of MESSENGER.
         num_worlds: B.
         first_world: number of the first one.
         changes: arguments to lay over, such as `split`.

@@ -40,7 +40,7 @@ class Generation:
     """Results at the end of a generation, for its members from old to new and the learner, which is the last.
 
     Attributes:
-        env_steps: of training so far.
+        env_steps: number of env steps of training so far.
         members: names; a member is called by the env steps after which it joined.
         payoffs: [n + 1, n + 1], rows chef 0, columns chef 1.
         shapley: [n + 1] graphic Shapley values.
@@ -70,11 +70,11 @@ class Cole:
         """Begin with self-play.
 
         Args:
-            settings: of the population.
+            settings: settings of the population.
             plan: how the learner learns, and its whole budget; its worlds are replaced.
             make_worlds: its worlds.
             payoff: what a team's first agent achieves with another's second.
-            make_algorithm: who trains.
+            make_algorithm: algorithm factory.
         """
         self._settings, self._plan = settings, plan
         self._make_worlds, self._payoff, self._make_algorithm = make_worlds, payoff, make_algorithm

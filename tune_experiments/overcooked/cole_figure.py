@@ -34,7 +34,7 @@ def draw(generations: Sequence[Generation], path: Path) -> Path:
     """One figure.
 
     Args:
-        generations: of a trial, at least one.
+        generations: generations of a trial, at least one.
         path: the PNG to write.
     """
     last = generations[-1]

@@ -3,7 +3,7 @@
 A population is known by its payoffs: entry (i, j) is what member i achieves as chef 0 with member j as chef 1. The
 graphic Shapley value of a member is what it adds to the coalitions of the others; whoever adds little is hard to cook
 with, or cannot cook, and becomes a likely partner. Constants are those of the released code; values are sums over all
-coalitions, where the release samples 200 orders. This file must not know a game.
+coalitions, where the release samples 200 orders.
 """
 
 from __future__ import annotations

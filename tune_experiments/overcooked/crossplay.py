@@ -2,8 +2,7 @@
 
 Teams that were trained apart may have settled on ways of their own; what a pair of strangers serves shows how much of a
 team's reward is cooking and how much is habit. A pair of strangers is a `MixedTeam`: agent i does what team i would
-have it do. It is made for teams whose agents act apart and remember nothing. This file must not know how a team
-learned, nor all kitchens in which a pair can meet: `play_all` is told how a pair plays.
+have it do. It is made for teams whose agents act apart and remember nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Matrix:
 
     Attributes:
         layout: the kitchen.
-        names: of the K teams.
+        names: names of the K teams.
         values: metric -> [K, K] float64, means over episodes; rows are chef 0's teams, columns chef 1's.
         results: the same line by line, with intervals.
     """
@@ -76,7 +75,7 @@ def teams_of(
     Args:
         runs: run folders, or folders of single trials, such as the best of a search.
         kitchens: which experiments' teams can meet, and where a team cooks.
-        methods: of which rows; all by default.
+        methods: names of the methods; all by default.
         kitchen: where they meet, for runs of several kitchens; by default that of all teams.
 
     Raises:
@@ -136,8 +135,8 @@ class StoredTrial:
 
     Attributes:
         method: as the run calls it; SAMA's and MAPPO's are a row and a kitchen, `sama-cramped_room`.
-        folder: of the trial.
-        config: of its run.
+        folder: folder of the trial.
+        config: configuration of its run.
     """
 
     method: str
@@ -185,7 +184,7 @@ def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet
     Args:
         teams: name -> team, all of one kitchen.
         layout: the kitchen.
-        episodes: of each pair.
+        episodes: number of episodes of each pair.
         meet: how a pair plays.
     """
     names = tuple(teams)

@@ -1,6 +1,6 @@
 """Tests in Overcooked: whole episodes, actions sampled, nothing but served soups paid, beside random play.
 
-`reward` is what papers report: 20 a soup, in an episode of 400 env steps. This file must not know how a team learned.
+`reward` is what papers report: 20 a soup, in an episode of 400 env steps.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def episodes_of(
         policy: any team that moves both chefs.
         is_greedy: take the most likely actions instead of sampling.
         draws_noise: as `Evaluation` has it.
-        seed: of the draws of actions.
+        seed: seed of the draws of actions.
 
     Returns:
         `soups`, `reward`, `shaped_return` and `length`, [B] each.

@@ -42,7 +42,7 @@ class KitchenWithPartners(Overcooked):
             first_world: number of the first world in the run.
             partners: K teams without a memory that see and do what the kitchen offers; they act where networks of this
                 process run.
-            arguments: of `Overcooked`.
+            arguments: arguments of `Overcooked`.
 
         Raises:
             ValueError: no partners.

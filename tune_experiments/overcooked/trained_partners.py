@@ -1,7 +1,7 @@
 """The partners of fictitious co-play: teams of self-play at three levels of skill (Strouse et al., NeurIPS 2021).
 
 Each trained team comes three times: as it was before training, when its reward was nearest to half of what it reached,
-and as it is. This file must not know who learns to cook with them.
+and as it is.
 """
 
 from __future__ import annotations

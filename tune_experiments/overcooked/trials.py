@@ -51,7 +51,7 @@ class Row:
         objective: `(config)`, its loss.
         world: further arguments of its training worlds.
         make_world: `(config, num_worlds, first_world, **arguments)`, its training worlds.
-        make_algorithm: `(config, plan)`, who trains; RLlib's algorithm where none is named.
+        make_algorithm: algorithm factory, `(config, plan)`; RLlib's by default.
     """
 
     is_shaped: bool = True

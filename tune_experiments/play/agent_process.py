@@ -2,7 +2,7 @@
 
 It loads the weights itself, is handed nothing but its own observation, and answers with nothing but its own action.
 Messages go through pipes between agents, as the bare bytes of the tensor said. What is drawn comes from the seed that
-all processes know: no sampled action or component ever travels. This file must not know the world.
+all processes know: no sampled action or component ever travels.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Texts are found by the world's `text_spec` (rows of a token table) and `text_tables` (ids of constant texts), and put
 into words by its `vocabulary`. A map `attention/NAME` is [..., R, C] or [..., C] for one agent: C are the words of a
-text, or the texts under a key that holds several. This file must not know any world or network.
+text, or the texts under a key that holds several.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def attention_maps(
     """All maps of one agent at the last choice.
 
     Args:
-        world: of the team.
+        world: world of the team.
         obs: observations of one world, name -> [N, ...].
-        extras: of the network, name -> [B, 1, N, ...].
-        index: of the world.
+        extras: extras of the network, name -> [B, 1, N, ...].
+        index: index of the world.
         agent: which.
     """
     maps = {name: value for name, value in extras.items() if name.startswith(ATTENTION) and value.is_floating_point()}

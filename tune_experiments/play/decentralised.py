@@ -144,7 +144,7 @@ def separate_agents(
         checkpoint: the weights, which each process loads for itself.
         num_agents: N.
         observation_keys: what an agent needs of its observation; nothing else is handed to it.
-        seed: of the run of worlds.
+        seed: seed of the run of worlds.
         world: number of the world in that run.
         patience_seconds: timeout in seconds of each wait.
         allow: modules from outside that the checkpoint may name.

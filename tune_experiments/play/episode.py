@@ -2,7 +2,7 @@
 
 A network needs nothing for it but what it offers already: extras whose names begin with `attention/` while it shows
 attention, the entity divider's extras, messages among its extras, a joint policy. A world needs `action_names`, its
-text keys with a `vocabulary`, and `render`; what it lacks is left out. This file must not know any world or network.
+text keys with a `vocabulary`, and `render`; what it lacks is left out.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Step:
     """One env step.
 
     Attributes:
-        picture: of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
+        picture: picture of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
         agents: N of them.
         joint: joint policy of two agents, [A, A] float32, or None.
-        weights: of the components of a mixture, M of them; empty for one component.
+        weights: weights of the components of a mixture, M of them; empty for one component.
         texts: observation key -> what the first agent reads under it.
         notes: what else is known, such as a planner's goals.
-        rewards: of each agent for this step.
+        rewards: rewards of each agent for this step.
     """
 
     picture: Array | None
@@ -86,10 +86,10 @@ class Episode:
         agents: their names.
         actions: names of the actions; empty where they have none.
         steps: T of them.
-        last_picture: of the world after the last step.
+        last_picture: last picture of the world after the last step.
         last_notes: what came after the last step.
-        metrics: of the episode; empty if it was cut.
-        colours: of the agents in the pictures, as CSS writes them; empty where they have none.
+        metrics: metrics of the episode; empty if it was cut.
+        colours: colours of the agents in the pictures, as CSS writes them; empty where they have none.
         missing: what could not be shown, such as "pictures", with the cause.
     """
 
@@ -114,7 +114,7 @@ class EpisodeRecorder:
         Args:
             loaded: the team.
             world: B worlds.
-            index: of the world that is recorded.
+            index: index of the recorded world.
             title: which start it is.
             spectator: looks on.
         """
@@ -230,7 +230,7 @@ def record_episodes(
 
     Args:
         loaded: the team.
-        seed: of worlds and actions.
+        seed: seed of worlds and actions.
         episodes: B.
         most_steps: env steps after which a record is cut.
         world: B worlds of one's own; by default those of the team's test.

@@ -56,7 +56,7 @@ class LoadedPolicy:
         env_steps: how long it was trained.
         curriculum: where among the stages of its training it stands; one stage where there are none.
         is_greedy: whether it takes the most likely actions, as in its experiment's test, or samples.
-        trial_folder: of its trial; None where it was not loaded from one.
+        trial_folder: trial folder of its trial; None where it was not loaded from one.
         allow: modules from outside that it was loaded with.
         draws_noise: whether a network that draws something itself draws, as in the test, or takes what is most likely.
         last_output: what the policy returned at the last `act`, with maps of its attention.
@@ -97,9 +97,9 @@ class LoadedPolicy:
         """Forget everything and begin a new random stream; the next `act` fixes the number of worlds.
 
         Args:
-            seed: of the actions that are sampled.
-            texts: of the world, `world.texts`; encodings are kept while the weights stay, and until the next `reset`,
-                which must follow `compact_texts`.
+            seed: seed of the actions that are sampled.
+            texts: texts of the environment, `world.texts`; encodings are kept while the weights stay, and until the
+                next `reset`, which must follow `compact_texts`.
         """
         self._state, self._chance = None, None
         self._seed = seed
@@ -173,7 +173,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
     """A trained team from a checkpoint, a trial folder (`chosen_checkpoint`) or a run (the first row of its table).
 
     Args:
-        path: of one of these; or `pretrained/NAME`, a team that the package brings.
+        path: path of one of these, or `pretrained/NAME`, a team that the package brings.
         allow: modules outside Concord that may be imported if the checkpoint names them.
         device: where it acts: `auto` on a GPU if there is one.
 
@@ -213,7 +213,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
     """The checkpoint that a path stands for.
 
     Args:
-        path: of it, of its trial or of its run.
+        path: path of it, of its trial or of its run.
         allow: as for `load_policy`.
         imports: whether the experiment of a run is imported, whose first row is then taken; else the first folder is.
 

@@ -71,7 +71,7 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
 
     Args:
         path: trial folder or checkpoint in a run folder with results.
-        name: of the new folder.
+        name: name of the new folder.
         given: what the team was given beside observations and rewards, a sentence for its card.
         seed_choice: how its seed was chosen, a sentence for its card.
         folder: where the new folder goes.
@@ -136,7 +136,7 @@ def card_for_people(card: dict[str, Any], place: str = "") -> str:
     """The card in Markdown.
 
     Args:
-        card: of the team.
+        card: card of the team.
         place: path by which commands open the team; by default its name in the package.
     """
     place = place or f"{PRETRAINED.name}/{card['name']}"

@@ -96,9 +96,9 @@ def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) 
 
     Args:
         actions: [B, N] int, or factor -> such an array.
-        index: of the world.
+        index: index of the world.
         agent: which.
-        names: of the actions; those behind the last have none.
+        names: names of the actions; those behind the last have none.
     """
     if isinstance(actions, dict):
         return ", ".join(f"{factor} {values[index, agent]}" for factor, values in actions.items())
@@ -120,8 +120,8 @@ def _in_words(
 
     Args:
         world: in which the steps are made.
-        steps: of `_continue`.
-        index: of the world.
+        steps: steps of `_continue`.
+        index: index of the world.
         written: agent -> its message at the last step.
     """
     names = tuple(map(str, getattr(world, "action_names", ())))
@@ -231,7 +231,7 @@ def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[d
 
     Returns:
         states: what the world's `state` holds of it at the start and after each of the T env steps, T + 1 of them.
-        metrics: of the episode.
+        metrics: metrics of the episode.
     """
     steps = steps_of_episode(policy, world, seed, 0)
     info: dict[str, Any] = {}

@@ -50,7 +50,7 @@ def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_s
     Args:
         loaded: the team.
         name: what it is called on the page.
-        seed: of the starts.
+        seed: seed of the starts.
         episodes: how many starts.
         most_steps: env steps after which a record is cut.
     """
@@ -98,7 +98,7 @@ def write_page(
         out: the file.
         title: above the page.
         teams: at least one.
-        seed: of the starts.
+        seed: seed of the starts.
         episodes: how many starts.
         beside: whether the second team is shown beside the first one from the beginning.
         most_steps: env steps after which a record is cut.

@@ -2,7 +2,7 @@
 
 `render WORLD --policies NAME NAME` writes a match of scripted policies as a video, without a team. A world offers
 matches by a method `match_frames(policies, seed)` that yields frames. `play --human` serves a game in the browser until
-Control-C. This file must not know any world.
+Control-C.
 """
 
 from __future__ import annotations
@@ -357,7 +357,7 @@ def play_in_browser(
     Args:
         loaded: the team.
         agent: name of the person's agent.
-        seed: of the world.
+        seed: seed of the world.
         folder: for the episodes.
         port: on this machine; 0 for any free one.
         say: tells the person the address, and at the end what was written.

@@ -1,6 +1,6 @@
 """Learning curves of a run, and what is drawn of each method's team: what the figures of all experiments begin with.
 
-A figure or video that fails leaves out itself alone. This file must not know about any experiment.
+A figure or video that fails leaves out itself alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int,
         trials: whose logs.
         curves: metric -> what its panel is called.
         bins: points of a curve.
-        options: of `plots.learning_curves`.
+        options: options of `plots.learning_curves`.
     """
 
     def draw() -> Iterator[Path]:
@@ -43,7 +43,7 @@ def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:
     """Figures and videos of each method's first seed, as for `trained_teams`.
 
     Args:
-        trials: of the run.
+        trials: trials of the run.
         draws: what it is, such as "video" -> who draws it.
     """
 

@@ -1,4 +1,4 @@
-"""An episode as an animated GIF. This file must not know what the frames show."""
+"""An episode as an animated GIF."""
 
 from __future__ import annotations
 

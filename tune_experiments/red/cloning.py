@@ -36,9 +36,9 @@ class Cloning(SupervisedStage):
         """Build the team; nothing is learned yet.
 
         Args:
-            config: of the run.
+            config: configuration of the run.
             is_distillation: whether half of the decisions are of own won games.
-            plan: of this stage.
+            plan: plan of this stage.
         """
         super().__init__(plan)
         self._config, self._is_distillation = config, is_distillation
@@ -127,7 +127,7 @@ def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Ge
     Args:
         decisions: D of them.
         frequency_power: 1 for each row once.
-        generator: of chance.
+        generator: generator of chance.
     """
     if frequency_power == 1:
         return torch.randperm(len(decisions), generator=generator)

@@ -42,7 +42,7 @@ class CommandedRts(MiniRts):
             num_worlds: B.
             first_world: number of the first world in the run.
             commander: one of `COMMANDERS`, or `NARRATED`.
-            share: of decisions at which the commander `random` says something.
+            share: share of decisions at which the commander `random` speaks.
             game: further arguments of `MiniRts`.
 
         Raises:

@@ -59,7 +59,7 @@ def say(
         enemies: types that the enemy trains, which only `oracle` and `adversarial` use.
         agent: its number; agents follow different chains where the enemy trains several types.
         uniforms: [2] in [0, 1), for `random`.
-        share: of decisions at which `random` says something.
+        share: share of decisions at which `random` says something.
 
     Returns:
         one of PHRASES, or "".

@@ -152,7 +152,7 @@ def make_world(
     """Worlds of a run.
 
     Args:
-        config: of the run.
+        config: configuration of the run.
         num_worlds: B.
         first_world: number of the first world.
         commander: who speaks; by default that of reinforcement learning.

@@ -74,8 +74,8 @@ def decisions_of_scripts(config: RedConfig, seed: int, frames: int) -> Decisions
     """Decisions of medium scripts of every type, with the commands that were given.
 
     Args:
-        config: of the run.
-        seed: of games, aims and silence.
+        config: configuration of the run.
+        seed: seed of games, aims and silence.
         frames: number of decisions.
     """
     settings = config.cloning
@@ -101,9 +101,9 @@ def own_won_decisions(config: RedConfig, policy: TeamPolicy, seed: int) -> Decis
     """Decisions of games that a team wins without commands; None if it wins none.
 
     Args:
-        config: of the run.
+        config: configuration of the run.
         policy: the team.
-        seed: of the games.
+        seed: seed of the games.
     """
     settings, played, won = config.cloning, 0, 0
     world = make_world(config, settings.worlds, FIRST_OWN_WORLD, "none")

@@ -29,7 +29,7 @@ def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -
     """Whole games of scripted executors under a commander, one in each world; the metrics of `METRICS`, [K] each.
 
     Args:
-        config: of the run.
+        config: configuration of the run.
         commander: one of `COMMANDERS`.
         episodes: K.
         seed: as for a trained team, which plays the same games.

@@ -1,8 +1,7 @@
 """Stages of one training run of RED, built from settings, and its tests under every commander.
 
 The row `red` clones scripts, lets the value head learn alone, and then plays and distils in turns. Reinforcement
-learning hears no command: a team that learns under commands it cannot use learns to ignore them (RED, section 4). This
-file must not know how results are shown.
+learning hears no command: a team that learns under commands it cannot use learns to ignore them (RED, section 4).
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def learning_rate(config: RedConfig, first_update: int) -> Schedule:
     """Learning rate of a round that begins after so many updates: up in the warm-up, then down to 0.
 
     Args:
-        config: of the run.
+        config: configuration of the run.
         first_update: updates of the rounds before.
     """
     total = config.iterations * config.updates

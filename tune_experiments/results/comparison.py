@@ -32,7 +32,7 @@ class Row:
         values: one number a seed; one number of a player that has no seeds, such as random play.
         seeds: how many.
         mean: over seeds, with its interval.
-        difference: of its mean and that of the first row, with Welch's interval; None for the first row.
+        difference: difference of its mean and that of the first row, with Welch's interval; None for the first row.
         iqm: interquartile mean.
         share_above: share of pairs of seeds in which it lies above the first row; None for the first row.
     """

@@ -47,17 +47,17 @@ class Moment:
     """One moment of an episode: what is shown and computed before one choice, or after the last.
 
     Attributes:
-        picture: of the world, [H, W, 3] uint8.
-        words: of the document, L of them.
+        picture: picture of the world, [H, W, 3] uint8.
+        words: words of the document, L of them.
         goal: as it is read.
         things: names of the monsters that live and of the items on the floor.
         attention: `goal`, `layer 1`, ... -> weight of each word, [L]; empty at the end, and for networks that do not
             attend.
         action: what is chosen; empty at the end.
-        reward: of the last choice, at the end.
+        reward: reward of the last choice, at the end.
         size: side of the room in cells.
         names_per_cell: P, number of names that are observed in one cell.
-        mentions: of the goal and of things in the room; empty for networks that attend by layers.
+        mentions: mentions of the goal and of things in the room; empty for networks that attend by layers.
     """
 
     picture: np.ndarray

@@ -56,7 +56,7 @@ def solve(size: int, items: np.ndarray, winning: int, max_episode_steps: int) ->
     """Probability of meeting the dragon with one of the first `winning` items, and the moves that reach it.
 
     Args:
-        size: of the room.
+        size: side of the room in cells.
         items: [K, 3], where the items lie at the start.
         winning: how many of them win.
         max_episode_steps: moves that the agent has.

@@ -50,7 +50,7 @@ def evaluate(
     """`SPLIT_SIZExSIZE`, with or without the right documents, of each column -> episodes, then the references.
 
     Args:
-        config: of the run.
+        config: configuration of the run.
         policy: who plays.
         is_greedy: False only samples actions, for random play, which prefers none.
         played: column -> arguments of its worlds; None for `columns`.

@@ -41,9 +41,9 @@ def matching_plan(
     """A row with one seed.
 
     Args:
-        config: of the run.
+        config: configuration of the run.
         row: the reader, or an ablation.
-        seed: of the initial weights.
+        seed: seed of the initial weights.
         extra_losses: losses beside those of the row.
     """
     from rl_models.losses.mention_contrast import MentionContrast
@@ -66,8 +66,8 @@ def refuse_unread(config: MatchingRunConfig, presets: Iterable[MatchingRunConfig
     """Refuse settings that no row of the mention-matching reader reads, in a run that has no other rows.
 
     Args:
-        config: of the run.
-        presets: of the experiment; their values are never refused.
+        config: configuration of the run.
+        presets: presets of the experiment; their values are never refused.
         flags: dotted path of such a setting -> the flag that these rows read in its place.
 
     Raises:

@@ -47,7 +47,7 @@ def frames_with_lines(moments: Sequence[Moment], cell_pixels: int) -> list[np.nd
     """One frame a moment, [H, W, 3] uint8, all of one size.
 
     Args:
-        moments: of an episode.
+        moments: moments of an episode.
         cell_pixels: side of a cell in their pictures, whose rooms stand in the upper left corner.
     """
     return [_frame(moment, cell_pixels) for moment in moments]
@@ -103,7 +103,7 @@ def _draw_mention(pen: ImageDraw.ImageDraw, mention: Mention, page: Page, room: 
     """Rings a thing, underlines the words that mention it, and joins them.
 
     Args:
-        pen: of an image with transparency, of the room and the page to its right.
+        pen: pen of an image with transparency, of the room and the page to its right.
         mention: a thing or the goal.
         page: the text.
         room: width of the room and side of its cells, in pixels.

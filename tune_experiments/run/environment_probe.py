@@ -1,7 +1,7 @@
 """An environment in one episode of random play: agents, spaces, ranges, masks, who leaves, limit, rewards, costs.
 
 A run looks at it before it starts, and `doctor` afterwards. What an environment of another package gives is checked on
-the way. This file must not know about any experiment.
+the way.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Probe:
         lowest_reward, highest_reward: of one agent at one env step.
         team_return: sum of the rewards of the first copy.
         is_zero_sum: agents were paid, and the team never.
-        env_steps_per_second: of one process.
+        env_steps_per_second: env steps per second of one process.
         megabytes: memory of one copy; None where the system does not tell.
         copies: how many were played.
         is_own: it is a `World` and no environment of another package.

@@ -53,7 +53,7 @@ class Trial(Generic[Config]):
         experiment, config, method, seed: what to train.
         folder: where it continues from and writes to.
         is_tested: whether it ends with the final evaluation; a search must not choose by it and does without.
-        gpus: of its processes; None takes what its configuration says.
+        gpus: number of GPUs of its processes; None takes what its configuration says.
         is_local: whether this process does all the work, without Ray.
     """
 

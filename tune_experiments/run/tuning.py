@@ -122,7 +122,7 @@ def run_trials(
         concurrent: how many trials run at once.
         out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
         columns: what a trial's live line shows, heading -> key of its log.
-        uri: of the run, where an object store keeps it; trials then work in temporary folders.
+        uri: URI of the run, where an object store keeps it; trials then work in temporary folders.
         has_gpus: GPUs of the cluster that trials may use.
         scheduler: hands out the requests instead, one at a time, as it sees fit.
         tune_scheduler: one of Ray Tune's, which stops trials or lets them take over from others.

@@ -58,7 +58,7 @@ class Part:
     """Trials of one session of Ray Tune.
 
     Attributes:
-        requests: of its trials.
+        requests: requests of its trials.
         scheduler: hands them out, where they follow from the results of earlier ones.
         tune_scheduler: Tune's own.
         dropped: names of the trials that are not trained to their end, given those that failed for good.

@@ -35,7 +35,7 @@ class AnsweringNetwork(nn.Module, ABC):
         """Choose for all cooks who decide.
 
         Args:
-            situations: of each such cook its team's situations, [N, F] int.
+            situations: situations of each such cook its team's situations, [N, F] int.
             agents: which cook of the team it is.
             choices: numbers of its legal actions.
 

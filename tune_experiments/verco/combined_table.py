@@ -3,7 +3,7 @@
     python -m tune_experiments.verco.combined_table FOLDER     # of one run folder a kitchen
 
 As in the paper's figures the numbers are medians over seeds with the band from 25 to 75 %. A second table has what was
-served by order, for kitchens with several. This file must not know how anything was trained.
+served by order, for kitchens with several.
 """
 
 from __future__ import annotations

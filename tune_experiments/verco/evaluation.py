@@ -1,7 +1,7 @@
 """Tests of Verco: whole episodes with sampled actions, beside random play and scripted cooks, deaf and hearing.
 
 A team that writes is tested three times more, with the same weights: in silence, with messages from another kitchen,
-and with the scripted teacher's. This file must not know how a team learned.
+and with the scripted teacher's.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
     """The table's numbers: the team's, those of its ablations, and those of baselines that do not learn.
 
     Args:
-        config: of the run.
+        config: configuration of the run.
         policy: the team.
         trial_folder: with the record of calls to a chat model, from which costs are computed.
     """

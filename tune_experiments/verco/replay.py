@@ -1,7 +1,4 @@
-"""An episode with what the cooks told each other: moving picture and transcript (Verco, figure 6).
-
-This file must not know how a team learned.
-"""
+"""An episode with what the cooks told each other: moving picture and transcript (Verco, figure 6)."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ class Moment:
         scenes: what each cook saw.
         messages: message of each cook, "" for nothing.
         chosen: phrase of the action that each cook began; "" for one that carried on.
-        reward: of the team.
+        reward: reward of the team.
     """
 
     frame: np.ndarray

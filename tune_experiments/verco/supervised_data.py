@@ -37,7 +37,7 @@ def _read(settings: CorpusSettings, held_out: float) -> tuple[Corpus, ...]:
     """Corpus of each generated kitchen: what is said and done there, the same in every process.
 
     Args:
-        settings: of the play.
+        settings: settings of the play.
         held_out: share of the prompts of messages that are kept for the test of the message adapter; they are left out.
     """
     corpora = []
@@ -87,8 +87,8 @@ def message_pairs(config: VercoConfig, seed: int, number: int, teacher: Teacher 
 
     Args:
         config: task and settings of the warm start.
-        seed: of the run.
-        number: of the round, from 0.
+        seed: seed of the run.
+        number: number of the round, from 0.
         teacher: who writes; the scripted one by default.
     """
     settings = config.warm_start

@@ -1,6 +1,6 @@
 """Supervised stages before PPO: messages for a team that writes, decisions for a team that sees numbers.
 
-Each replaces RLlib's algorithm in its stage. This file must not know PPO.
+Each replaces RLlib's algorithm in its stage.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class MessageWarmStart(SupervisedStage):
         """Build the team; nothing is learned yet.
 
         Args:
-            config: of the warm start and distillation.
+            config: configuration of the warm start and distillation.
             trial_folder: where what is asked of a chat model is kept.
-            plan: of this stage.
+            plan: plan of this stage.
         """
         super().__init__(plan)
         self._config = config

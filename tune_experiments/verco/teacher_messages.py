@@ -29,7 +29,7 @@ class TaughtSalad(Salad):
             num_worlds: B.
             first_world: number of the first world in the run.
             ids: token ids [L] of every message of the teacher's grammar.
-            arguments: of the world.
+            arguments: arguments of the world.
         """
         self._ids = ids
         super().__init__(num_worlds, first_world, **arguments)

@@ -25,8 +25,8 @@ def language_policy(
     """Two cooks on one language model.
 
     Args:
-        config: of the run.
-        seed: of the initial weights.
+        config: configuration of the run.
+        seed: seed of the initial weights.
         trial_folder: which keeps the small model.
         heard: what reaches the others, as in `MessageSettings`.
 

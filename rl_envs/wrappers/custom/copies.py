@@ -1,4 +1,4 @@
-"""Foreign environments side by side in one process: each row is one PettingZoo environment, parallel or turn-based.
+"""K copies of a custom environment in one process: each row is one PettingZoo environment, parallel or turn-based.
 
 It resets and steps some of its rows and returns arrays over all N declared agents. An agent that is not in the game has
 zeros as observations, all of its own actions legal, and no reward.

@@ -1,10 +1,9 @@
 """Episodes that people played, as data: what the team saw, did and was paid, and the start to replay it from.
 
-    NAME.html           the page of the episode, as every other
-    NAME.safetensors    start/KEY snapshot of the world; obs/KEY [T, N, ...]; actions [T, N]; rewards [T, N]
-    NAME.json           experiment, configuration, method, seed, which agent the person was, and what was written
+NAME.html           the page of the episode, as every other
+NAME.safetensors    start/KEY snapshot of the world; obs/KEY [T, N, ...]; actions [T, N]; rewards [T, N]
+NAME.json           experiment, configuration, method, seed, which agent the person was, and what was written
 
-This file must not know a server.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ def about(loaded: LoadedPolicy, agent: int, seed: int, messages: Sequence[str], 
     Args:
         loaded: the team.
         agent: number of the person's agent.
-        seed: of the world.
+        seed: seed of the world.
         messages: what the person wrote at each step.
-        metrics: of the episode; empty if it was left before its end.
+        metrics: metrics of the episode; empty if it was left before its end.
     """
     return {
         "experiment": loaded.experiment.entry_point,

@@ -1,7 +1,7 @@
 """A game in which a person is one agent of a trained team, step by step and without a server.
 
 The team chooses for all its agents; what the person chooses replaces its agent's action, and what the person writes its
-agent's message. This file must not know a world or a browser.
+agent's message.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class HumanGame:
 
         Args:
             loaded: the team.
-            name: of the person's agent; `NAME_0` also names the first agent whatever a world calls it.
-            seed: of the world.
+            name: name of the person's agent; `NAME_0` also names the first agent whatever a world calls it.
+            seed: seed of the world.
             folder: where episodes are kept; it is made with the first one.
 
         Raises:

@@ -40,7 +40,7 @@ class ShownTeam:
         name: what it is called there.
         about: how long it was trained, and by what.
         episodes: recorded ones; teams that played the same start have equal digests there.
-        curves: of its training; empty where there is no log.
+        curves: curves of its training; empty where there is no log.
     """
 
     name: str
