@@ -16,8 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ENDS = [signal.SIGTERM, signal.SIGHUP]
 # A cluster whose nodes are processes that only wait, each with a child in a session of its own, as Ray's workers are.
 WAITS = """
-import signal, subprocess, sys, threading
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests under nohup inherit that it is ignored
+import subprocess, sys, threading
 from cluster.testing.local_cluster import LocalCluster
 
 CHILD = "import threading; threading.Event().wait()"
@@ -35,6 +34,11 @@ with Fake(workers=1) as cluster:
 """
 
 
+def hears_hangups():
+    """Undo for a new process what tests that run under nohup inherit."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def parts(text):
     name, home = text.split()[:2]
     return name, Path(home)
@@ -43,7 +47,9 @@ def parts(text):
 @pytest.mark.processes
 @pytest.mark.parametrize("number", ENDS)
 def test_a_signal_ends_all_processes_of_a_cluster_and_removes_its_files(number):
-    process = subprocess.Popen([sys.executable, "-c", WAITS], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITS], cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=hears_hangups
+    )
     name = ""
     try:
         name, home = parts(process.stdout.readline())
@@ -80,7 +86,11 @@ def test_a_signal_ends_a_local_cluster_of_ray(number, tmp_path):
     mark = f"ending_{os.getpid()}_{number}"
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "cluster.testing.local_cluster"], cwd=ROOT, stdout=log, env=os.environ | {MARK: mark}
+            [sys.executable, "-m", "cluster.testing.local_cluster"],
+            cwd=ROOT,
+            stdout=log,
+            env=os.environ | {MARK: mark},
+            preexec_fn=hears_hangups,
         )
     try:
         wait_until(lambda: "# two nodes" in (tmp_path / "log").read_text(), PATIENCE_SECONDS, "no cluster")
