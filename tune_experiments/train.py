@@ -107,13 +107,10 @@ class Train(Experiment[Config]):
         return (MainComparison(syncs[0], "mappo", "return", config.env),) if syncs and "mappo" in config.methods else ()
 
     def deviation_notes(self, config: Config) -> Sequence[str]:
-        """Deviations that a reader of the papers should know."""
+        """What a reader of the results should know."""
         from tune_experiments.teams.trials import scaling_notes, unread_texts
 
-        notes = [
-            "no paper has these numbers: the methods have the same networks and constants in every environment",
-            f"the environment is built with {config.env_arguments}",
-        ]
+        notes = []
         if config.budget_env_steps < LAPTOP.budget_env_steps:
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
         if any(method not in LANGUAGE_ROWS for method in config.methods):

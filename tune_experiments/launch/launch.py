@@ -191,8 +191,9 @@ class _Session(Generic[Config]):
         """Print the run's header and train what is left; failures by trial name."""
         self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
+        has_paper = self.experiment.reference_preset in self.experiment.presets
         for deviation in self.experiment.deviations(self.config):
-            self.console.print(f"  differs from the paper: {deviation}")
+            self.console.print(f"  {'differs from the paper' if has_paper else 'note'}: {deviation}")
         if steps := self.experiment.optimiser_steps(self._config_as_trained()):
             self.console.print(f"  {steps}")
         comparisons = self.experiment.main_comparisons(self.config)
