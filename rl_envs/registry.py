@@ -26,6 +26,8 @@ WORLDS = {
     "salad-v0": "rl_envs.salad.world:Salad",
     "two_step_game-v0": "rl_envs.two_step_game.world:TwoStepGame",
 }
+GYMNASIUM = "gymnasium:"
+"""What stands before an id of Gymnasium, `gymnasium:CartPole-v1` or `gymnasium:package.module:ID`."""
 
 
 def register(world_id: str, entry_point: str) -> None:

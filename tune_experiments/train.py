@@ -30,6 +30,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.network_config import PartsConfig, TboneConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment, main
@@ -37,7 +38,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.teams.config import LANGUAGE_ROWS, Config
-from tune_experiments.teams.environment_names import UNNAMED, how_to_name, name_of, run_label
+from tune_experiments.teams.environment_names import how_to_name, name_of, run_label
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy

@@ -13,14 +13,11 @@ import gymnasium
 
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.world import World
-from rl_envs.registry import WORLDS
+from rl_envs.registry import GYMNASIUM, WORLDS
 from rl_envs.wrappers.custom.build import SoloEnv, named_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described
 
-__all__ = ["GYMNASIUM", "Adapted", "named_environment"]
-
-GYMNASIUM = "gymnasium:"
-"""What stands before an id of Gymnasium, `gymnasium:CartPole-v1` or `gymnasium:package.module:ID`."""
+__all__ = ["Adapted", "named_environment"]
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.registry import entry_point_of
+from rl_envs.registry import GYMNASIUM, entry_point_of
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
+UNNAMED = "unnamed:"
+"""What stands before the name of an environment that only the process that trains it knows."""
 _EARLIER_NAMES = {"pettingzoo_teams": "train"}
 """Name of an experiment in older run folders -> its name now."""
 _AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
@@ -43,10 +45,11 @@ def find_experiment(name: str) -> BaseExperiment:
     Raises:
         UserError: there is none.
     """
-    if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
-        return _from_outside(*found.groups())
     known = known_experiments()
-    name = next((now for earlier, now in _EARLIER_NAMES.items() if earlier == name), name)
+    if isinstance(name, str):
+        if (found := ENTRY_POINT.fullmatch(name)) is not None:
+            return _from_outside(*found.groups())
+        name = _EARLIER_NAMES.get(name, name)
     if name not in known:
         raise UserError(
             f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"
@@ -131,10 +134,11 @@ def _module_of(text: str) -> str | None:
     if (entry_point := entry_point_of(text)) is not None:
         module = entry_point.partition(":")[0]
         return None if module.split(".")[0] in _OURS else module
-    first, _, rest = text.partition(":")
-    if first == "unnamed":
+    if text.startswith(UNNAMED):
         return None
-    return rest.rpartition(":")[0] or first if first == "gymnasium" else first
+    if text.startswith(GYMNASIUM):
+        return text.removeprefix(GYMNASIUM).rpartition(":")[0] or "gymnasium"
+    return text.partition(":")[0]
 
 
 def _is_at_hand(name: Any, data: Any) -> bool:

@@ -16,11 +16,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import UNNAMED
 
-__all__ = ["UNNAMED", "EnvironmentName", "how_to_name", "name_of", "run_label", "unnamed_callable"]
+__all__ = ["EnvironmentName", "how_to_name", "name_of", "run_label", "unnamed_callable"]
 
-UNNAMED = "unnamed:"
-"""What stands before the name of a function that only this process knows."""
 _USUAL = ("parallel_env", "env", "raw_env")
 """Names of functions that say nothing about an environment."""
 _CALLABLES: dict[str, Callable[..., Any]] = {}

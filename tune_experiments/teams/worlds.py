@@ -19,8 +19,9 @@ from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
 from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.teams.config import LANGUAGE_ROWS, Config
-from tune_experiments.teams.environment_names import UNNAMED, unnamed_callable
+from tune_experiments.teams.environment_names import unnamed_callable
 
 _ALL_CHARACTERS = 2**20
 

@@ -18,9 +18,9 @@ from tests.tune_experiments.teams import games
 from tune_experiments import load_policy
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.finding import find_stored, modules_named
+from tune_experiments.experiment.finding import UNNAMED, find_stored, modules_named
 from tune_experiments.run.environment_probe import probe
-from tune_experiments.teams.environment_names import UNNAMED, name_of, run_label
+from tune_experiments.teams.environment_names import name_of, run_label
 from tune_experiments.teams.trials import plan
 from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE, UNNAMED_FILE, train
@@ -219,6 +219,7 @@ def test_a_method_that_learns_from_the_sum_refuses_a_game_in_which_it_is_always_
     [
         ("overcooked-v0", None),
         (f"{UNNAMED}anything", None),
+        ("unnamed", "unnamed"),
         ("gymnasium:CartPole-v1", "gymnasium"),
         ("gymnasium:strange.package:Game-v0", "strange.package"),
         ("strange.package", "strange.package"),
