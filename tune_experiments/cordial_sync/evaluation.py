@@ -21,11 +21,10 @@ from rl_models.configuration import CordialForm
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationProbe, CoordinationSet
 from rl_models.policy import TeamPolicy
-from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, names_of, room_files
 from tune_experiments.core.errors import UserError, one_line
-from tune_experiments.experiment.plan import Episodes
+from tune_experiments.experiment.plan import Episodes, play_episodes
 
 EVALUATION_SEED = 229
 """Seed of every evaluation: with the starts it fixes all chance that the policy draws from."""
@@ -65,8 +64,7 @@ def play_from(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
         metric -> [K]; `return` is the team's sum. `_joint_policy` is the mean joint policy, [A, A].
     """
     world = world_from(config, starts, len(starts))
-    played = Evaluation(world, policy, FurnMoveProbe(coordination_set(world))).run(EVALUATION_SEED)
-    played["return"] = played["return"].sum(-1)
+    played = play_episodes(world, EVALUATION_SEED, policy, probe=FurnMoveProbe(coordination_set(world)))
     return {name: value.mean(0) if name[0] == "_" else value for name, value in played.items()}
 
 

@@ -25,14 +25,13 @@ from rl_models.losses.imitation import Imitation
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
-from rl_models.training.evaluation import Evaluation
 from tune_experiments.cordial_sync.config import FamilySettings
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, LiftConfig, LiftMethod
 from tune_experiments.cordial_sync.rooms import check_apart, has_inferred_masks, named_rooms, names_of
 from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan
+from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, play_episodes
 
 WARM_START, REINFORCEMENT = "warm_start", "reinforcement"
 
@@ -226,6 +225,4 @@ def _play_test(config: LiftConfig, policy: TeamPolicy) -> Episodes:
 
 def play(world: World, policy: TeamPolicy) -> Episodes:
     """Play the first episode of each world: metric -> [K] float64; `return` is the team's sum."""
-    played = Evaluation(world, policy, CoordinationProbe(coordination_set(world))).run(EVALUATION_SEED)
-    played["return"] = played["return"].sum(-1)
-    return played
+    return play_episodes(world, EVALUATION_SEED, policy, probe=CoordinationProbe(coordination_set(world)))

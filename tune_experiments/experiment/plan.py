@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rl_envs import World
     from rl_models.policy import TeamPolicy
     from rl_models.training.algorithm import Algorithm
+    from rl_models.training.evaluation import Probe
     from rl_models.training.local_algorithm import LocalAlgorithm
 
 Episodes = dict[str, np.ndarray]
@@ -56,13 +57,27 @@ SEEDS_BETWEEN_STAGES = 1_000_003
 
 
 def play_episodes(
-    world: World, seed: int, policy: TeamPolicy, is_greedy: bool = False, draws_noise: bool = True
+    world: World,
+    seed: int,
+    policy: TeamPolicy,
+    is_greedy: bool = False,
+    draws_noise: bool = True,
+    probe: Probe | None = None,
 ) -> Episodes:
-    """Metrics of one episode in each environment, with the return summed over agents; the environments are closed."""
+    """Metrics of one episode in each environment, with the return summed over agents; the environments are closed.
+
+    Args:
+        world: B environments.
+        seed: seed of the episodes.
+        policy: policy that acts.
+        is_greedy: whether the most likely actions are taken; else actions are sampled.
+        draws_noise: as in `Evaluation`.
+        probe: further metrics.
+    """
     from rl_models.training.evaluation import Evaluation
 
     with contextlib.closing(world):
-        played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=draws_noise).run(seed)
+        played = Evaluation(world, policy, probe, is_greedy, draws_noise).run(seed)
     return played | {"return": played["return"].sum(-1)}
 
 

@@ -34,9 +34,8 @@ from rl_models.networks.parts import Part
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.parts_team import Kind, parts_team, qmix_parts_team
-from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.plan import Episodes, TrialPlan
+from tune_experiments.experiment.plan import Episodes, TrialPlan, play_episodes
 from tune_experiments.teams.config import BLIND, LANGUAGE_ROWS, Q_ROWS, Config
 from tune_experiments.teams.inspection import probed
 from tune_experiments.teams.language import check_lengths, language_policy, text_game
@@ -189,10 +188,9 @@ def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: s
     `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed. `method`
     is the row that plays.
     """
-    with contextlib.closing(make_world(config, episodes, method=method)) as world:
-        joint = cast(int, world.action_spec) ** world.num_agents
-        played = Evaluation(world, policy, _tvd if joint <= MAX_JOINT_ACTIONS else None).run(seed)
-    return played | {"return": played["return"].sum(-1)}
+    world = make_world(config, episodes, method=method)
+    joint = cast(int, world.action_spec) ** world.num_agents
+    return play_episodes(world, seed, policy, probe=_tvd if joint <= MAX_JOINT_ACTIONS else None)
 
 
 def _tvd(output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
