@@ -28,9 +28,6 @@ def _of_update(learner: AlgorithmConfig, workers: Workers) -> int:
 
 
 def _batch(learner: AlgorithmConfig, workers: Workers) -> int:
-    takes_turns = learner.algorithm == "ppo"
-    if ":" in learner.algorithm:
-        from rl_models.algorithms.configured import algorithm_class
+    from rl_models.algorithms.configured import algorithm_class
 
-        takes_turns = algorithm_class(learner.algorithm).takes_turns
-    return workers.env_steps_learned_at_once(takes_turns=takes_turns)
+    return workers.env_steps_learned_at_once(algorithm_class(learner.algorithm).takes_turns)
