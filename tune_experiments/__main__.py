@@ -55,7 +55,6 @@ from tune_experiments.play.team_commands import (
     show,
 )
 from tune_experiments.results import comparison
-from tune_experiments.results import rows as result_file
 
 
 @dataclass(frozen=True)
@@ -102,18 +101,18 @@ def table(command: Table, console: Console) -> None:
 
 def _tables_of_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
-    from tune_experiments.launch.report import show_results
+    from tune_experiments.launch.report import read_results, show_results
     from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)
-    results = path / result_file.RESULTS_FILE
-    if not results.exists() or not result_file.read(results):
+    results = read_results(path)
+    if not results:
         raise UserError(f"{path} has no results yet; the experiment's command with this --out continues it")
     if command.save is None:
         show_results(experiment, config, path, console)
     else:
         sessions = read_sessions(path)
-        saved_results.save(experiment, config, result_file.read(results), sessions, command.save)
+        saved_results.save(experiment, config, results, sessions, command.save)
         console.print(f"wrote {command.save}")
 
 
