@@ -116,7 +116,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint directory, checking every byte of it against its recorded digest.
 
     Raises:
-        CheckpointError: missing, truncated, altered or not ours files; nothing in them is ever executed.
+        CheckpointError: missing, truncated, altered or unrelated files; nothing in them is ever executed.
     """
     path = Path(path)
     document = files.read_state(path)
@@ -128,7 +128,7 @@ def load_state(path: Path) -> dict[str, Any]:
     """The JSON alone of a checkpoint directory.
 
     Raises:
-        CheckpointError: missing, truncated, altered or not ours.
+        CheckpointError: missing, truncated, altered or unrelated.
     """
     state: dict[str, Any] = files.read_state(Path(path))["state"]
     return state
@@ -137,7 +137,7 @@ def load_state(path: Path) -> dict[str, Any]:
 def newest_whole_checkpoint(folder: Path) -> Path | None:
     """The checkpoint with the highest step whose files are all whole, or None.
 
-    Damaged and other directories are skipped, with one warning that says what is used; unfinished ones are invisible.
+    Damaged and unrelated directories are skipped, with one warning that says what is used; unfinished ones are not seen.
     """
     found: Path | None = None
     faults: list[str] = []
@@ -158,7 +158,7 @@ def check_whole(path: Path, step: int) -> None:
     """Compare all files of a checkpoint with their sizes and digests in its state.
 
     Raises:
-        CheckpointError: it is damaged, not ours, or of another step.
+        CheckpointError: it is damaged, unrelated, or of another step.
     """
     document = files.read_state(path)
     if document["step"] != step:

@@ -129,7 +129,7 @@ def read_state(path: Path) -> dict[str, Any]:
     """The contents of `path/state.json`, validated in all but the files that it lists.
 
     Raises:
-        CheckpointError: missing, torn, altered or not ours.
+        CheckpointError: missing, torn, altered or unrelated.
     """
     state_file = path / STATE_FILE
     if not path.is_dir():

@@ -84,7 +84,7 @@ def unpack(pieces: Iterable[Path], folder: Path) -> Path:
         directory of the checkpoint.
 
     Raises:
-        CheckpointError: a piece is missing, damaged, not ours or of another checkpoint, or the folder has a whole
+        CheckpointError: a piece is missing, damaged, unrelated or of another checkpoint, or the folder has a whole
             checkpoint of the same step.
     """
     whole, parts, place = _read_pieces([Path(piece) for piece in pieces])
