@@ -137,7 +137,7 @@ def load_state(path: Path) -> dict[str, Any]:
 def newest_whole_checkpoint(folder: Path) -> Path | None:
     """The checkpoint with the highest step whose files are all whole, or None.
 
-    Damaged and unrelated directories are skipped, with one warning that says what is used; unfinished ones are not seen.
+    Damaged and unrelated directories are skipped, with one warning that says what is used; unfinished ones are hidden.
     """
     found: Path | None = None
     faults: list[str] = []
