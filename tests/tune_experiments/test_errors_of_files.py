@@ -131,7 +131,10 @@ def test_what_is_no_team(path):
 WORDS = [
     ("furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
     ("evalute", "evalute", "evaluate"),
-    ("qqqq", "qqqq"),
+    ("qqqq", "qqqq", "concord --help"),
+    ("export", "export", "export-adapters"),
+    ("run furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
+    ("envs mine", "concord envs", "mine"),
     ("play x --seed -1", "--seed"),
     ("show x --seed -1", "--seed"),
     ("render x --seed -1", "--seed"),

@@ -15,6 +15,7 @@ from rl_models.networks.parts import Part
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.teams.trials import build_policy, make_world, parts_of, plan
@@ -30,11 +31,7 @@ def config_of(env, name, **changes):
 
 
 def trained(config, row, length=5):
-    trial = plan(config, row, 0)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, length, trial.objective.needs_values)
-    collector.reset(0)
-    fragment = collector.collect()
+    trial, policy, fragment = played(config, row, length)
     told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
     assert np.isfinite(float(told["loss/total"]))
     return trial, policy, fragment

@@ -21,6 +21,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner, train
 from tests.rl_envs.wrappers import odd_games
 from tests.tune_experiments.teams.games import Departing
+from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM
@@ -47,14 +48,6 @@ SEEN = {
 }
 CASES = [(game, row) for game in SEEN for row in ROWS]
 CASES = [(game, row) for game, row in CASES if game in ("vectors", "images") or not row.endswith("cordial")]
-
-
-def played(config, row, length=6):
-    trial = plan(config, row, 0)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, length, trial.objective.needs_values)
-    collector.reset(0)
-    return trial, policy, collector.collect()
 
 
 @pytest.mark.parametrize(("game", "row"), CASES)
