@@ -2,7 +2,7 @@
 
     concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
     concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME from outside; as its script
-    concord envs | methods                  # what there is for train
+    concord envs | methods | models         # what there is for train
     concord evaluate|show|play|render|table|compare|doctor|export-adapters|pack PATH
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
@@ -37,6 +37,7 @@ from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
+from tune_experiments.launch.models import Models, models
 from tune_experiments.play.team_commands import (
     Acting,
     Doctor,
@@ -139,6 +140,7 @@ COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
     "doctor": (Doctor, doctor),
     "export-adapters": (Export, export),
     "pack": (Pack, pack_team),
+    "models": (Models, models),
 }
 """Name of a command -> its flags, and who reads them."""
 TRAIN, RUN, ENVS, METHODS = "train", "run", "envs", "methods"
@@ -151,6 +153,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   run EXPERIMENT       run an experiment of a paper, such as furnmove_sync; `concord run` lists them
   envs                 list the environments of this package, and how others are named
   methods              list the methods of train, and what each needs
+  models               list pretrained models; `models fetch NAME` brings one onto this machine
 
   evaluate PATH        play the test episodes again and print the row of the table
   show PATH            write a page with episodes, for a browser

@@ -80,7 +80,7 @@ class LanguageModelSettings:
     """A causal language model with its adapters."""
 
     model: str = ""
-    """Hub id or folder of a causal language model; empty: the small default one."""
+    """Causal language model: a name of `concord models`, a folder or a hub id; empty: the small default one."""
     small: SmallModelSettings = field(default_factory=SmallModelSettings)
     """Form and training of the small default model."""
     lora: LoraSettings = field(default_factory=LoraSettings)
@@ -90,6 +90,11 @@ class LanguageModelSettings:
     float32."""
     gradient_checkpointing: bool = field(default=False, metadata=MAY_CHANGE)
     """Whether the backward pass computes layers again; it needs less memory and a third more time."""
+
+    @property
+    def pretrained_model(self) -> str:
+        """The model that a run records, if one is named."""
+        return self.model
 
 
 @dataclass(frozen=True, kw_only=True)
