@@ -286,7 +286,7 @@ class _Session(Generic[Config]):
 
     def _note_models(self) -> None:
         """Print and write down which pretrained weights this session trains with."""
-        from rl_models.hub.identity import model_identity, pretrained_models  # torch is slow to import
+        from rl_models.text.weights_identity import model_identity, pretrained_models  # torch is slow to import
 
         if models := [model_identity(name) for name in pretrained_models(self.config)]:
             self.folder.note_models(models)

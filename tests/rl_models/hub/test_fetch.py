@@ -8,10 +8,10 @@ import torch
 
 from rl_models.hub.catalog import CATALOG, FOLDER_VARIABLE
 from rl_models.hub.fetch import ModelFetchError, fetch, terms_of_use
-from rl_models.hub.identity import model_identity, pretrained_models
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings
 from rl_models.text.pretrained import PretrainedEncoder, PretrainedError
+from rl_models.text.weights_identity import model_identity, pretrained_models
 from tests.rl_models.hub.tiny_gguf import TOKENS, gguf_model, write_gguf
 
 
