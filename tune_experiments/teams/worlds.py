@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import sys
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs import World
-from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.errors import CustomEnvError, did_you_mean
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import entry_point_of, world_class
 from rl_envs.wrappers import from_pettingzoo, hangs
@@ -87,8 +86,7 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
         arguments["max_episode_steps"] = config.max_episode_steps
     for name in arguments:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join([*known][3:]) or 'none'}"
+            hint = did_you_mean(name, known, f"it has {', '.join([*known][3:]) or 'none'}")
             flag = "--max-episode-steps" if name == "max_episode_steps" else "--env-arguments"
             raise UserError(f"{flag}: {config.env} has no argument {name!r}; {hint}")
     if config.env_processes:

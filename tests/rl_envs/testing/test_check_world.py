@@ -123,5 +123,5 @@ def test_wrappers_of_registered_worlds_pass_every_librarys_check(world_id, argum
 
 
 def test_an_unknown_world_is_refused_with_the_nearest_name():
-    with pytest.raises(ValueError, match="did you mean 'matrix_game-v0'"):
+    with pytest.raises(ValueError, match="did you mean matrix_game-v0"):
         make("matrix_games-v0")

@@ -37,7 +37,7 @@ def files_entered(function):
         ("rtfm_txt2pi", "txt2pi", 28),
         ("overcooked_selfplay", "selfplay", 28),
         pytest.param("endi_rtfm", "endi_dis", 32, marks=pytest.mark.slow),
-        pytest.param("verco_salad", "verco", 32, marks=pytest.mark.slow),
+        pytest.param("verco_salad", "verco", 28, marks=pytest.mark.slow),
     ],
 )
 def test_a_step_enters_few_files_from_world_to_optimiser(script, method, limit):
