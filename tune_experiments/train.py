@@ -109,7 +109,7 @@ class Train(Experiment[Config]):
 
     def deviation_notes(self, config: Config) -> Sequence[str]:
         """What a reader of the results should know."""
-        from tune_experiments.teams.trials import scaling_notes, unread_texts
+        from tune_experiments.teams.observations import scaling_notes, unread_texts
 
         notes = []
         if config.budget_env_steps < LAPTOP.budget_env_steps:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_envs.core.metrics import SHARE
-from rl_envs.core.spec import Array, Arrays, TextSpec
+from rl_envs.core.spec import Array, Arrays, EntitySpec, TextSpec
 from rl_envs.rtfm.grid import AGENT_COLOURS, MOVES, NUM_MOVES, grid_of
-from rl_envs.rtfm.lexicon import Lexicon
+from rl_envs.rtfm.lexicon import KIND_MONSTER, Lexicon
 from rl_envs.rtfm.observation import Observer, carried_names
 from rl_envs.rtfm.settings import RoomSettings, StepRules
 from rl_envs.rtfm.turns import Turns
@@ -84,6 +84,8 @@ class Arena(Turns):
         super().__init__(num_worlds, first_world, room, rules)
         self.tables = {"name_words": lexicon.name_words, "name_kinds": lexicon.name_kinds}
         self.text_tables = dict.fromkeys(("grid", "inventory"), "name_words")
+        size, is_entity = (room.size, room.size), lexicon.name_kinds >= KIND_MONSTER
+        self.entity_spec = EntitySpec("grid", "", "position", size, is_entity)
 
     @property
     def most_shown(self) -> int:

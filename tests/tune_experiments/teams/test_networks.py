@@ -18,7 +18,9 @@ from rl_models.training.loop import Learner
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.teams.trials import build_policy, make_world, parts_of, plan
+from tune_experiments.teams.observations import make_parts
+from tune_experiments.teams.trials import build_policy, plan
+from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE
 
 SIGNPOSTS = "examples.signposts:parallel_env"
@@ -136,7 +138,7 @@ def test_names_in_cells_words_of_a_manual_and_kinds_of_things_reach_the_policy()
 
 
 def test_channels_of_the_packages_images_are_its_planes():
-    (image,) = [part for part in parts_of(make_world(config_of("overcooked-v0", "cnn"))) if part.is_image]
+    (image,) = [part for part in make_parts(make_world(config_of("overcooked-v0", "cnn"))) if part.is_image]
     assert image.planes_first and image.shape == (26, 4, 5)
-    (image,) = [part for part in parts_of(make_world(config_of("rtfm-v0", "cnn"))) if part.is_image]
+    (image,) = [part for part in make_parts(make_world(config_of("rtfm-v0", "cnn"))) if part.is_image]
     assert not image.planes_first and image.vocabulary > 0
