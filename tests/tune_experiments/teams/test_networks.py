@@ -110,6 +110,16 @@ def test_every_name_has_a_network_and_its_flag_may_leave_out_the_name_of_the_fie
         assert (config.network.name, config.network.reader.features) == ("emma", 8)
 
 
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [(["--methods", "mappo", "ipo"], "ippo"), (["--network", "ema"], "emma"), (["--network.name=ema"], "emma")],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_one_and_where_they_are_listed(words, near):
+    flag = words[0].partition(".")[0]
+    with pytest.raises(UserError, match=f"^{flag}.*did you mean {near}.*concord methods"):
+        parse(EXPERIMENT.presets, words, "")
+
+
 @pytest.mark.parametrize("row", ["ippo", "mappo"])
 def test_an_lstm_remembers_and_learning_sees_what_acting_drew_with(row):
     config = config_of("overcooked-v0", "lstm", env_arguments='{"max_episode_steps": 4}')
