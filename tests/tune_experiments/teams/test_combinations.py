@@ -34,6 +34,17 @@ LACKING = (
     "several parts",
     "nothing else",
 )
+    "entities",
+    "text",
+    "images",
+    "sentences",
+    "memory",
+    "team",
+    "coordination",
+    "choose",
+    "several parts",
+    "nothing else",
+)
 
 
 def settings(env):
