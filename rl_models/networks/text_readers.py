@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.attention import SelfAttention, SentenceReader
-from rl_models.layers.bidirectional import Bidirectional
+from rl_models.layers.sentences import SentenceReader
+from rl_models.layers.words import Bidirectional, SelfAttention
 from rl_models.networks.film2_stack import Film2
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.runtime.device import longest

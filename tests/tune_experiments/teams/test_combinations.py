@@ -22,29 +22,7 @@ OTHERS = (
 )
 METHODS = ("ippo", "mappo", "commnet", "tbone", "sync_2", "sync_2_cordial", "endi_dis", "qmix", "vdn")
 TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
-LACKING = (
-    "entities",
-    "text",
-    "images",
-    "sentences",
-    "memory",
-    "team",
-    "coordination",
-    "choose",
-    "several parts",
-    "nothing else",
-)
-    "entities",
-    "text",
-    "images",
-    "sentences",
-    "memory",
-    "team",
-    "coordination",
-    "choose",
-    "several parts",
-    "nothing else",
-)
+LACKING = ("entities", "text", "images", "sentences", "memory", "team", "coordination", "choose", "parts", "nothing")
 
 
 def settings(env):
