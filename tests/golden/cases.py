@@ -2,7 +2,8 @@
 
 Whoever sets GOLDEN_DIR is told by a failure where it is not there, where a world's folder in it holds no file or one
 that is not of its schema, and (conftest.py) where nothing in it is replayed. A world without a folder in it is skipped
-by name, unless `-k` asks for that world.
+by name, unless `-k` asks for that world. Ours were played by the worlds themselves; the programs that wrote them are in
+the history (`git log -- tests/golden/record.py`).
 """
 
 import os
