@@ -118,7 +118,7 @@ WRONG = {
     ),
     "beyond a box": (game(OBSERVED, "right", np.array([0, 1.5, 0])), ["right", "env step 2", "1.5", "[1]"]),
     "beyond one entry's bound": (
-        game(OBSERVED, "left", np.array([0.0, 3.0, 0]), 0, observation=spaces.Box(np.zeros(3, np.float32), np.array([9, 2, 9], np.float32))),
+        game(OBSERVED, "left", np.array([0.0, 3.0, 0]), 0, observation=spaces.Box(0, np.float32([9, 2, 9]))),
         ["left", "3.0", "[1]"],
     ),
     "nan": (game(OBSERVED, "right", np.array([0, 0, np.nan])), ["right", "env step 2", "nan", "[2]"]),
