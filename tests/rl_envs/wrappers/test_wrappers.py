@@ -253,7 +253,7 @@ def test_texts_that_nothing_shows_are_forgotten_and_what_is_seen_stays_the_same(
         return seen, len(env.world.texts["document"])
 
     kept, many = play()
-    monkeypatch.setattr("rl_envs.wrappers.spaces._MAX_TEXTS", -100)
+    monkeypatch.setattr("rl_envs.wrappers.spaces.MAX_TEXTS", -100)
     forgot, few = play()
     assert many > 15 and few <= 1
     for one, other in zip(kept, forgot, strict=True):

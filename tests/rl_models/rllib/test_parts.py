@@ -134,7 +134,7 @@ def fails(*arguments, **keywords):
 
 
 def test_what_a_restarted_runner_raises_before_its_first_fragment_ends_the_trial(monkeypatch):
-    monkeypatch.setattr(env_runner, "_was_restarted", lambda: True)
+    monkeypatch.setattr(env_runner, "was_restarted", lambda: True)
     runner = runner_of(plan(), worker_index=1)
     runner.worlds[0].step = fails
     handed_over = runner.sample(num_timesteps=1)
@@ -169,7 +169,7 @@ def test_an_error_that_cannot_be_sent_is_sent_in_words():
 def test_a_runner_that_is_new_or_has_played_dies_of_what_it_raises_and_is_restarted(
     monkeypatch, was_restarted, fragments
 ):
-    monkeypatch.setattr(env_runner, "_was_restarted", lambda: was_restarted)
+    monkeypatch.setattr(env_runner, "was_restarted", lambda: was_restarted)
     runner = runner_of(plan(), worker_index=1)
     for _ in range(fragments):
         runner.sample(num_timesteps=1)

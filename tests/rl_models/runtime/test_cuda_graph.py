@@ -125,11 +125,11 @@ def test_inputs_of_other_shapes_run_as_they_are_and_have_a_capture_of_their_own(
 
 
 def test_inputs_that_never_come_again_are_not_even_watched(capturing, monkeypatch):
-    class Refused(cuda_graph._Watch):
+    class Refused(cuda_graph.Watch):
         def __init__(self):
             raise AssertionError("watched")
 
-    monkeypatch.setattr(cuda_graph, "_Watch", Refused)
+    monkeypatch.setattr(cuda_graph, "Watch", Refused)
     double = graphed(lambda inputs: {"y": 2 * inputs["x"]}, weight_of(1))
     for length in range(1, 9):
         assert double(at(*range(length)))["y"].tolist() == [2 * number for number in range(length)]
@@ -149,10 +149,10 @@ def test_a_function_that_asks_for_some_shapes_alone_is_not_captured_with_these(c
 
 
 def test_what_torch_copies_unseen_is_noticed_by_what_follows():
-    with cuda_graph._Watch() as watch:
+    with cuda_graph.Watch() as watch:
         torch.ops.aten.lift_fresh(torch.empty(2, device="meta"))
     assert watch.waits
-    with cuda_graph._Watch() as watch:
+    with cuda_graph.Watch() as watch:
         torch.ops.aten.lift_fresh(torch.empty(2))
     assert not watch.waits
 

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -48,12 +47,13 @@ def learner_of(one, objective, settings=ADAM, **arguments):
 
 
 @pytest.mark.parametrize("components", [3, CENTRAL])
-@pytest.mark.parametrize("joint_ratio", [True, False])
 @pytest.mark.parametrize(
-    ("kind", "updates"), [(partial(Ppo, num_epochs=2, num_minibatches=3), 6), (Impala, 1)], ids=["ppo", "impala"]
+    ("objective", "updates"),
+    [(Ppo(num_epochs=2, num_minibatches=3), 6), (Ppo(joint_ratio=False), 8), (Impala(), 1)],
+    ids=["ppo", "ppo by agent", "impala"],
 )
-def test_an_update_moves_every_parameter_and_counts_what_it_did(kind, updates, joint_ratio, components):
-    one, objective = collector(components=components), kind(joint_ratio=joint_ratio)
+def test_an_update_moves_every_parameter_and_counts_what_it_did(objective, updates, components):
+    one = collector(components=components)
     learner, before = learner_of(one, objective), weights(one.policy)
     fragment = one.collect()
     statistics = learner.update([fragment])
