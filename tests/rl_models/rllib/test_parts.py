@@ -1,6 +1,5 @@
 """The parts that RLlib drives, without a cluster: fragments, runner, learner, distribution."""
 
-import copy
 import pickle
 import threading
 
@@ -86,15 +85,6 @@ def test_a_runner_reports_sums_over_the_episodes_that_ended():
     assert metrics["episode"]["count"] == ended > 0
     assert means["episode/success"] == pytest.approx(fragment.steps["terminated"].sum() / ended)
     assert episode_means({}) == {}
-
-
-@pytest.mark.long
-def test_a_runner_continues_from_its_snapshot():
-    one, other = runner_of(plan()), runner_of(plan())
-    assert one.snapshot() == {}
-    one.sample(num_timesteps=1)
-    other.restore_snapshot(one.snapshot())
-    assert_equal_fragments(other.sample(num_timesteps=1)[0], one.sample(num_timesteps=1)[0])
 
 
 @pytest.mark.long
@@ -223,22 +213,6 @@ def test_rllibs_learner_does_exactly_what_ours_does(joint_ratio):
     assert progress == ours.progress
     for name, value in ours.policy.state_dict().items():
         assert torch.equal(state["weights"][name], value), name
-
-
-@pytest.mark.long
-def test_a_learner_continues_where_its_training_state_was_taken():
-    one, fragments = plan(Ppo), fragments_of(3)
-    unbroken, continued = built(one), built(one)
-    unbroken.update(episodes=[fragments[0]])
-    tensors, progress = copy.deepcopy(unbroken.training_state())
-    continued.update(episodes=[fragments[2]])  # must not show through
-    continued.restore_training_state(tensors, progress)
-    for fragment in fragments[1:]:
-        unbroken.update(episodes=[fragment])
-        continued.update(episodes=[fragment])
-    for name, value in weights_of(unbroken).items():
-        assert torch.equal(weights_of(continued)[name], value), name
-    assert continued.progress == unbroken.progress
 
 
 def test_the_learner_skips_a_step_whose_gradient_is_not_finite():

@@ -280,13 +280,6 @@ def test_a_schedule_that_is_read_as_a_number_is_part_of_a_capture(capturing):
     assert len(capturing) == 2
 
 
-def test_numbers_of_schedules_come_along_and_outputs_are_the_callers_to_keep(capturing):
-    function = graphed(lambda inputs: {"y": inputs["x"] + 1, "rate": 0.5}, weight_of(1))
-    found = [function(at(number)) for number in range(4)]
-    assert [one["y"].tolist() for one in found] == [[1], [2], [3], [4]]
-    assert [one["rate"] for one in found] == [0.5] * 4
-
-
 @pytest.mark.parametrize(
     "ask",
     [

@@ -6,7 +6,7 @@ import torch
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import decision_mask, forward, to_batch
+from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.schedule import Progress
 from rl_models.teams.constant_team import constant_team
@@ -103,14 +103,6 @@ def test_actions_of_agents_that_do_not_decide_change_no_loss():
             batch = objective.prepare(to_batch(part))
             losses.append(objective.loss(forward(one.policy, batch), batch, Progress())[0].item())
         assert losses[0] == losses[1]
-
-
-def test_dead_agents_and_those_that_carry_on_are_masked():
-    one = Collector(Walks(4, num_agents=2), constant_team(1, 2, 3), 12)
-    one.reset(1)
-    fragment = one.collect()
-    mask = decision_mask(to_batch(fragment)).numpy()
-    np.testing.assert_array_equal(mask, (fragment.obs["decides"] & fragment.obs["alive"])[:, :-1])
 
 
 # ------------------------------------------------------------------------------- how worlds are spread

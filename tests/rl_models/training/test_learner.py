@@ -86,17 +86,6 @@ def test_every_objectives_optimiser_steps_are_counted_and_schedules_follow_them(
     assert last == pytest.approx(1e-3 * (1 - (2 * steps - 1) / 20))
 
 
-def test_minibatches_are_whole_worlds_each_once_an_epoch_and_shuffled_anew():
-    objective = Ppo(num_epochs=3, num_minibatches=2)
-    batch = {"is_first": torch.zeros(30, 5), "world": torch.arange(30), "texts/x": torch.arange(2)}
-    parts = [part["world"].tolist() for part in objective.minibatches(batch, seed=0)]
-    epochs = [parts[index] + parts[index + 1] for index in (0, 2, 4)]
-    assert [sorted(epoch) for epoch in epochs] == [list(range(30))] * 3
-    assert len({tuple(epoch) for epoch in epochs}) == 3
-    assert parts == [part["world"].tolist() for part in objective.minibatches(batch, seed=0)]
-    assert all(len(part["texts/x"]) == 2 for part in objective.minibatches(batch, seed=0))
-
-
 @pytest.mark.parametrize("objective", [Ppo(num_epochs=1, num_minibatches=1), Impala()])
 def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     one = collector()
