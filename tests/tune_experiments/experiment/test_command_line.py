@@ -96,15 +96,6 @@ def test_the_second_page_of_help_lists_every_flag_with_its_meaning(capsys):
         assert word in page
 
 
-def test_a_user_error_is_printed_without_a_traceback_and_exits_with_2(capsys):
-    @exits_with_one_sentence
-    def main() -> None:
-        raise UserError("the room has a hole; close it")
-
-    assert main() == 2
-    assert capsys.readouterr().err == "error: the room has a hole; close it\n"
-
-
 def test_a_file_that_cannot_be_used_is_named_in_one_sentence(capsys, tmp_path):
     (tmp_path / "file").touch()
     wrapped = exits_with_one_sentence(lambda: (tmp_path / "file" / "table.md").write_text("a table") and None)
@@ -122,8 +113,10 @@ def _fail_without_a_file() -> None:
 @pytest.mark.processes
 def test_a_reader_who_has_seen_enough_ends_a_command_without_a_traceback():
     script = (
-        "import sys; from tune_experiments.core.errors import exits_with_one_sentence as wrap\n"
-        "sys.exit(wrap(lambda: [print('a line of help') for _ in range(100_000)] and None)())"
+        "import sys\n"
+        "from tune_experiments.core.errors import exits_with_one_sentence as wrap\n"
+        "from tune_experiments.core.terminal import Terminal\n"
+        "sys.exit(wrap(lambda: [Terminal().print('a line of help') for _ in range(10_000)] and None)())"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
         assert command.stdout is not None and command.stderr is not None

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tune_experiments import matrix_game
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch as launching
@@ -150,17 +149,3 @@ def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_pat
     late = TrialWatch({"sync-seed0": tmp_path}, [again := Diary()])
     late.look(is_due=True)
     assert again.events == [], "what there was before is not new"
-
-
-@pytest.mark.processes
-def test_importing_the_package_brings_in_nothing_heavy():
-    import subprocess
-    import sys
-
-    code = "import sys, tune_experiments; print(sorted({'torch', 'ray', 'numpy', 'matplotlib'} & set(sys.modules)))"
-    light = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert light.stdout.strip() == "[]"
-    code = "import sys; from tune_experiments import matrix_game; print('ray' in sys.modules)"
-    script = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert script.stdout.strip() == "False"
-    assert matrix_game.EXPERIMENT is EXPERIMENT

@@ -34,7 +34,6 @@ from tests.tune_experiments.run.remote_runs import (
     short_manifest,  # noqa: F401 (used by every test here)
     visible,
 )
-from tune_experiments.__main__ import main
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.core.storage_uri import below
 from tune_experiments.launch import launch
@@ -51,15 +50,6 @@ def test_a_trial_lies_below_its_run_and_the_query_of_a_uri_stays_at_its_end():
     assert below("s3://bucket/run?region=eu-west-1", TRIAL) == f"s3://bucket/run/{TRIAL}?region=eu-west-1"
     assert below("gs://anonymous@bucket/run/", TRIAL) == f"gs://anonymous@bucket/run/{TRIAL}"
     assert below("/shared/what?", TRIAL) == f"/shared/what?/{TRIAL}"
-
-
-def test_trials_of_a_run_whose_uri_has_a_query_have_folders_of_their_own(tmp_path):
-    for name in ("sync-seed0", "sync-seed1"):
-        with synced_folder(below(f"file://{tmp_path}/store?region=eu-west-1", f"trials/{name}")) as (folder, copy):
-            (folder / "metrics.jsonl").write_text(name)
-            copy.push()
-    found = {path.parent.name: path.read_text() for path in (tmp_path / "store").rglob("metrics.jsonl")}
-    assert found == {"sync-seed0": "sync-seed0", "sync-seed1": "sync-seed1"}
 
 
 def test_what_is_in_the_folder_is_in_the_copy_and_comes_back_elsewhere(tmp_path):
@@ -375,12 +365,6 @@ def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_
     with pytest.raises(StoreUnavailableError) if starts_again else contextlib.nullcontext():
         tuning.train_trial({"request": {"folder": str(tmp_path)}})
     assert [list(row) for row in reported] == ([] if starts_again else [[REFUSED]])
-
-
-@pytest.mark.parametrize("words", [["table", "s3://bucket/a"], ["compare", "runs/a", "s3://bucket/a"]])
-def test_commands_on_what_was_trained_ask_for_a_folder(words, capsys):
-    assert main(words) == 2
-    assert capsys.readouterr().err.startswith("error: s3://bucket/a ")
 
 
 def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):

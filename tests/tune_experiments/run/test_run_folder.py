@@ -53,17 +53,6 @@ def with_checkpoint(out, trial="sync-seed0"):
     return out
 
 
-def test_another_configuration_is_refused_with_the_flags_that_differ(tmp_path):
-    before = (with_checkpoint(tmp_path) / "config.json").read_bytes()
-    other = {**CONFIG, "learner": {"learning_rate": 0.2, "widths": (1, 3)}}
-    with pytest.raises(UserError) as refusal:
-        RunFolder.open(tmp_path, other, "furnmove_sync")
-    for told in ("--learner.learning-rate 0.1 -> 0.2", "--learner.widths 1 2 -> 1 3", "write --learner.learning-rate"):
-        assert told in str(refusal.value)
-    assert (tmp_path / "config.json").read_bytes() == before
-    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()  # the refusal gave the lock back
-
-
 @pytest.mark.parametrize(
     ("rule", "new", "is_allowed"),
     [
