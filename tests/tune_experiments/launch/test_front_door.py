@@ -15,7 +15,6 @@ from tune_experiments.launch.finished_run import Callback
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.trial_watch import TrialWatch
 
@@ -90,17 +89,6 @@ def test_a_callback_that_fails_ends_the_run_with_its_own_error_and_the_next_call
         EXPERIMENT.run(callbacks=[Fails()], **arguments)
     run = EXPERIMENT.run(**arguments, local=True)
     assert {row.method for row in run.results} == {"sync"}
-
-
-def test_a_trial_that_refuses_what_it_finds_says_so_once_and_is_not_started_again(ray_session, tmp_path, capsys):
-    arguments = {"preset": "smoke", "out": tmp_path / "run", "seeds": [0], "methods": ["sync"], **SMALL}
-    trial = EXPERIMENT.run(**arguments, local=True).trials["sync"][0]
-    (trial / TEST_RESULTS_FILE).unlink()
-    (trial / "metrics.jsonl").write_text("no row\n")
-    with pytest.raises(UserError, match=r"metrics\.jsonl line 1"):  # its curves cannot be drawn
-        EXPERIMENT.run(**arguments)
-    said = capsys.readouterr().out
-    assert "failed: " in said and "has died" not in said
 
 
 def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_session(ray_session, tmp_path, monkeypatch):

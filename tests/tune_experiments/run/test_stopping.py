@@ -126,10 +126,12 @@ def read_all(terminal):
             pass
 
 
-def test_a_trial_that_has_not_reported_yet_is_told_by_the_name_of_its_folder():
-    stopped, died = ({"config": None, "metrics": {}, "path": f"/tune/{name}"} for name in ("stopped", "died"))
-    results = [SimpleNamespace(**stopped, error=None), SimpleNamespace(**died, error=RuntimeError("no actor"))]
-    assert failures_of(results) == {"died": "no actor"}
+def test_failures_are_told_by_the_name_of_a_trials_folder_and_why():
+    def result(name, error=None, **metrics):
+        return SimpleNamespace(config=None, metrics=metrics, path=f"/tune/{name}", error=error)
+
+    results = [result("stopped"), result("died", RuntimeError("no actor")), result("refused", refused="write --x 3")]
+    assert failures_of(results) == {"died": "no actor", "refused": "write --x 3"}
 
 
 def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(tmp_path, monkeypatch, capsys):
