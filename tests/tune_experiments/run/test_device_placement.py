@@ -33,7 +33,7 @@ from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.trained_partners import Partner
 from tune_experiments.overcooked.trials import worlds_of_generation
 from tune_experiments.run import ray_cluster
-from tune_experiments.run.placement import Gpus, gpus_of_trial, least_gpus, trials_that_fit
+from tune_experiments.run.placement import Gpus, assign_gpus, least_gpus, trials_that_fit
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
 from tune_experiments.sama.frozen_lake.trials import plan as lake_plan
@@ -300,7 +300,7 @@ def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, monkeypatch
     ],
 )
 def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus, trials, expected):
-    found = gpus_of_trial(workers, has_gpus, trials)
+    found = assign_gpus(workers, has_gpus, trials)
     assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
     reserved = sum(place["GPU"] for place in placement_bundles(workers, found))
     assert reserved * trials <= max(has_gpus, workers.gpus) + 1e-9

@@ -12,7 +12,7 @@ from tune_experiments.run import progress
 from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.tune_display import display
+from tune_experiments.run.tune_display import TrialDisplay
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ class Named(SimpleNamespace):
 def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_over_is_paused(clock, tmp_path):
     stream = io.StringIO()
     with Progress(dict.fromkeys("abcde", 900), {}, Console(file=stream)) as shown:
-        callback = display(shown)
+        callback = TrialDisplay(shown)
 
         def complete(name, how, has_results=False, said=()):
             (tmp_path / name).mkdir()

@@ -102,7 +102,7 @@ def test_curves_of_a_run_that_was_continued_twice_have_every_point_once(tmp_path
 
 def test_what_trials_have_left_replaces_nothing_that_the_run_has_written_meanwhile(tmp_path):
     with open_run(Path(copy_at(tmp_path)), CONFIG, "matrix_game", (0,)) as (run, copy):
-        run.announce(["sync over marginal"])
+        run.record(ANNOUNCED, ["sync over marginal"])
         copy.pull("trials/")
         assert read_sessions(run.path, may_be_missing=True)[-1][ANNOUNCED] == ["sync over marginal"]
 
@@ -209,7 +209,7 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
 
 
 def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch):
-    stamp = remote_sync.stamp_of
+    stamp = remote_sync.file_stamp
 
     def vanishes(path):
         if path.name == "passing.txt":
@@ -217,7 +217,7 @@ def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch
         return stamp(path)
 
     with synced_folder(copy_at(tmp_path)) as (folder, copy):
-        monkeypatch.setattr(remote_sync, "stamp_of", vanishes)
+        monkeypatch.setattr(remote_sync, "file_stamp", vanishes)
         (folder / "table.md").write_text("done")
         (folder / "passing.txt").write_text("gone")
         assert copy.push()

@@ -153,6 +153,6 @@ def test_a_continued_run_adds_a_session_which_has_announced_nothing_until_it_doe
         with RunFolder.open(tmp_path / "run", CONFIG, "furnmove_sync", seeds) as folder:
             assert folder.continued is (announced is not None)
             if announced is not None:
-                folder.announce(announced)
+                folder.record(ANNOUNCED, announced)
     sessions = json.loads((tmp_path / "run/manifest.json").read_text())["sessions"]
     assert [(one["seeds"], one[ANNOUNCED]) for one in sessions] == [([0], None), ([0, 1], [MAIN.announcement()])]

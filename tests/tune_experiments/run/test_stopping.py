@@ -21,7 +21,7 @@ from tune_experiments.launch import launch as launching
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.run.stopping import graceful_stop
-from tune_experiments.run.tuning import failures_of
+from tune_experiments.run.tuning import find_failures
 
 ROOT = Path(__file__).parents[3]
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -131,7 +131,7 @@ def test_failures_are_told_by_the_name_of_a_trials_folder_and_why():
         return SimpleNamespace(config=None, metrics=metrics, path=f"/tune/{name}", error=error)
 
     results = [result("stopped"), result("died", RuntimeError("no actor")), result("refused", refused="write --x 3")]
-    assert failures_of(results) == {"died": "no actor", "refused": "write --x 3"}
+    assert find_failures(results) == {"died": "no actor", "refused": "write --x 3"}
 
 
 def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ from rl_models.training.checkpoint_files import CheckpointError
 from tests.patience import PATIENCE_SECONDS
 from tune_experiments.run import trial_storage
 from tune_experiments.run.trial_storage import await_folder, only_writer, patient_storage
-from tune_experiments.run.tune_display import display
+from tune_experiments.run.tune_display import TrialDisplay
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def test_a_trial_that_starts_again_says_why_unless_it_said_that_it_waits(last_ro
             return "sync-seed0"
 
     trial = Trial(last_result=last_row)
-    display(SimpleNamespace(update=said.__setitem__)).on_trial_recover(1, [trial], trial)
+    TrialDisplay(SimpleNamespace(update=said.__setitem__)).on_trial_recover(1, [trial], trial)
     notice = said["sync-seed0"]["notice"]
     assert why in notice and ("died" in notice) == (why == "died")
 
