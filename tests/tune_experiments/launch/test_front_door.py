@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.tune_experiments.run.in_process import no_pictures
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch as launching
@@ -87,7 +88,8 @@ def test_a_callback_that_fails_ends_the_run_with_its_own_error_and_the_next_call
     arguments = {"preset": "smoke", "out": tmp_path / "run", "seeds": [0], "methods": ["sync"], **SMALL}
     with pytest.raises(ZeroDivisionError, match="mine"):
         EXPERIMENT.run(callbacks=[Fails()], **arguments)
-    run = EXPERIMENT.run(**arguments, local=True)
+    with no_pictures():
+        run = EXPERIMENT.run(**arguments, local=True)
     assert {row.method for row in run.results} == {"sync"}
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_models.training.checkpoint import load_checkpoint, numbered_checkpoints
-from tests.tune_experiments.run.in_process import trials_in_process
+from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tune_experiments.core.config_json import config_to_json, is_configuration
 from tune_experiments.core.config_path import flag_name, with_overrides
 from tune_experiments.core.continued import continuation_rules, find_differences
@@ -99,7 +99,7 @@ QUICK += ["--checkpoint-every-env-steps", "160", "--validate-every-env-steps", "
 
 def furnmove(out, *flags, worlds=8, exit_code=0):
     flags = [*QUICK, "--workers.worlds-per-runner", worlds, "--out", out, *flags]
-    with trials_in_process():
+    with trials_in_process(), no_pictures():
         assert main(find_experiment("furnmove_sync"), [str(flag) for flag in flags]) == exit_code
 
 
@@ -142,7 +142,7 @@ MATRIX = ["--preset", "smoke", "--games", "32", "--budget-env-steps", "640", "--
 
 
 def matrix_game(out, *flags):
-    with trials_in_process():
+    with trials_in_process(), no_pictures():
         assert main(find_experiment("matrix_game"), [*MATRIX, "--out", str(out), *map(str, flags)]) == 0
     return {(row.method, row.seed, row.env_steps) for row in read(out / "results.jsonl")}
 
