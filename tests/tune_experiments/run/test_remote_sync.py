@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
+from rl_models.training.checkpoint import newest_whole_checkpoint, prune, save_checkpoint
 from tests.patience import PATIENCE_SECONDS
 from tests.tune_experiments.run.remote_runs import (
     CONFIG,
@@ -52,28 +52,12 @@ def test_a_trial_lies_below_its_run_and_the_query_of_a_uri_stays_at_its_end():
     assert below("/shared/what?", TRIAL) == f"/shared/what?/{TRIAL}"
 
 
-def test_what_is_in_the_folder_is_in_the_copy_and_comes_back_elsewhere(tmp_path):
-    store = tmp_path / "store"
-    with synced_folder(copy_at(store)) as (folder, _):
-        save_checkpoint(folder / "checkpoints", 5, {"weights": {"a": np.arange(3)}}, {"x": 1})
-        (folder / "metrics.jsonl").write_text('{"env_steps": 5}\n')
-        (folder / ".writer.lock").touch()
-    assert not folder.exists()
-    with synced_folder(copy_at(store)) as (again, _):
-        assert set(contents(again)) == {
-            "metrics.jsonl",
-            "checkpoints/checkpoint_000005/state.json",
-            "checkpoints/checkpoint_000005/weights.safetensors",
-        }
-        found = load_checkpoint(newest_whole_checkpoint(again / "checkpoints"))
-        np.testing.assert_array_equal(found.tensors["weights"]["a"], np.arange(3))
-
-
 def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(tmp_path):
     """The store keeps all others; one whose upload was cut off, and one that is damaged, are not taken for whole."""
     checkpoints = tmp_path / "store" / "checkpoints"
     state = {"choice": {"value": 1.0, "env_steps": 2}, "curriculum": {"ended": [{"env_steps": 3, "chosen": 1}]}}
     with synced_folder(copy_at(tmp_path / "store")) as (folder, copy):
+        (folder / ".writer.lock").touch()
         for step in range(8):
             save_checkpoint(folder / "checkpoints", step, {"w": {"a": np.zeros(2)}}, state)
             assert copy.push()
@@ -83,6 +67,7 @@ def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(
     (checkpoints / "checkpoint_000006" / "w.safetensors").write_bytes(b"")
     with synced_folder(copy_at(tmp_path / "store")) as (again, _):
         assert newest_whole_checkpoint(again / "checkpoints").name == "checkpoint_000005"
+        assert {path.name for path in again.iterdir()} == {"checkpoints"}, "no hidden file"
         there = {path.name for path in (again / "checkpoints").iterdir()}
         assert there == {f"checkpoint_{step:06d}" for step in (1, 2, 3, 5, 6)}
         save_checkpoint(again / "checkpoints", 6, {"w": {"a": np.ones(2)}}, {})
