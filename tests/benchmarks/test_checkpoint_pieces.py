@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.gpu_queue.checkpoint_pieces import pack, unpack
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from rl_models.training.checkpoint_pieces import pack, unpack
 
 LARGEST = 8_192
 STEP = 1_234_567
@@ -105,7 +105,7 @@ def test_pieces_name_no_file_outside_the_checkpoint(tmp_path, checkpoint):
     """A stranger's piece whose stream says so is refused before anything is written."""
     import zlib
 
-    from rl_models.training import checkpoint_pieces as own
+    from benchmarks.gpu_queue import checkpoint_pieces as own
 
     plain = json.dumps({"../state.json": 2}).encode() + b"\n{}"
     stream = zlib.compress(plain)
