@@ -25,9 +25,9 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_ranges, check_some
-from tune_experiments.core.config_path import flag_of, spelled, spelled_rows, value_at
+from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.storage_uri import uri_of
+from tune_experiments.core.storage_uri import parse_uri
 
 __all__ = ["RunOptions", "check_options", "parse"]
 
@@ -136,7 +136,7 @@ def check_options(options: RunOptions) -> None:
     check_ranges(options, also_types=True)
     check_some(options, "seeds")
     if options.out is not None:
-        uri_of(options.out)
+        parse_uri(options.out)
         if "\0" in str(options.out):
             raise UserError(f"--out must be the name of a folder, and {str(options.out)!r} cannot be one")
     if options.local and (options.max_concurrent_trials or 1) > 1:
@@ -148,7 +148,7 @@ def check_options(options: RunOptions) -> None:
         raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
         if not options.searches and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
-            raise UserError(f"{flag_of(name)} belongs to a search; say with --search how many settings to try")
+            raise UserError(f"{flag_name(name)} belongs to a search; say with --search how many settings to try")
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str, p
                 continue
             shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
             listed = f": {', '.join(names)}" if names and path == "methods" else ""
-            lines += [f"  {flag_of(path)} {shown}", f"      {meaning}{listed}"]
+            lines += [f"  {flag_name(path)} {shown}", f"      {meaning}{listed}"]
     lines += ["", "--help-all lists every flag; values here are those of the preset, as are all that you leave out."]
     wrapped = (textwrap.wrap(line, _PAGE_WIDTH, subsequent_indent="      ") or [""] for line in lines)
     return "\n".join(one for group in wrapped for one in group)

@@ -31,7 +31,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
 from tune_experiments.run.doctor import environment_report
-from tune_experiments.run.final_evaluation import evaluate_all, results_of
+from tune_experiments.run.final_evaluation import evaluate_all, make_results
 from tune_experiments.run.stage_training import _notice_of
 from tune_experiments.teams.config import Q_ROWS, Config, QmixSettings
 from tune_experiments.teams.observations import make_parts
@@ -210,7 +210,7 @@ def test_random_play_is_tested_beside_the_first_row_and_a_mean_by_method_is_the_
     config = dataclasses.replace(MEETING, methods=("ippo", "mappo"), test_episodes=5)
     policy, rows = build_policy(config, method, 0), []
     for tested, episodes in evaluate_all({"": lambda team: EXPERIMENT.evaluate(config, method, team)}, method, policy):
-        rows += results_of(EXPERIMENT, method, 0, tested, episodes, 10)
+        rows += make_results(EXPERIMENT, method, 0, tested, episodes, 10)
     by_method = {}
     for row in rows:
         assert (row.world, row.condition) == (config.env, "")

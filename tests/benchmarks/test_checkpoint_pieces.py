@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.gpu_queue.checkpoint_pieces import pack, unpack
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from rl_models.training.checkpoint_pieces import pack, unpack
 
 LARGEST = 8_192
 STEP = 1_234_567
