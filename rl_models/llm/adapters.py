@@ -24,7 +24,7 @@ from rl_models.llm.frozen_layers import FrozenLayers, can_be_split
 from rl_models.llm.llm_config import Adapter, LoraSettings
 from rl_models.llm.scoring import Scorer, Scores, encode, inner_model, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
-from rl_models.llm.tokens import Candidates, Ids, Tokens, context_of
+from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length
 
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
@@ -61,12 +61,12 @@ class AdaptedModel(nn.Module):
         """
         super().__init__()
         config, self._shared = base.model.config, base
-        self.tokens = Tokens(base.tokenizer, context_of(config))
+        self.tokens = Tokens(base.tokenizer, context_length(config))
         # In a list, where torch does not look for parts of this module.
         tree = base.tree()
         fuse_norms(tree)
         self._peft = [_with_adapters(tree, lora, seed)]
-        self.message, self.action = (nn.ParameterDict(self._weights_of(name)) for name in ADAPTERS)
+        self.message, self.action = (nn.ParameterDict(self._named_weights(name)) for name in ADAPTERS)
         self.trains: Adapter = "action"
         self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
@@ -157,10 +157,7 @@ class AdaptedModel(nn.Module):
 
     @contextmanager
     def _recomputing(self) -> Iterator[None]:
-        """Within it layers are recomputed: they ask whether they are in training, and then keep no keys and values.
-
-        Only their own mode changes, not that of the modules in them, and dropout stays off.
-        """
+        """Put the layers, but not the modules in them, in training mode, in which they recompute; dropout stays off."""
         layers = self._recomputed if torch.is_grad_enabled() else []
         for layer in layers:
             layer.training = True
@@ -210,7 +207,7 @@ class AdaptedModel(nn.Module):
                 f"the adapter in {folder} cannot be read ({first_line(error)}); it needs adapter_config.json and "
                 "adapter_model.safetensors as peft writes them"
             ) from error
-        own, settings = self._state_of(name), self._peft[0].peft_config[name].to_dict()
+        own, settings = self._peft_state(name), self._peft[0].peft_config[name].to_dict()
         is_fit = {key: value.shape for key, value in weights.items()} == {key: own[key].shape for key in own}
         if not is_fit or any(settings_read.get(key, settings[key]) != settings[key] for key in _MEANING):
             raise LanguageModelError(
@@ -219,12 +216,12 @@ class AdaptedModel(nn.Module):
             )
         return weights
 
-    def _state_of(self, name: Adapter) -> dict[str, Tensor]:
+    def _peft_state(self, name: Adapter) -> dict[str, Tensor]:
         from peft import get_peft_model_state_dict
 
         return cast(dict[str, Tensor], get_peft_model_state_dict(self._peft[0], adapter_name=name))
 
-    def _weights_of(self, name: Adapter) -> dict[str, nn.Parameter]:
+    def _named_weights(self, name: Adapter) -> dict[str, nn.Parameter]:
         """An adapter's parameters by short names without dots, which torch keeps for modules."""
         marked = f".{name}.weight"
         return {

@@ -19,7 +19,7 @@ from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
-from rl_models.llm.messages import Writer, message_of
+from rl_models.llm.messages import Writer, unpad_message
 from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
 from rl_models.llm.tokens import Candidates, Ids
@@ -84,7 +84,7 @@ class LanguageNetwork(Stateless):
 
     def message_text(self, row: Array) -> str:
         """Text of a message from its row [L] int32 of token ids."""
-        return self.writer.text(message_of(row))
+        return self.writer.text(unpad_message(row))
 
     def message_row(self, text: str) -> Array:
         """A given text as a message, [L] int32 of token ids: what somebody else writes in an agent's place."""
@@ -110,8 +110,8 @@ class LanguageNetwork(Stateless):
         read = _on_host(obs)
         deciding = _deciding(read)
         counted = _counted(read, deciding)
-        moments, rows = self._moments_of(read, counted)
-        scores, states = self._scores_of(moments)
+        moments, rows = self._distinct_moments(read, counted)
+        scores, states = self._score_moments(moments)
         place, each = to_device({"place": counted, "each": rows}, scores.device).values()
         lead = counted.shape
         all_scores = scores.new_zeros(*lead, self.actions).masked_scatter(place[..., None], scores[each])
@@ -120,7 +120,7 @@ class LanguageNetwork(Stateless):
         extras |= _left_out(read, deciding)
         return Features(all_states, {}, None, extras, obs["legal"].bool())
 
-    def _moments_of(self, obs: dict[str, Array], counted: Array) -> tuple[list[Moment], Array]:
+    def _distinct_moments(self, obs: dict[str, Array], counted: Array) -> tuple[list[Moment], Array]:
         """Distinct moments of the K agents that count, and which of them each is in, [K] int64."""
         prompts, prompt = _shown(obs, PROMPT)
         phrases, phrase = _shown(obs, PHRASES)
@@ -142,7 +142,7 @@ class LanguageNetwork(Stateless):
             return self.language.tokens.words(phrase)
         return len(phrase) if self.settings.normalisation == "token" else 1
 
-    def _scores_of(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
+    def _score_moments(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
         """Scores [U, A], 0 where illegal, and states [U, F] for the critic."""
         if not moments:
             device = self.language.base.device
@@ -192,14 +192,11 @@ def _shown(obs: dict[str, Array], key: str) -> tuple[list[Ids], Array]:
             f"observations lack {key!r} with its texts: take what `networks.speech.narrated` makes of them"
         )
     used, rows = np.unique(obs[key], return_inverse=True)
-    return [message_of(row) for row in obs[f"{TEXTS}{key}"][used]], rows.reshape(obs[key].shape)
+    return [unpad_message(row) for row in obs[f"{TEXTS}{key}"][used]], rows.reshape(obs[key].shape)
 
 
 def _deciding(obs: dict[str, Array]) -> Array:
-    """[B, T, N] bool, agents that decide; at the last of several steps all, because V-trace bootstraps from there.
-
-    (Who acts and wants values of agents that carry on asks without `decides`.)
-    """
+    """[B, T, N] bool, agents that decide; at the last of several steps all, because V-trace bootstraps from there."""
     deciding = np.ones(tuple(obs["legal"].shape[:3]), bool)
     for key in ("decides", "alive"):
         if key in obs:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from rl_models.chat.client import Answer, RejectedReplyError
 from rl_models.planners.briefing import Briefing, allocation_examples, decomposition_examples, numbered
@@ -242,8 +241,3 @@ class Planner:
         failure = memory.failures[-1]
         lines = [f"failed: {'; '.join(plan.commands)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
         self.caller.transcript.add_note("Reflection", lines)
-
-
-def with_commands(plan: Plan, commands: SubgoalTexts) -> Plan:
-    """The plan with other commands in the place of its own."""
-    return replace(plan, commands=commands)

@@ -151,4 +151,4 @@ def distances_to_corpus(config: VercoConfig) -> dict[str, Array]:
 
 def _shares(index: TextIndex, prompts: Sequence[str]) -> list[float]:
     found = ((prompt, *index.nearest(prompt)) for prompt in prompts)
-    return [index.share_of(prompt, distance, place) for prompt, place, distance in found]
+    return [index.relative_distance(prompt, distance, place) for prompt, place, distance in found]

@@ -11,7 +11,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import decision_mask, forward, to_batch, valued_mask
 from rl_models.fragment import Fragment
-from rl_models.llm.messages import message_of
+from rl_models.llm.messages import unpad_message
 from rl_models.llm.network import ACTION_SCORES
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.schedule import Progress, Schedule
@@ -20,8 +20,8 @@ from tests.rl_models.llm.language_teams import (
     BY_AGENT,
     FORMS,
     ROUNDING,
+    shown_texts,
     stirred,
-    texts_of,
 )
 from tests.rl_models.llm.small import THINGS, HintNarrator, collector, stir, team
 from tests.rl_models.networks.weight_changes import CHANGES
@@ -111,7 +111,7 @@ def test_worlds_can_be_spread_over_collectors(form):
             if key in ROUNDING:
                 np.testing.assert_allclose(value, found, atol=1e-5, err_msg=key)
             elif key in one.texts:  # rows of joined tables have other numbers
-                shown = zip(texts_of(one, key), texts_of(other, key), strict=True)
+                shown = zip(shown_texts(one, key), shown_texts(other, key), strict=True)
                 assert all(np.array_equal(own, others) for own, others in shown), key
             elif key != "situation" or not by_row:
                 np.testing.assert_array_equal(value, found, err_msg=key)
@@ -246,6 +246,6 @@ def test_a_collector_continues_exactly_where_it_was(tmp_path):
 def test_what_is_said_can_be_shown():
     one = stirred()
     fragment, writer = one.collect(), one.policy.network.writer
-    texts = [writer.text(message_of(row)) for row in fragment.obs[MESSAGES].reshape(-1, 8)]
+    texts = [writer.text(unpad_message(row)) for row in fragment.obs[MESSAGES].reshape(-1, 8)]
     assert all(len(text.split()) <= 10 for text in texts)
     assert any(texts)
