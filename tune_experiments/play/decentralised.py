@@ -36,12 +36,13 @@ class SeparateAgents:
 
     Attributes:
         processes: one per agent.
+        patience_seconds: timeout in seconds of each wait.
     """
 
     def __init__(self, observation_keys: Sequence[str], patience_seconds: float) -> None:
         self.processes: list[SpawnProcess] = []
         self._pipes: list[Connection] = []
-        self._keys, self._patience_seconds = observation_keys, patience_seconds
+        self._keys, self.patience_seconds = observation_keys, patience_seconds
         self._env_steps = 0
 
     def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
@@ -99,9 +100,9 @@ class SeparateAgents:
 
     def _answer(self, agent: int) -> Any:
         pipe = self._pipes[agent]
-        if not pipe.poll(self._patience_seconds):
+        if not pipe.poll(self.patience_seconds):
             raise UserError(
-                f"agent {agent} gave no answer in {self._patience_seconds:g} seconds, at env step "
+                f"agent {agent} did not answer within {self.patience_seconds:g} seconds, at env step "
                 f"{self._env_steps + 1}; run the command again when the machine is less busy"
             )
         answer = pipe.recv()
@@ -124,7 +125,7 @@ class SeparateAgents:
                 return UserError(
                     f"the process of agent {agent} {how} at env step {self._env_steps + 1}; run the command again"
                 )
-        return UserError(f"the agents lost one another at env step {self._env_steps + 1}; run the command again")
+        return UserError(f"the agents lost their connections at env step {self._env_steps + 1}; run the command again")
 
 
 @contextlib.contextmanager

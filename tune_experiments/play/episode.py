@@ -19,7 +19,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, deciding
 from tune_experiments.core.drawing import tried
 from tune_experiments.play.recording import SEED, action_in_words, action_name, written_by
-from tune_experiments.play.spectator import Note, Spectator, picture_of
+from tune_experiments.play.spectator import Note, Spectator, checked_drawing
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamOutput
@@ -119,7 +119,9 @@ class EpisodeRecorder:
             spectator: looks on.
         """
         names = tuple(map(str, getattr(world, "action_names", ())))
-        self.episode = Episode(title, digest_of(world, index), tuple(world.agents), names, colours=colours_of(world))
+        self.episode = Episode(
+            title, state_digest(world, index), tuple(world.agents), names, colours=css_colours(world)
+        )
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
     def choose(self, obs: Arrays, actions: Any) -> None:
@@ -129,7 +131,7 @@ class EpisodeRecorder:
             obs: name -> [B, N, ...], as the team got them.
             actions: [B, N] int, or factor -> such an array.
         """
-        from tune_experiments.play.attention_maps import attention_maps, own_entities, texts_of
+        from tune_experiments.play.attention_maps import attention_maps, get_texts, own_entities
 
         world, index, output = self._world, self._index, self._loaded.last_output
         assert output is not None
@@ -155,10 +157,10 @@ class EpisodeRecorder:
             )
             for agent, action in enumerate(chosen)
         )
-        picture = shown("pictures", lambda: picture_of(spectator.picture, world, index), None)
+        picture = shown("pictures", lambda: checked_drawing(spectator.picture, world, index), None)
         notes = shown("notes", lambda: spectator.notes(world, index), tuple[Note, ...]())
         joint = policy.joint() if everyone_decides else None
-        step = Step(picture, agents, joint, policy.weights(), texts_of(world, own, 0), notes)
+        step = Step(picture, agents, joint, policy.weights(), get_texts(world, own, 0), notes)
         self.episode.steps.append(step)
 
     def reward(self, rewards: Sequence[float]) -> None:
@@ -169,7 +171,7 @@ class EpisodeRecorder:
         """The finished record; the world still shows the last state."""
         shown, world, index = functools.partial(tried, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture
-        self.episode.last_picture = shown("pictures", lambda: picture_of(last, world, index), None)
+        self.episode.last_picture = shown("pictures", lambda: checked_drawing(last, world, index), None)
         self.episode.last_notes = shown("notes", lambda: self._spectator.last_notes(world, index), tuple[Note, ...]())
         self.episode.metrics = metrics
         return self.episode
@@ -209,7 +211,7 @@ class _WholePolicy:
         return tuple(weights[self._index, 0].exp().tolist())
 
 
-def digest_of(world: Any, index: int) -> str:
+def state_digest(world: Any, index: int) -> str:
     """Digest of a world's state and of its kind: equal ones are the same start of the same game."""
     found = hashlib.sha256(type(world).__qualname__.encode())
     for name, value in sorted(world.state.items()):
@@ -218,7 +220,7 @@ def digest_of(world: Any, index: int) -> str:
     return found.hexdigest()[:16]
 
 
-def colours_of(world: Any) -> tuple[str, ...]:
+def css_colours(world: Any) -> tuple[str, ...]:
     """The agents' colours in a world's pictures, as CSS writes them."""
     return tuple(f"rgb({red}, {green}, {blue})" for red, green, blue in world.agent_colours())
 
@@ -254,7 +256,7 @@ def record_episodes(
                 recorder.reward(reward[index])
             first = terminated | truncated
             for index in set(np.flatnonzero(first).tolist()) & recorders.keys():
-                finished[index] = recorders.pop(index).end(metrics_of(info, index))
+                finished[index] = recorders.pop(index).end(episode_metrics(info, index))
             if not recorders:
                 break
             if first.any():
@@ -263,7 +265,7 @@ def record_episodes(
     return [finished[index] for index in range(episodes)]
 
 
-def metrics_of(info: dict[str, Any], index: int) -> dict[str, float]:
+def episode_metrics(info: dict[str, Any], index: int) -> dict[str, float]:
     """Metrics of the episode that has just ended in a world; of an agent's number the team's mean."""
     place = list(info["done_worlds"]).index(index)
     return {name: float(np.mean(values[place])) for name, values in info["episode"].items()}

@@ -227,7 +227,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
     path = named.absolute()  # a checkpoint's trial is found above it
     if path.name.startswith("checkpoint_") and not (path / CONFIG_FILE).exists():
         return path
-    trials = _trials_of(path, allow) if imports else sorted(path.glob("trials/*"))
+    trials = _list_trials(path, allow) if imports else sorted(path.glob("trials/*"))
     for folder in [path, *trials]:
         checkpoint = chosen_checkpoint(folder)
         if checkpoint is not None:
@@ -237,7 +237,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
     )
 
 
-def _trials_of(run: Path, allow: Sequence[str]) -> list[Path]:
+def _list_trials(run: Path, allow: Sequence[str]) -> list[Path]:
     """Trial folders of a run in the order of its table: the first method's first."""
     if not (run / CONFIG_FILE).exists():
         return []

@@ -196,11 +196,11 @@ def _without_out(command: str) -> str:
     return shlex.join(word for word in words if not word.startswith("--out="))
 
 
-def size_of(folder: Path) -> int:
+def folder_bytes(folder: Path) -> int:
     """Bytes of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _refuse_size(folder: Path) -> None:
-    if size_of(folder) > MAX_BYTES:
-        raise UserError(f"{folder} holds {size_of(folder):,} bytes, more than {MAX_BYTES:,}: delete a team of it")
+    if folder_bytes(folder) > MAX_BYTES:
+        raise UserError(f"{folder} holds {folder_bytes(folder):,} bytes, more than {MAX_BYTES:,}: delete a team of it")

@@ -59,10 +59,10 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     keys, allow = first_agent.observation_keys, policy.allow
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
     with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
-        yield f"{first_agent.num_agents} processes, one per agent; in a step, {_exchanged(policy, obs)}"
+        yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.dismiss()
-        yield f"{traffic.messages:,} messages passed between the agents, {traffic.bytes:,} bytes"
+        yield f"{traffic.messages:,} messages sent between agents, {traffic.bytes:,} bytes"
 
 
 def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
@@ -76,8 +76,8 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
     with torch.inference_mode():
         sizes = message_sizes(policy.policy, first, torch.ones(1, dtype=torch.bool, device=policy.device))
     if not sizes or policy.policy.num_agents == 1:
-        return "they exchange nothing"
-    return f"each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"
+        return "no messages are sent"
+    return f"each agent sends each other agent {sum(sizes)} bytes in {len(sizes)} message{'s' * (len(sizes) > 1)}"
 
 
 def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
@@ -116,14 +116,7 @@ def _in_words(
     index: int,
     written: Callable[[int], str] = lambda agent: "",
 ) -> Iterator[str]:
-    """Lines of an episode: texts and messages whenever they are new, actions and rewards of each step, the metrics.
-
-    Args:
-        world: in which the steps are made.
-        steps: steps of `_continue`.
-        index: index of the world.
-        written: agent -> its message at the last step.
-    """
+    """Lines of an episode: texts and messages when they change, actions and rewards of each step, the metrics."""
     names = tuple(map(str, getattr(world, "action_names", ())))
     info: dict[str, Any] = {}
     told: dict[str, str] = {}
@@ -142,10 +135,10 @@ def _in_words(
 
 def _read(world: World, index: int) -> dict[str, str]:
     """Texts in the observations of world `index`, on one line each: key -> text, or `agent key` where agents differ."""
-    from tune_experiments.play.attention_maps import texts_of
+    from tune_experiments.play.attention_maps import get_texts
 
     obs = {key: value[index] for key, value in world.observe().items()}
-    found = [texts_of(world, obs, agent) for agent in range(world.num_agents)]
+    found = [get_texts(world, obs, agent) for agent in range(world.num_agents)]
     shared = {key: text for key, text in found[0].items() if all(texts.get(key) == text for texts in found)}
     own = {
         f"{agent} {key}": text

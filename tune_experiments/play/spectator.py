@@ -69,7 +69,7 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         return ()
 
 
-def picture_of(draw: Callable[..., Array | None], *where: Any) -> Array | None:
+def checked_drawing(draw: Callable[..., Array | None], *where: Any) -> Array | None:
     """Image that a spectator draws, seen to be one; None for a world that is not drawn.
 
     Args:

@@ -181,7 +181,7 @@ def play(command: Play, console: Console) -> None:
 
 def show(command: Show, console: Console) -> None:
     """Write the page of a run or of teams."""
-    from tune_experiments.play.show import MAX_EPISODES, PAGE, refuse_foreign, teams_of, write_page
+    from tune_experiments.play.show import MAX_EPISODES, PAGE, load_teams, refuse_foreign, write_page
     from tune_experiments.run.run_folder import CONFIG_FILE
 
     if not 1 <= command.episodes <= MAX_EPISODES:
@@ -189,7 +189,7 @@ def show(command: Show, console: Console) -> None:
     out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
     refuse_foreign(out)
     paths = [command.path] if command.beside is None else [command.path, command.beside]
-    teams = [team for path in paths for team in teams_of(path, command.allow, command.device)]
+    teams = [team for path in paths for team in load_teams(path, command.allow, command.device)]
     title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
     with _drawing("page"), _writing(out):
         drawn = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
@@ -279,12 +279,12 @@ def export(command: Export, console: Console) -> None:
 def pack_team(command: Pack, console: Console) -> None:
     """Write the folder of a team of the package."""
     from rl_models.training.checkpoint import CheckpointError
-    from tune_experiments.play.pretrained import CARD, pack, size_of
+    from tune_experiments.play.pretrained import CARD, folder_bytes, pack
 
     with _writing(command.out, (OSError, CheckpointError)):
         written = pack(command.path, command.name, command.given, command.seed_choice, command.out)
     card = read_json(written / CARD)
-    console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {size_of(written):,} bytes")
+    console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {folder_bytes(written):,} bytes")
 
 
 def doctor(command: Doctor, console: Console) -> None:
@@ -344,9 +344,9 @@ def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> 
         UserError: there are such flags.
     """
     if human and decentralised:
-        raise UserError("--decentralised plays without a person: leave it or --human out")
+        raise UserError("--decentralised cannot be combined with --human: remove one of them")
     if of_game and not human:
-        raise UserError(f"--{of_game[0]} is of a game with a person: add --human AGENT, or leave it out")
+        raise UserError(f"--{of_game[0]} is for a game with a person: add --human AGENT, or remove it")
 
 
 def play_in_browser(

@@ -4,6 +4,7 @@ import functools
 import itertools
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -76,20 +77,21 @@ def is_alive(pid):
     return True
 
 
-SYNC = "each tells each other agent {} bytes, in 2 messages"
+def numbers(line):
+    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", line)]
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("experiment", "method", "agents", "rounds", "exchanged"),
+    ("experiment", "method", "agents", "rounds"),
     [
-        ("furnmove_sync", "sync_13_cordial", 2, 2, SYNC),
-        pytest.param("furnmove_three_agents", "sync_13_cordial", 3, 2, SYNC, marks=pytest.mark.slow),
-        pytest.param("furnmove_methods", "no_communication", 2, 0, "they exchange nothing", marks=pytest.mark.slow),
+        ("furnmove_sync", "sync_13_cordial", 2, 2),
+        pytest.param("furnmove_three_agents", "sync_13_cordial", 3, 2, marks=pytest.mark.slow),
+        pytest.param("furnmove_methods", "no_communication", 2, 0, marks=pytest.mark.slow),
     ],
 )
 def test_separate_processes_play_the_teams_episode_to_the_last_action(
-    experiment, method, agents, rounds, exchanged, tmp_path, monkeypatch
+    experiment, method, agents, rounds, tmp_path, monkeypatch
 ):
     """Whichever of the sixteen worlds is chosen: its start, its uniforms."""
     monkeypatch.setattr("tune_experiments.play.recording.chosen_episode", lambda *_: 11)
@@ -101,8 +103,8 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     steps, message_bytes = len(together) - 1, 4 * loaded.config.network.message_features
     said = agents * (agents - 1) * rounds * steps
     assert steps > 10
-    assert first == f"{agents} processes, one per agent; in a step, " + exchanged.format(rounds * message_bytes)
-    assert last == f"{said:,} messages passed between the agents, {said * message_bytes:,} bytes"
+    per_step = [agents, rounds * message_bytes, rounds] if rounds else [agents]
+    assert numbers(first) == per_step and numbers(last) == [said, said * message_bytes]
 
 
 @pytest.mark.slow
@@ -199,9 +201,9 @@ def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest
     _, obs, start = stage
     with start() as team:
         team.act(obs)
-        team._patience_seconds = 0.5
+        team.patience_seconds = 0.5
         os.kill(team.processes[0].pid, signal.SIGSTOP)
-        with pytest.raises(UserError, match=r"agent 0 gave no answer in 0.5 seconds, at env step 2"):
+        with pytest.raises(UserError, match=r"agent 0 .* env step 2"):
             team.act(obs)
     assert not any(is_alive(process.pid) for process in team.processes)
 

@@ -15,9 +15,9 @@ from tune_experiments.play.pretrained import (
     PEOPLES_CARD,
     card_for_people,
     first_actions,
+    folder_bytes,
     pack,
     read_card,
-    size_of,
 )
 from tune_experiments.play.team_paths import PRETRAINED, pretrained_names, stored_path
 
@@ -59,7 +59,7 @@ def test_its_card_names_the_count_of_soups_where_there_are_two(name):
 
 def test_all_of_them_together_are_small_and_hold_weights_alone():
     assert len(NAMES) >= 4
-    assert size_of(PRETRAINED) <= MAX_BYTES
+    assert folder_bytes(PRETRAINED) <= MAX_BYTES
     suffixes = {path.suffix for path in PRETRAINED.rglob("*") if path.is_file()}
     assert suffixes == {".json", ".md", ".safetensors"}
     assert {path.name for path in PRETRAINED.rglob("*.safetensors")} <= {

@@ -25,11 +25,11 @@ from tune_experiments.core.drawing import Missing, describe_drawings, tried
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
-from tune_experiments.play.episode import Episode, EpisodeRecorder, metrics_of
+from tune_experiments.play.episode import Episode, EpisodeRecorder, episode_metrics
 from tune_experiments.play.game.human_data import HumanEpisode, about, save_episode
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.spectator import picture_of
-from tune_experiments.play.viewer.page import ShownTeam, page_of
+from tune_experiments.play.spectator import checked_drawing
+from tune_experiments.play.viewer.page import ShownTeam, render_page
 
 MAX_MESSAGE = 500
 """Characters of a message that a person writes."""
@@ -77,16 +77,16 @@ class HumanGame:
             folder: where episodes are kept; it is made with the first one.
 
         Raises:
-            UserError: no such agent, actions that no key can choose, or a folder that cannot be had.
+            UserError: no such agent, factored actions, or a folder that cannot be written.
         """
         _refuse_no_folder(folder)
         self._world = loaded.make_world(1)
         if isinstance(self._world.action_spec, dict):
-            raise UserError(f"{loaded.experiment.name} has actions of several parts, which no key can choose")
-        self.agent = _number_of(name, self._world.agents)
+            raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
+        self.agent = _agent_number(name, self._world.agents)
         self._loaded, self._seed, self._folder = loaded, seed, folder
         names = tuple(getattr(self._world, "action_names", ())) or tuple(map(str, range(self._world.action_spec)))
-        self._names, self._keys = names, keys_of(names)
+        self._names, self._keys = names, assign_keys(names)
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(contextlib.closing(self._world))
         self._stack.enter_context(loaded.showing_attention())
@@ -112,7 +112,7 @@ class HumanGame:
         if not 0 <= action < len(self._names):
             raise RefusedError(f"There is no action {action}.")
         if self._decides() and not self._legal()[action]:
-            raise RefusedError(f"{self._names[action]} is not possible now.")
+            raise RefusedError(f"{self._names[action]} is not available now.")
         obs, message = self._with_message(message[:MAX_MESSAGE])
         actions = np.array(self._loaded.act(obs, self._first))
         actions[0, self.agent] = action
@@ -125,7 +125,7 @@ class HumanGame:
         self._recorder.reward(reward[0])
         over = self._first = terminated | truncated
         if over[0]:
-            self._finish(metrics_of(info, 0))
+            self._finish(episode_metrics(info, 0))
         elif len(self._actions) >= MAX_STEPS:
             self._finish({})
         else:
@@ -141,7 +141,7 @@ class HumanGame:
         """Keep an episode that is not over as far as it went, and let go of the world.
 
         Raises:
-            RefusedError: it cannot be kept.
+            RefusedError: it cannot be saved.
         """
         with self._stack:
             if self._ended is None and self._actions:
@@ -159,7 +159,7 @@ class HumanGame:
         step = self._recorder.episode.steps[-1] if self._actions else None
         done = {} if step is None else {name: one.action for name, one in zip(agents, step.agents, strict=True)}
         missing, draw = self._recorder.episode.missing, self._spectator.picture_for
-        picture = tried(missing, "pictures", lambda: picture_of(draw, self._world, 0, self.agent), None)
+        picture = tried(missing, "pictures", lambda: checked_drawing(draw, self._world, 0, self.agent), None)
         return {
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
@@ -201,7 +201,7 @@ class HumanGame:
         try:
             self.saved.append(self._keep(episode))
         except OSError as error:
-            raise RefusedError(f"The episode cannot be kept in {self._folder} ({error.strerror}).") from error
+            raise RefusedError(f"The episode cannot be saved in {self._folder} ({error.strerror}).") from error
 
     def _keep(self, episode: Episode) -> Path:
         """Write page and data under the first free number."""
@@ -215,8 +215,8 @@ class HumanGame:
         save_episode(
             HumanEpisode(description, self._start, obs, np.stack(self._actions).astype(np.int64), rewards), path
         )
-        team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a person in it", [episode])
-        write_atomically(path.with_suffix(".html"), page_of(self._loaded.experiment.caption, [team]))
+        team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a human player", [episode])
+        write_atomically(path.with_suffix(".html"), render_page(self._loaded.experiment.caption, [team]))
         return path
 
     def _decides(self) -> bool:
@@ -253,12 +253,8 @@ class HumanGame:
         return self._obs | {MESSAGES: messages}, message
 
 
-def _number_of(name: str, agents: tuple[str, ...]) -> int:
-    """The number of an agent.
-
-    Raises:
-        UserError: there is none of that name.
-    """
+def _agent_number(name: str, agents: tuple[str, ...]) -> int:
+    """Index of the agent of this name, or of the one that `NAME_0` means."""
     if name in agents:
         return agents.index(name)
     _, _, number = name.rpartition("_")
@@ -267,7 +263,7 @@ def _number_of(name: str, agents: tuple[str, ...]) -> int:
     raise UserError(f"this team has no agent {name!r}; --human can be {', '.join(agents)}")
 
 
-def keys_of(names: Sequence[str]) -> list[str]:
+def assign_keys(names: Sequence[str]) -> list[str]:
     """A key for each action, as the browser calls it; "" for actions beyond all keys, which have buttons.
 
     Arrows are for directions and the space bar for waiting; all others get digits and letters.
@@ -291,4 +287,4 @@ def _refuse_no_folder(folder: Path) -> None:
     """Refuse, before anything is played, a folder that is a file or in which none can be made."""
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        raise UserError(f"episodes cannot be kept in {folder}: name another folder with --record")
+        raise UserError(f"episodes cannot be saved in {folder}: name another folder with --record")

@@ -49,7 +49,7 @@ class ShownTeam:
     curves: Curves = field(default_factory=dict)
 
 
-def page_of(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
+def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
     """The whole page as HTML.
 
     Args:
@@ -76,12 +76,12 @@ def filled(template: Path, data: Any, more_policy: str = "") -> str:
     policy += f"; {more_policy}" if more_policy else ""
     text = template.with_suffix(".html").read_text(encoding="utf-8")
     # The data come last, so that nothing in them is taken for a mark.
-    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", json_of(data))):
+    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", escaped_json(data))):
         text = text.replace(f"%{mark}%", value, 1)
     return text
 
 
-def json_of(data: Any) -> str:
+def escaped_json(data: Any) -> str:
     """JSON that may stand inside an HTML element; numbers that are not finite become null."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
@@ -114,7 +114,7 @@ def _episode(episode: Episode) -> dict[str, Any]:
         "colours": episode.colours,
         "actions": episode.actions,
         "steps": steps,
-        "pictures": pieces_of(pictures),
+        "pictures": encode_pictures(pictures),
         "texts": list(texts),
         "last_notes": [[note.title, note.text] for note in episode.last_notes],
         "metrics": {name: _short(value) for name, value in episode.metrics.items()},
@@ -159,7 +159,7 @@ def _attention(one: AttentionMap, number: Any) -> dict[str, Any]:
 # ---- pictures --------------------------------------------------------------------------------------------------------
 
 
-def pieces_of(pictures: Iterable[Array | None]) -> list[Piece]:
+def encode_pictures(pictures: Iterable[Array | None]) -> list[Piece]:
     """One piece of PNG for each picture, [H, W, 3] uint8; None for a picture that is not there.
 
     Each is only the rectangle that changed since the one before, and the page draws them one over another. Every
