@@ -43,7 +43,7 @@ class AdaptedModel(nn.Module):
         tokens: the tokenizer.
         message, action: the adapters' weights, which peft's layers compute with.
         trains: the adapter that learns.
-        scorer: how candidates are scored.
+        scorer: function that scores candidates.
     """
 
     def __init__(self, base: SharedBase, lora: LoraSettings, seed: int = 0, cache_bytes: int = 2**30) -> None:

@@ -42,7 +42,7 @@ class Moment:
     Attributes:
         prompt: situation and messages heard.
         candidates: phrases of the legal actions.
-        actions: their numbers.
+        actions: numbers of the actions.
         lengths: lengths by which their scores are divided.
     """
 
@@ -70,7 +70,7 @@ class LanguageNetwork(Stateless):
         Args:
             language: model and adapters.
             narrator: narrator that puts codes into words.
-            settings: how messages are written and actions scored.
+            settings: settings of messages and of action scores.
             num_agents: N.
             actions: A.
         """

@@ -88,9 +88,9 @@ class Planner:
 
         Args:
             plans: plans that failed.
-            reached: for each plan, whether each agent reached its sub-goal.
+            reached: whether each agent reached its sub-goal, for each plan.
             memories: memories of the worlds; the failure is added to each.
-            goals: as for `plan`, for the plans that are decomposed anew.
+            goals: goals of plans that are decomposed again; None where the planner is to choose.
         """
         goals = goals or [None] * len(plans)
         faults = self._find_faults(plans, reached, memories)

@@ -29,7 +29,7 @@ class TextIndex:
     """Texts among which the nearest one is looked for.
 
     Attributes:
-        texts: in their order.
+        texts: texts in their order.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -54,8 +54,8 @@ class TextIndex:
         """Place of the nearest text, the first of equally near ones, and its distance in tokens.
 
         Args:
-            text: to be compared.
-            among: [K] places of the texts that may be found, rising; all by default.
+            text: text to compare.
+            among: [K] indices of the texts to search, ascending; all by default.
         """
         query = np.array([self._numbers.get(token, _UNKNOWN) for token in tokenize(text)], np.int16)
         rows = np.arange(len(self.texts)) if among is None else among

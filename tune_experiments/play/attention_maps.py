@@ -29,9 +29,9 @@ class AttentionMap:
     """Attention of an agent.
 
     Attributes:
-        name: the map's, without its prefix.
-        rows: what looks, R names.
-        words: what is looked at, C names.
+        name: name of the map, without its prefix.
+        rows: names of the R queries.
+        words: names of the C keys.
         weights: [R, C] float32 in [0, 1].
     """
 
@@ -57,7 +57,7 @@ def attention_maps(
         obs: observations of one world, name -> [N, ...].
         extras: extras of the network, name -> [B, 1, N, ...].
         index: index of the world.
-        agent: which.
+        agent: index of the agent.
     """
     maps = {name: value for name, value in extras.items() if name.startswith(ATTENTION) and value.is_floating_point()}
     if not maps:
@@ -118,7 +118,7 @@ def _padded_length(world: Any, key: str) -> int:
     return int(world.text_spec[key].length) if key in world.text_spec else world.tables[world.text_tables[key]].shape[1]
 
 
-# ---- names of what looks ---------------------------------------------------------------------------------------------
+# ---- names of the queries --------------------------------------------------------------------------------------------
 
 
 def _row_names(world: Any, obs: Arrays, agent: int, key: str, rows: int, cells: Array | None) -> list[str]:

@@ -35,7 +35,7 @@ class SeparateAgents:
     """The coordinator's view of the agents' processes: one pipe each, for observations and actions.
 
     Attributes:
-        processes: one per agent.
+        processes: process of each agent.
         patience_seconds: timeout in seconds of each wait.
     """
 
@@ -57,7 +57,7 @@ class SeparateAgents:
         return np.array([actions], np.int64)
 
     def dismiss(self) -> MessageStats:
-        """End the episode: what all agents together have said.
+        """End the episode and return the statistics of all messages.
 
         Raises:
             UserError: as for `act`.
@@ -77,7 +77,7 @@ class SeparateAgents:
             pipe.close()
 
     def end(self) -> None:
-        """Leave no process behind, whatever it is doing."""
+        """Kill all processes and close the pipes."""
         for process in self.processes:
             process.kill()
         for process in self.processes:
@@ -142,14 +142,14 @@ def separate_agents(
     """N processes that play one episode, and are gone when the block is left.
 
     Args:
-        checkpoint: the weights, which each process loads for itself.
-        num_agents: N.
-        observation_keys: what an agent needs of its observation; nothing else is handed to it.
-        seed: seed of the run of worlds.
-        world: number of the world in that run.
+        checkpoint: folder of the checkpoint, which each process loads.
+        num_agents: number of agents, N.
+        observation_keys: keys of the observations that each agent receives.
+        seed: seed of the worlds.
+        world: index of the world among those of this seed.
         patience_seconds: timeout in seconds of each wait.
-        allow: modules from outside that the checkpoint may name.
-        device: where the agents compute.
+        allow: modules outside Concord that may be imported if the checkpoint names them.
+        device: device of the agents' networks.
     """
     team = SeparateAgents(observation_keys, patience_seconds)
     pipes: list[dict[int, Connection]] = [{} for _ in range(num_agents)]
@@ -167,7 +167,7 @@ def separate_agents(
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Hold Control-C back. Processes started meanwhile never get it: ending them is the coordinator's business."""
+    """Block SIGINT; processes that start meanwhile inherit this, because the coordinator ends them."""
     resource_tracker.ensure_running()  # its start, which the first process would bring about, lets Control-C in again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

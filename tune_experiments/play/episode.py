@@ -1,4 +1,4 @@
-"""An episode as it is shown: what each agent saw, thought and did at every step, for any world and any network.
+"""A recorded episode: what each agent observed, computed and did at every step, for any world and any network.
 
 A network needs nothing for it but what it offers already: extras whose names begin with `attention/` while it shows
 attention, the entity divider's extras, messages among its extras, a joint policy. A world needs `action_names`, its
@@ -38,7 +38,7 @@ class AgentStep:
     """Record of one agent at one step.
 
     Attributes:
-        action: name of its action; "" for one that carries on with what it began.
+        action: name of its action; "" while it is busy with an earlier one.
         likely: its most probable actions with their probabilities, the most probable first; empty where a policy has
             no marginals.
         message: text that it wrote to the others; "" for none.
@@ -59,11 +59,11 @@ class Step:
 
     Attributes:
         picture: picture of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
-        agents: N of them.
+        agents: records of the N agents.
         joint: joint policy of two agents, [A, A] float32, or None.
-        weights: weights of the components of a mixture, M of them; empty for one component.
-        texts: observation key -> what the first agent reads under it.
-        notes: what else is known, such as a planner's goals.
+        weights: weights of the M components of a mixture; empty for one component.
+        texts: observation key -> text that the first agent reads.
+        notes: further notes, such as a planner's goals.
         rewards: rewards of each agent for this step.
     """
 
@@ -81,16 +81,16 @@ class Episode:
     """A recorded episode.
 
     Attributes:
-        title: which start it is.
-        start: digest of the world's state at the start; equal ones are the same start.
-        agents: their names.
+        title: seed and world of the start.
+        start: digest of the world's state at the start.
+        agents: names of the agents.
         actions: names of the actions; empty where they have none.
-        steps: T of them.
-        last_picture: last picture of the world after the last step.
-        last_notes: what came after the last step.
+        steps: T env steps.
+        last_picture: picture of the world after the last step.
+        last_notes: notes after the last step.
         metrics: metrics of the episode; empty if it was cut.
         colours: colours of the agents in the pictures, as CSS writes them; empty where they have none.
-        missing: what could not be shown, such as "pictures", with the cause.
+        missing: part that cannot be shown, such as "pictures" -> cause.
     """
 
     title: str
@@ -112,11 +112,11 @@ class EpisodeRecorder:
         """Begin a record; the world stands at the start.
 
         Args:
-            loaded: the team.
+            loaded: team.
             world: B worlds.
             index: index of the recorded world.
-            title: which start it is.
-            spectator: looks on.
+            title: seed and world of the start.
+            spectator: spectator of the team.
         """
         names = tuple(map(str, getattr(world, "action_names", ())))
         self.episode = Episode(
@@ -125,7 +125,7 @@ class EpisodeRecorder:
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
     def choose(self, obs: Arrays, actions: Any) -> None:
-        """Keep what the team has just chosen; the world is not stepped yet.
+        """Record the team's choice, before the world is stepped.
 
         Args:
             obs: name -> [B, N, ...], as the team got them.
@@ -164,11 +164,11 @@ class EpisodeRecorder:
         self.episode.steps.append(step)
 
     def reward(self, rewards: Sequence[float]) -> None:
-        """Keep what the last step paid, one number an agent."""
+        """Record the rewards of the last step, one number per agent."""
         self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
 
     def end(self, metrics: dict[str, float]) -> Episode:
-        """The finished record; the world still shows the last state."""
+        """The finished episode; the world still shows the last state."""
         shown, world, index = functools.partial(tried, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture
         self.episode.last_picture = shown("pictures", lambda: checked_drawing(last, world, index), None)
@@ -231,11 +231,11 @@ def record_episodes(
     """The first episode of each of B worlds.
 
     Args:
-        loaded: the team.
+        loaded: team.
         seed: seed of worlds and actions.
-        episodes: B.
-        most_steps: env steps after which a record is cut.
-        world: B worlds of one's own; by default those of the team's test.
+        episodes: number of episodes, B.
+        most_steps: env steps after which a recording stops.
+        world: B worlds; by default those of the team's test.
     """
     world = loaded.make_world(episodes) if world is None else world
     world.auto_resets = False
@@ -266,6 +266,6 @@ def record_episodes(
 
 
 def episode_metrics(info: dict[str, Any], index: int) -> dict[str, float]:
-    """Metrics of the episode that has just ended in a world; of an agent's number the team's mean."""
+    """Metrics of the episode that has just ended in a world, averaged over agents."""
     place = list(info["done_worlds"]).index(index)
     return {name: float(np.mean(values[place])) for name, values in info["episode"].items()}

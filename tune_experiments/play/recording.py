@@ -38,12 +38,12 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     """The episode of `describe_episode`, by one process per agent, with the form and number of their messages.
 
     Args:
-        policy: who chooses the episode.
-        checkpoint: where the processes find the same weights.
-        seed: which episodes to choose from.
+        policy: team, with which the episode is chosen.
+        checkpoint: folder of the team's checkpoint, for the processes.
+        seed: seed of the episodes to choose from.
 
     Raises:
-        UserError: a team that cannot be taken apart, or a process that fails.
+        UserError: the team cannot act decentralised, or a process fails.
     """
     from rl_models.teams.decentralised import AgentPolicy
     from tune_experiments.play.decentralised import separate_agents
@@ -97,8 +97,8 @@ def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) 
     Args:
         actions: [B, N] int, or factor -> such an array.
         index: index of the world.
-        agent: which.
-        names: names of the actions; those behind the last have none.
+        agent: index of the agent.
+        names: names of the first actions.
     """
     if isinstance(actions, dict):
         return ", ".join(f"{factor} {values[index, agent]}" for factor, values in actions.items())
@@ -191,7 +191,7 @@ def _play(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np
 
 
 def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
-    """The start and every step's end, drawn before the next episode begins."""
+    """Frames at the start and after each step."""
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
     yield world.render(index)
@@ -220,10 +220,10 @@ def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> 
 
 
 def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
-    """The first episode of world 0, move by move.
+    """The states of the first episode of world 0.
 
     Returns:
-        states: what the world's `state` holds of it at the start and after each of the T env steps, T + 1 of them.
+        states: the world's `state` at the start and after each of the T env steps, T + 1 in all.
         metrics: metrics of the episode.
     """
     steps = steps_of_episode(policy, world, seed, 0)

@@ -48,11 +48,11 @@ def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_s
     """A team with its record and its curves.
 
     Args:
-        loaded: the team.
-        name: what it is called on the page.
+        loaded: team.
+        name: name on the page.
         seed: seed of the starts.
-        episodes: how many starts.
-        most_steps: env steps after which a record is cut.
+        episodes: number of starts.
+        most_steps: env steps after which a recording stops.
     """
     about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
     recorded = loaded.experiment.episodes(loaded, seed, episodes, most_steps)
@@ -74,10 +74,10 @@ def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:
 
 
 def refuse_foreign(out: Path) -> None:
-    """Refuse to write over a file that is not a page of episodes.
+    """Refuse to overwrite a file that is not a page of episodes.
 
     Raises:
-        UserError: it is something else.
+        UserError: the file is not a page of episodes.
     """
     if out.exists() and not (out.is_file() and GENERATOR in out.read_bytes()[:4096]):
         raise UserError(f"{out} already exists and is not a page of episodes: name another file with --out")
@@ -95,19 +95,19 @@ def write_page(
     """Let each team play from the same starts and write the page.
 
     Args:
-        out: the file.
-        title: above the page.
-        teams: at least one.
+        out: file of the page.
+        title: title of the page.
+        teams: teams, at least one.
         seed: seed of the starts.
-        episodes: how many starts.
+        episodes: number of starts.
         beside: whether the second team is shown beside the first one from the beginning.
-        most_steps: env steps after which a record is cut.
+        most_steps: env steps after which a recording stops.
 
     Returns:
-        the page, and what is missing in it: all of a team that cannot be recorded, or a part of what is shown.
+        the page, and what is missing in it.
 
     Raises:
-        Exception: no team can be recorded; that of the first one.
+        Exception: no team can be recorded; the error of the first one.
     """
     note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     shown: list[ShownTeam] = []

@@ -184,26 +184,15 @@ def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_betw
 
 
 @pytest.mark.processes
-def test_a_killed_agent_is_told_in_a_sentence_and_takes_the_others_with_it(stage):
-    """The sentence names the one that died, although the others find it out first and leave."""
+@pytest.mark.parametrize(("agent", "kind"), [(1, signal.SIGKILL), (0, signal.SIGSTOP)])
+def test_an_agent_that_dies_or_hangs_is_named_and_all_processes_end(stage, agent, kind):
+    """Even if the other agents notice first and leave."""
     _, obs, start = stage
     with start() as team:
         team.act(obs)
-        os.kill(team.processes[1].pid, signal.SIGKILL)
-        sentence = "the process of agent 1 was ended by signal 9 at env step 2; run the command again"
-        with pytest.raises(UserError, match=sentence):
-            team.act(obs)
-    assert not any(is_alive(process.pid) for process in team.processes)
-
-
-@pytest.mark.processes
-def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest(stage):
-    _, obs, start = stage
-    with start() as team:
-        team.act(obs)
-        team.patience_seconds = 0.5
-        os.kill(team.processes[0].pid, signal.SIGSTOP)
-        with pytest.raises(UserError, match=r"agent 0 .* env step 2"):
+        team.patience_seconds = PATIENCE_SECONDS if kind == signal.SIGKILL else 0.5
+        os.kill(team.processes[agent].pid, kind)
+        with pytest.raises(UserError, match=rf"agent {agent} .*env step 2"):
             team.act(obs)
     assert not any(is_alive(process.pid) for process in team.processes)
 
@@ -211,25 +200,19 @@ def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest
 @pytest.mark.processes
 def test_an_agent_that_cannot_load_its_weights_says_so(stage, tmp_path):
     _, obs, start = stage
-    with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match="does not exist") as told:
+    with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match=r"^agent .*checkpoint_000000"):
         team.act(obs)
-    assert str(told.value).startswith("agent ")
-    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(
-    ("experiment", "method", "team"),
-    [
-        ("furnmove_three_agents", "central_cordial", "Central and CentralHead"),
-        ("matrix_game", "sync", "ConstantNetwork and SyncHead"),
-    ],
+    ("experiment", "method", "head"),
+    [("furnmove_three_agents", "central_cordial", "CentralHead"), ("matrix_game", "sync", "SyncHead")],
 )
-def test_a_team_without_parts_is_refused_in_a_sentence(experiment, method, team, tmp_path, capsys):
+def test_a_team_that_cannot_act_decentralised_is_refused_in_a_sentence(experiment, method, head, tmp_path, capsys):
     checkpoint = save(tmp_path, method, experiment)
     assert after_training(["play", str(checkpoint), "--decentralised"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: a team of {team} cannot be run decentralised")
-    assert said.count("\n") == 1
+    error = capsys.readouterr().err
+    assert head in error and error.count("\n") == 1
 
 
 @pytest.mark.processes

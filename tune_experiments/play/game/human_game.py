@@ -56,25 +56,25 @@ _OTHER_KEYS = string.digits[1:] + string.ascii_lowercase
 
 
 class RefusedError(ValueError):
-    """Something that a person cannot do now: one sentence."""
+    """A request that is not possible now; the message is one sentence."""
 
 
 class HumanGame:
     """One team, one person, episode after episode.
 
     Attributes:
-        agent: number of the person's agent.
-        saved: paths of the episodes that were kept, without suffix.
+        agent: index of the person's agent.
+        saved: paths of saved episodes, without suffix.
     """
 
     def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
         """Begin the first episode.
 
         Args:
-            loaded: the team.
+            loaded: team.
             name: name of the person's agent; `NAME_0` also names the first agent whatever a world calls it.
             seed: seed of the world.
-            folder: where episodes are kept; it is made with the first one.
+            folder: folder of saved episodes, created with the first one.
 
         Raises:
             UserError: no such agent, factored actions, or a folder that cannot be written.
@@ -102,7 +102,7 @@ class HumanGame:
     # ------------------------------------------------------------------------------------------------------ playing
 
     def choose(self, action: int, message: str = "") -> None:
-        """Do an action, and write a message to the others; a person who carries on may name any action.
+        """Take an action and send a message; while the agent is busy, any action is accepted and ignored.
 
         Raises:
             RefusedError: the episode is over, or that cannot be done now.
@@ -132,13 +132,13 @@ class HumanGame:
             self._listen()
 
     def again(self) -> None:
-        """Begin the next episode; one that is not over is kept as far as it went."""
+        """Start the next episode; an unfinished one is saved."""
         if self._ended is None and self._actions:
             self._finish({})
         self._begin(self._world.next_episode(np.array([0])), np.ones(1, bool))
 
     def leave(self) -> None:
-        """Keep an episode that is not over as far as it went, and let go of the world.
+        """Save an unfinished episode and close the world.
 
         Raises:
             RefusedError: it cannot be saved.
@@ -148,12 +148,12 @@ class HumanGame:
                 self._finish({})
 
     def missing(self) -> list[str]:
-        """Lines on what of the present page could not be made, one for each cause."""
+        """Lines on parts of the page that cannot be shown, one per cause."""
         self.view()
         return describe_drawings([Missing(*one) for one in self._recorder.episode.missing.items()])
 
     def view(self) -> dict[str, Any]:
-        """Present contents of the page: plain JSON."""
+        """Contents of the page, as JSON."""
         agents, legal = self._world.agents, self._legal()
         rows = zip(self._names, self._keys, legal, strict=True)
         step = self._recorder.episode.steps[-1] if self._actions else None
@@ -228,7 +228,7 @@ class HumanGame:
         return np.ones(len(self._names), bool) if legal is None else legal[0, self.agent].astype(bool)
 
     def _listen(self) -> None:
-        """Let the team write its messages of this moment, if it writes; [1, N, L] token ids."""
+        """Generate the team's messages for this step, if it has any; [1, N, L] token ids."""
         self._received = None
         speech = make_speech(self._loaded.policy.network)
         if speech is not None and hasattr(self._loaded.policy.network, "message_row"):
@@ -237,7 +237,7 @@ class HumanGame:
             self._received = messages if messages.shape[-1] else None
 
     def _heard(self) -> dict[str, str]:
-        """Present messages of the other agents, name of the agent -> text."""
+        """Messages of the other agents at this step, name of the agent -> text."""
         if self._received is None or self._ended is not None:
             return {}
         text, agents = self._loaded.policy.network.message_text, self._world.agents  # type: ignore[attr-defined]
@@ -284,7 +284,7 @@ def _png(picture: Any) -> str:
 
 
 def _refuse_no_folder(folder: Path) -> None:
-    """Refuse, before anything is played, a folder that is a file or in which none can be made."""
+    """Refuse a folder that cannot be written, before the game starts."""
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise UserError(f"episodes cannot be saved in {folder}: name another folder with --record")

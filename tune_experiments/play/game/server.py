@@ -34,8 +34,8 @@ class GameServer:
     """Serves one game.
 
     Attributes:
-        port: where it listens; set by `start`.
-        token: part of its address.
+        port: port that it listens on; set by `start`.
+        token: secret part of its address.
     """
 
     def __init__(self, game: HumanGame) -> None:
@@ -53,7 +53,7 @@ class GameServer:
         """Listen.
 
         Args:
-            port: 0 for any free one.
+            port: port; 0 takes any free one.
 
         Raises:
             UserError: the port cannot be used.
@@ -119,7 +119,7 @@ class GameServer:
         return socket
 
     async def _talk(self, socket: web.WebSocketResponse) -> None:
-        """Show the game, and do what the player asks until the tab is closed."""
+        """Send the view and handle requests until the tab is closed."""
         await self._show(socket)
         async for message in socket:
             if message.type != WSMsgType.TEXT:
@@ -139,7 +139,7 @@ class GameServer:
 
 
 async def _send(socket: web.WebSocketResponse, message: Any) -> None:
-    """Tell a player something; one who closes the tab at this moment does not hear it."""
+    """Send a message, unless the tab has just been closed."""
     with contextlib.suppress(ConnectionResetError):
         await socket.send_json(message)
 

@@ -37,10 +37,10 @@ class ShownTeam:
     """One team on a page.
 
     Attributes:
-        name: what it is called there.
-        about: how long it was trained, and by what.
-        episodes: recorded ones; teams that played the same start have equal digests there.
-        curves: curves of its training; empty where there is no log.
+        name: name on the page.
+        about: line on its experiment and training.
+        episodes: recorded episodes; equal start digests mean the same start.
+        curves: training curves; empty without a log.
     """
 
     name: str
@@ -53,9 +53,9 @@ def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: 
     """The whole page as HTML.
 
     Args:
-        title: above it.
-        teams: at least one; the first one is shown first.
-        note: a sentence below the title.
+        title: title of the page.
+        teams: teams, at least one; the first is shown first.
+        note: sentence below the title.
         beside: whether the second team is shown beside the first one from the beginning.
     """
     data = {"title": title, "note": note, "beside": beside and len(teams) > 1, "teams": [_team(team) for team in teams]}
@@ -67,8 +67,8 @@ def filled(template: Path, data: Any, more_policy: str = "") -> str:
 
     Args:
         template: path of the template without its suffix.
-        data: for the program.
-        more_policy: a further directive, such as whom the program may connect to.
+        data: JSON data of the program.
+        more_policy: further directive of the Content-Security-Policy.
     """
     style, program = (template.with_suffix(end).read_text(encoding="utf-8") for end in (".css", ".js"))
     allowed = f"script-src {_hash(program)}; style-src {_hash(style)}; img-src data:"
