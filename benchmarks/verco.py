@@ -31,7 +31,7 @@ from rl_models.hub.catalog import CATALOG
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.base_model import load_base_model
 from rl_models.llm.llm_config import LoraSettings, SmallModelSettings
-from rl_models.llm.scoring import Scorer, score_alone, score_trie, trie_of
+from rl_models.llm.scoring import Scorer, build_trie, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.llm.tokens import Candidates, Ids
@@ -89,7 +89,7 @@ def _speed(language: AdaptedModel, random: np.random.Generator, name: str, rows:
         yield Measurement(f"verco.scorer{name}{pass_name}.alone", 1e3 * median(alone) / rows, MILLISECONDS)
     if rows == 1:
         yield Measurement("verco.scorer.candidate_tokens", sum(map(len, candidates[0])), "tokens")
-        yield Measurement("verco.scorer.trie_nodes", len(trie_of(candidates[0]).tokens), "tokens")
+        yield Measurement("verco.scorer.trie_nodes", len(build_trie(candidates[0]).tokens), "tokens")
 
 
 def _real_model(random: np.random.Generator) -> Iterator[Measurement]:

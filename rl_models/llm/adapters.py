@@ -24,7 +24,7 @@ from rl_models.llm.frozen_layers import FrozenLayers, can_be_split
 from rl_models.llm.llm_config import Adapter, LoraSettings
 from rl_models.llm.scoring import Scorer, Scores, encode, inner_model, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
-from rl_models.llm.tokens import Candidates, Ids, Tokens, context_of
+from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length
 
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
@@ -61,7 +61,7 @@ class AdaptedModel(nn.Module):
         """
         super().__init__()
         config, self._shared = base.model.config, base
-        self.tokens = Tokens(base.tokenizer, context_of(config))
+        self.tokens = Tokens(base.tokenizer, context_length(config))
         # In a list, where torch does not look for parts of this module.
         tree = base.tree()
         fuse_norms(tree)

@@ -167,7 +167,7 @@ class Trie:
 
 
 @functools.lru_cache(maxsize=_TRIES_KEPT)
-def trie_of(candidates: Candidates) -> Trie:
+def build_trie(candidates: Candidates) -> Trie:
     """The prefix tree of these candidates; the same for the same ones.
 
     Raises:
@@ -224,7 +224,7 @@ class Packed:
 
 def pack(prompts: Sequence[Ids], candidates: Sequence[Candidates], device: torch.device) -> Packed:
     """Lay R prompts and their candidates out on a device."""
-    tries = [trie_of(each) for each in candidates]
+    tries = [build_trie(each) for each in candidates]
     lengths = tuple(len(prompt) + len(trie.tokens) for prompt, trie in zip(prompts, tries, strict=True))
     width = max(lengths)
     tokens, positions = np.zeros((2, len(prompts), width), np.int64)

@@ -15,7 +15,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from rl_envs import make
 from rl_envs.messenger.corpus import Corpus
-from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED, corpus_of
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED, build_corpus
 from rl_envs.messenger.games import Games
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
@@ -162,7 +162,7 @@ class MessengerConfig(MessengerRunConfig):
 
 def corpus_of_run(config: MessengerRunConfig) -> tuple[Corpus, Games]:
     """The sentences of a run, and its games."""
-    return corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    return build_corpus(config.texts, config.repair_quotes, config.max_sentences_per_cell)
 
 
 def make_world(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_envs.minirts.opponents import opponent_of
+from rl_envs.minirts.opponents import get_opponent
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.configuration import STAYS, UnitInterval
 from rl_models.networks.network_config import CommandedUnitsConfig
@@ -127,7 +127,7 @@ class RedConfig(
             raise UserError("--opponents must name at least one opponent, such as medium_spearman")
         for name in self.opponents:
             try:
-                opponent_of(name)
+                get_opponent(name)
             except ValueError as error:
                 raise UserError(f"--opponents: {error}") from error
 

@@ -15,7 +15,7 @@ import numpy as np
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.learner_config import OptimiserConfig
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.configuration import constants_of
+from rl_models.configuration import list_constants
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
@@ -128,7 +128,7 @@ def _plan(config: RedConfig, seed: int, budget: int, rate: Schedule, **changes: 
         make_world=functools.partial(make_world, config),
         build_policy=functools.partial(build_policy, config, seed),
         objective=make_objective(learner, Schedule.constant(learner.entropy_coef)),
-        optimiser=OptimiserSettings(**constants_of(learner, OptimiserConfig), learning_rate=rate),
+        optimiser=OptimiserSettings(**list_constants(learner, OptimiserConfig), learning_rate=rate),
         workers=config.workers,
         seed=seed,
         budget_env_steps=budget,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import MAY_GROW, constants_of
+from rl_models.configuration import MAY_GROW, list_constants
 from rl_models.networks.network_config import MatchingOptions
 from rl_models.rllib.workers import Workers
 
@@ -71,7 +71,7 @@ class MatchingSettings(MatchingOptions):
         """The network with these widths."""
         from rl_models.networks.matching import MatchingConfig
 
-        return MatchingConfig(**constants_of(self, MatchingOptions), contrasts=self.contrastive_coef > 0)
+        return MatchingConfig(**list_constants(self, MatchingOptions), contrasts=self.contrastive_coef > 0)
 
 
 SMOKE_MATCHING = MatchingSettings(

@@ -20,7 +20,7 @@ from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import API_KEY_VARIABLE, BASE_URL_VARIABLE, ChatSettingsError
 from rl_models.chat.record import RecordError
 from rl_models.chat.team_teacher import MAX_WORDS, ChatPlayer, ChatTeacher
-from rl_models.chat.usage import usage_of
+from rl_models.chat.usage import read_usage
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.verco.answering import AnsweringNetwork, answering_team
@@ -110,7 +110,7 @@ def client(settings: ChatSettings, concurrency: int) -> ChatClient:
 def usage(settings: ChatSettings) -> dict[str, float]:
     """Totals of the exchanges of a trial, name -> number; empty where no model was asked."""
     record = Path(settings.record)
-    return usage_of(record).numbers(settings.prices) if record.is_file() else {}
+    return read_usage(record).numbers(settings.prices) if record.is_file() else {}
 
 
 def refusals(chat: ChatSettings, concurrency: int) -> dict[str, float]:

@@ -10,7 +10,7 @@ import torch
 from rl_envs.salad import render
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.teacher import messages
-from rl_models.llm.messages import message_of
+from rl_models.llm.messages import to_message
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
@@ -177,7 +177,7 @@ def test_taught_worlds_say_what_the_scripted_teacher_says():
     seen = world.reset(0)
     random = np.random.default_rng(0)
     for _ in range(8):
-        said = [[writer.text(message_of(row)) for row in team] for team in seen[MESSAGES]]
+        said = [[writer.text(to_message(row)) for row in team] for team in seen[MESSAGES]]
         assert said == messages(world)
         seen = world.step((random.random(seen["legal"].shape) * seen["legal"]).argmax(-1))[0]
     np.testing.assert_array_equal(seen["vector"], world.observe()["vector"])

@@ -10,7 +10,7 @@ import functools
 from contextlib import closing
 from typing import Any
 
-from rl_envs.frozen_lake_spread.maps import lake_of
+from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -105,7 +105,7 @@ def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
         planner: one of `PLANNERS`.
         executor: acts for both agents.
     """
-    domain = LakeDomain(lake_of(config.map, config.map_seed), _knowledge(planner))
+    domain = LakeDomain(get_lake(config.map, config.map_seed), _knowledge(planner))
     has_chance = config.slippery or planner == RANDOM_COMMANDS
     world = CommandedLake(config.test_episodes if has_chance else 1, **config.world())
     loop = make_planning_loop(config, planner, domain)
