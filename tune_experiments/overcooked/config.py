@@ -24,6 +24,10 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.cole_solver import MAX_MEMBERS
 
+COLE = "cole"
+PPO_METHODS = ("selfplay", "selfplay_sparse", "fcp", COLE)
+"""Methods of `trials.ROWS`."""
+
 
 @dataclass(frozen=True)
 class ColeSettings:

@@ -13,8 +13,7 @@ from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_precision_of_values, check_ranges
 from tune_experiments.core.errors import UserError
-from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.overcooked.trials import ROWS
+from tune_experiments.overcooked.config import PPO_METHODS, OvercookedConfig
 
 Q_METHODS = ("qmix", "roma", "ldsa", "maser")
 SPARSE = "_sparse"
@@ -74,8 +73,8 @@ class OvercookedRolesConfig(
     def __post_init__(self) -> None:
         """Refuse rows that there are not, and numbers that no run can have."""
         super().__post_init__()
-        if unknown := [row for row in self.methods if row not in (*Q_ROWS, *ROWS)]:
-            raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *ROWS))}, not {unknown[0]!r}")
+        if unknown := [row for row in self.methods if row not in (*Q_ROWS, *PPO_METHODS)]:
+            raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *PPO_METHODS))}, not {unknown[0]!r}")
         check_ranges(self.roles, "roles.")
         check_precision_of_values(self, "roles.precision")
 
