@@ -30,7 +30,7 @@ from rich.console import Console
 
 from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.config_path import spelled
-from tune_experiments.core.drawing import lines_of
+from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
@@ -126,7 +126,7 @@ def compare(command: Compare, console: Console) -> None:
     comparisons = comparison.compare(comparison.read_runs(command.paths))
     for one in comparisons:
         console.print(one.markdown())
-    for line in lines_of(write_comparison(command.paths[0], comparisons)):
+    for line in describe_drawings(write_comparison(command.paths[0], comparisons)):
         console.print(line)
 
 

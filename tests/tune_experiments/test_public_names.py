@@ -28,7 +28,11 @@ def test_another_name_is_refused():
 
 
 @pytest.mark.processes
-def test_importing_the_package_loads_none_of_them():
-    code = "import sys, tune_experiments; print([name for name in sys.modules if name.startswith('tune_experiments.')])"
+def test_importing_the_package_loads_none_of_them_and_nothing_heavy():
+    code = (
+        "import sys, tune_experiments\n"
+        "heavy = {'torch', 'ray', 'numpy', 'matplotlib', 'rl_envs', 'rl_models'} & set(sys.modules)\n"
+        "print([*heavy, *(name for name in sys.modules if name.startswith('tune_experiments.'))])"
+    )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
     assert answer.stdout.strip() == "[]"

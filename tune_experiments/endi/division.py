@@ -18,7 +18,7 @@ from rl_envs import World
 from rl_envs.core.metrics import COUNT, PROPORTION
 from rl_models.networks.network_config import check_channels
 from tune_experiments.core.config_json import DataclassInstance
-from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.config_path import flag_name, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -74,7 +74,7 @@ def check_stack(config: DataclassInstance, path: str) -> None:
     try:
         check_channels(value_at(config, path))
     except ValueError as error:
-        raise UserError(f"{flag_of(path)}: {error}") from error
+        raise UserError(f"{flag_name(path)}: {error}") from error
 
 
 def is_divided(row: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
 from rl_models.schedule import Schedule
-from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.config_path import flag_name, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm.config import MatchingRunConfig, Task, make_world
@@ -75,7 +75,7 @@ def refuse_unread(config: MatchingRunConfig, presets: Iterable[MatchingRunConfig
     """
     for path, flag in flags.items():
         if (value := value_at(config, path)) not in [value_at(preset, path) for preset in presets]:
-            name = f"{flag_of(path)}.*" if dataclasses.is_dataclass(value) else flag_of(path)
+            name = f"{flag_name(path)}.*" if dataclasses.is_dataclass(value) else flag_name(path)
             raise UserError(f"{name} has no effect on rows of the mention-matching reader: give {flag}")
 
 

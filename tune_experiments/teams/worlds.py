@@ -67,6 +67,13 @@ def make_world(
     return from_pettingzoo(make_env, num_worlds, first_world, **options)
 
 
+def takes_argument(config: Config, name: str) -> bool:
+    """Whether the environment is a class of `World` with an argument of this name, which the run does not give."""
+    entry_point = entry_point_of(config.env)
+    is_known = entry_point is not None and name in inspect.signature(world_class(entry_point).__init__).parameters
+    return is_known and name not in config.arguments()
+
+
 def _numbers(config: Config, method: str) -> dict[str, Any]:
     """How texts become numbers."""
     if method in LANGUAGE_ROWS:

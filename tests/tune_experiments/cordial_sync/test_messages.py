@@ -283,11 +283,11 @@ def test_results_name_the_env_steps_for_which_the_team_itself_was_trained():
 def test_results_hold_slopes_with_their_own_intervals_and_a_table_for_each_model():
     from tune_experiments.experiment.plan import Tested
     from tune_experiments.results.intervals import BOOTSTRAP
-    from tune_experiments.run.final_evaluation import results_of
+    from tune_experiments.run.final_evaluation import make_results
 
     config = CommunicationConfig(training=dataclasses.replace(CONFIG, methods=("sync_2_cordial",)), bootstrap_draws=20)
     ((world, episodes),) = EXPERIMENT.evaluate(config, "trained", team()).items()
-    rows = results_of(EXPERIMENT, "trained", 0, Tested(world), episodes, 100)
+    rows = make_results(EXPERIMENT, "trained", 0, Tested(world), episodes, 100)
     kinds = {row.metric: row.interval for row in rows}
     assert kinds["talk_deviation_percent"] == "none" and kinds["success"] != BOOTSTRAP
     fitted_names = [model.name for model in MODELS if f"{model.name}_mcfadden" in kinds]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tune_experiments.core.config_path import flag_of, flags_between, replaced, value_at
+from tune_experiments.core.config_path import flag_name, flags_between, replaced, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 
@@ -50,8 +50,8 @@ def test_a_path_that_leads_nowhere_is_an_error(path):
 
 
 def test_a_flag_has_dashes_but_at_its_end():
-    assert flag_of("learner.joint_ratio") == "--learner.joint-ratio"
-    assert flag_of("learner.lambda_") == "--learner.lambda_"
+    assert flag_name("learner.joint_ratio") == "--learner.joint-ratio"
+    assert flag_name("learner.lambda_") == "--learner.lambda_"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from cluster import entry, submit
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.storage_uri import SCHEMES, check_folders, uri_of
+from tune_experiments.core.storage_uri import SCHEMES, check_folders, parse_uri
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 
@@ -37,15 +37,15 @@ NOTHING = ("s3://", "gs:", "s3:bucket/run", "hdfs:///")
     ],
 )
 def test_a_uri_is_told_from_a_path(out, uri):
-    assert uri_of(out) == uri
-    assert uri_of(Path(out)) == uri
+    assert parse_uri(out) == uri
+    assert parse_uri(Path(out)) == uri
 
 
 @pytest.mark.parametrize("place", [*UNKNOWN, *NOTHING])
 def test_what_looks_like_a_uri_and_is_not_understood_is_refused_also_after_path_has_cut_it(place):
     for given in (place, Path(place)):
         with pytest.raises(UserError) as refused:
-            uri_of(given)
+            parse_uri(given)
         assert place.partition(":")[0] in str(refused.value)
 
 

@@ -34,9 +34,9 @@ def files_entered(function):
     ("script", "method", "limit"),
     [
         ("furnmove_sync", "sync_4", 25),
-        ("rtfm_txt2pi", "txt2pi", 28),
+        ("rtfm_txt2pi", "txt2pi", 24),
         ("overcooked_selfplay", "selfplay", 28),
-        pytest.param("endi_rtfm", "endi_dis", 32, marks=pytest.mark.slow),
+        pytest.param("endi_rtfm", "endi_dis", 28, marks=pytest.mark.slow),
         pytest.param("verco_salad", "verco", 28, marks=pytest.mark.slow),
     ],
 )

@@ -14,7 +14,7 @@ from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
 from tune_experiments.results.intervals import WILSON
 from tune_experiments.results.rows import Result
-from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 METRIC = "value_against_adversary"
@@ -76,7 +76,7 @@ def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_p
     late = "in the script, not announced before the run"
     for number, (said, named) in enumerate([(announced, "before the run"), ([], late)]):
         with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
-            folder.announce(said)
+            folder.record(ANNOUNCED, said)
         path = tmp_path / f"{number}.jsonl.gz"
         assert main(["table", str(run), "--save", str(path)]) == 0
         assert [one.named for one in saved_results.read_saved(path).comparisons] == [named]

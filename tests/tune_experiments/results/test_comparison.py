@@ -89,20 +89,6 @@ def test_the_figure_says_what_the_intervals_that_it_shows_are_over(panels):
     assert caption(1) == []
 
 
-def test_the_report_explains_its_columns_and_cells(tmp_path):
-    write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
-    report = write_comparison(tmp_path, compare(read_runs([tmp_path])))[0].read_text()
-    for word in (
-        "IQM: ",
-        "Share of pairs above: ",
-        "[low, high]",
-        "`mean: seed, seed, ...`",
-        "`each`",
-        "row of one seed",
-    ):
-        assert word in report.split("###")[0]
-
-
 def test_a_comparison_replaces_only_a_comparison(tmp_path):
     write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
     comparisons = compare(read_runs([tmp_path]))
@@ -132,13 +118,6 @@ def test_folders_of_one_name_stay_apart(tmp_path):
     (comparison,) = compare(read_runs(runs))
     assert [row.values for row in comparison.rows] == [(0.0,), (1.0,)]
     assert [row.method for row in comparison.rows] == [f"sync ({run})" for run in runs]
-
-
-def test_a_folder_counts_once(tmp_path, monkeypatch):
-    write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=str(tmp_path)):
-        read_runs([tmp_path, tmp_path.relative_to(tmp_path)])
 
 
 def test_random_play_is_a_row_of_its_own_after_the_methods_and_never_the_one_that_others_are_compared_with(tmp_path):

@@ -1,8 +1,6 @@
 """Rules of plots and videos: they come out as files that show what they were given, also from little or no data."""
 
 import itertools
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -171,12 +169,6 @@ def test_a_joint_policy_of_more_agents_says_whose_it_is(tmp_path):
     assert "two of three" in [text.get_text() for text in figure.texts]
     path = joint_policy({"nobody": np.zeros((5, 5))}, ACTIONS, {}, tmp_path / "joint.png")
     assert Image.open(path).format == "PNG", "also where nothing was played"
-
-
-@pytest.mark.processes
-def test_matplotlib_is_not_imported_with_the_module():
-    code = "import sys, tune_experiments.results.plots; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_gif_is_animated_rests_on_its_last_frame_and_keeps_the_colours(tmp_path):

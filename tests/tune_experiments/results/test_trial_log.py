@@ -24,14 +24,6 @@ def curves(folder) -> dict:
     }
 
 
-def test_every_row_is_in_the_file_and_in_tensorboard_as_it_is_written(tmp_path):
-    log = TrialLog(tmp_path)
-    for step in (10, 20):
-        log.append(row(step))
-    assert [line["env_steps"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [10, 20]
-    assert curves(tmp_path) == {"episode/success": [(10, 0.1), (20, 0.2)], "loss/policy": [(10, -1.0), (20, -1.0)]}
-
-
 def test_rewind_cuts_the_future_and_nothing_else(tmp_path):
     log = TrialLog(tmp_path)
     for step in (10, 20, 30):

@@ -165,22 +165,6 @@ def test_a_slice_in_which_nothing_is_learned_is_refused(tmp_path, capsys):
     assert "--slice-seconds" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--slice-seconds", "0"), ("--slice-seconds", "inf"), ("--slice-seconds", "9", "--search", "2")]
-)
-def test_a_slice_that_cannot_be_is_refused(tmp_path, capsys, arguments):
-    assert command(tmp_path, *arguments) == EXIT_CODE
-    assert "--slice-seconds" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("other", [("--search", "2"), ("--max-concurrent-trials", "2")])
-def test_what_needs_ray_is_refused_without_it(tmp_path, capsys, other):
-    assert command(tmp_path, "--local", *other) == EXIT_CODE
-    said = capsys.readouterr().err
-    assert "--local" in said
-    assert other[0] in said
-
-
 def test_the_script_in_python_says_that_a_slice_is_not_all(tmp_path, seconds):
     result = matrix_game.EXPERIMENT.run(
         "smoke", out=tmp_path, seeds=[0], methods=("marginal",), local=True, slice_seconds=4

@@ -204,17 +204,6 @@ def test_a_search_may_vary_the_processes_of_a_trial(ray_session, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("by", "sentence"), [("grid", "a trial needs 1001 CPUs"), ("pbt", "workers.runners"), ("optuna", "workers.runners")]
-)
-def test_processes_that_cannot_be_are_told_before_there_is_a_folder(tmp_path, capsys, by, sentence):
-    words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", by]
-    words += ["--search-over", "workers.runners=grid:0,1000", "--out", str(tmp_path / "out")]
-    assert main(FURNMOVE, words) == 2
-    assert sentence in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
     ("name", "path", "objective"),
     [
         ("matrix_game", "learning_rate", "valid/value_against_adversary"),
@@ -273,13 +262,6 @@ def test_a_search_is_of_one_configuration_also_before_its_first_checkpoint(tmp_p
     for flag, named in {"--max-episode-steps": "max_episode_steps", "--search-seed": "search_seed"}.items():
         with pytest.raises(UserError, match=named):
             claim(flag, "7")
-
-
-def test_a_population_takes_all_of_its_members_at_once(tmp_path, capsys):
-    words = ["--preset", "smoke", "--search", "3", "--search-by", "pbt", "--max-concurrent-trials", "2"]
-    assert main(FURNMOVE, [*words, "--out", str(tmp_path / "out")]) == 2
-    assert "--max-concurrent-trials" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 # ---------------------------------------------------------------------------------------- Tune's schedulers and Optuna

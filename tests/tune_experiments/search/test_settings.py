@@ -2,14 +2,13 @@
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import pytest
 from ray import tune
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import score
 from tune_experiments.search.folder import Ranked, claim_for_search, rank, write_ranking
@@ -216,11 +215,3 @@ def test_another_search_is_refused_with_the_difference(out, change):
     with pytest.raises(UserError, match=rf"search\.json .*{next(iter(change))}"):
         claim_for_search(out, SEARCH | change)
     assert (out / "search.json").read_text() == before
-
-
-# -------------------------------------------------------------------------------------------------------- command line
-
-
-def test_a_search_leaves_the_configuration_alone():
-    config, options = parse({"laptop": Config()}, ["--search", "12", "--epochs", "3"], "")
-    assert (config, options.search, options.search_seed) == (replace(Config(), epochs=3), 12, 0)
