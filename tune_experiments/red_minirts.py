@@ -103,7 +103,7 @@ class RedMinirts(Experiment):
     def check(self, config: RedConfig) -> None:
         """Refuse a setting that nothing reads."""
         if config.learner.final_learning_rate_share != LAPTOP.learner.final_learning_rate_share:
-            raise UserError("--learner.final-learning-rate-share has no effect here: RED's learning rate falls to 0")
+            raise UserError("leave out --learner.final-learning-rate-share: RED's learning rate always falls to 0")
 
     def main_comparisons(self, config: RedConfig) -> Sequence[MainComparison]:
         """Whether the team follows commands: the oracle against the commander that names what loses."""
