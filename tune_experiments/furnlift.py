@@ -87,7 +87,7 @@ class Furnlift(Experiment[LiftConfig]):
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
             f"test: {config.test_episodes:,} starts that we draw in {config.test_rooms}, not the authors' 1,000",
             *(
-                ["all rows learn with an entropy bonus, as in the authors' code; the text has CORDIAL"]
+                ["all methods learn with an entropy bonus, as in the authors' code; the text has CORDIAL"]
                 * (not config.cordial_coef)
             ),
             *(["the expert turns between north and west in one step, the authors' in three"] * config.heading_ring),

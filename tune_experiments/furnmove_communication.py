@@ -108,7 +108,7 @@ class CommunicationConfig:
     team: str = ""
     """Folder of a trained FurnMove team: a run, a trial or a checkpoint; empty: a team is trained first."""
     methods: tuple[Row, ...] = dataclasses.field(default=(TRAINED, UNTRAINED), metadata=MAY_GAIN)
-    """Rows of the tables: trained, the team; untrained, the same network with its initial weights."""
+    """Methods to compare: trained, the team; untrained, the same network with its initial weights."""
     training: Config = dataclasses.field(
         default_factory=lambda: dataclasses.replace(VISUAL.presets["laptop"], methods=("sync_13_cordial",))
     )
@@ -128,7 +128,7 @@ class CommunicationConfig:
 
     @property
     def budget_env_steps(self) -> int:
-        """Smallest budget of a row in env steps: a team that is given, and an untrained one, learn nothing."""
+        """Smallest budget of a method in env steps: a team that is given, and an untrained one, learn nothing."""
         return 1
 
 
@@ -203,7 +203,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         return [sees, *VISUAL.deviation_notes(config.training)]
 
     def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
-        """Curves, weights over an episode of each row's first seed, and videos with what agents see and say."""
+        """Curves, weights over an episode of each method's first seed, and videos with what agents see and say."""
         from tune_experiments.cordial_sync.message_figure import draw_messages
         from tune_experiments.run.final_evaluation import figure_data_files
 

@@ -1,12 +1,12 @@
 """Role methods in Overcooked: QMIX, ROMA, LDSA and MASER, the weak rows of SAMA's figures, beside self-play.
 
-    python tune_experiments/overcooked_roles.py                              # laptop: 200,000 env steps a row
+    python tune_experiments/overcooked_roles.py                              # laptop: 200,000 env steps a method
     python tune_experiments/overcooked_roles.py --task forced_coordination --methods qmix roma --seeds 0 1 2
     python tune_experiments/overcooked_roles.py --methods maser --roles.team.maser.form released --out runs/released
     python tune_experiments/overcooked_roles.py --methods qmix selfplay cole --out runs/beside
     python tune_experiments/overcooked_roles.py --preset smoke               # under 2 minutes, learns nothing
 
-Rows `qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
+`qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
 chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also rewarded for
 onions in pots, useful dishes and soups taken; those that end in `_sparse` are rewarded for served soups alone, as
 SAMA's rows seem to be. They take greedy actions in tests; a kitchen is deterministic, so all episodes of a team are
@@ -128,7 +128,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
         return tables(results, self.caption, (*COLUMNS, role_trials.SAMPLED))
 
     def main_comparisons(self, config: OvercookedRolesConfig) -> Sequence[MainComparison]:
-        """Self-play at equal env steps beside the first row of Q-learning: SAMA's figures show such rows as poor."""
+        """Self-play at equal env steps beside QMIX: SAMA's figures show such methods as poor."""
         return (MainComparison("selfplay", "qmix", "reward", config.task, table=f"{self.caption}: {config.task}"),)
 
     def deviation_notes(self, config: OvercookedRolesConfig) -> Sequence[str]:
@@ -142,7 +142,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
                 "role",
             ]
         if any(row not in Q_ROWS for row in rows):
-            notes.append("other rows: learner, network and shaping of overcooked_selfplay's laptop, in every preset")
+            notes.append("other methods: learner, network and shaping of overcooked_selfplay's laptop, in every preset")
         if any(row.startswith("roma") for row in rows):
             notes.append("layer normalisation stands in the place of ROMA's batch normalisation")
         return notes

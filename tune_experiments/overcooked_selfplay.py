@@ -8,7 +8,7 @@
     python tune_experiments/overcooked_selfplay.py --preset smoke            # under 2 minutes, learns nothing
     python tune_experiments/overcooked_selfplay.py --preset paper            # the published sizes: hours
 
-Rows: `selfplay` also has shaped rewards for onions in pots, useful dishes and soups taken, whose weight falls to 0.
+Methods: `selfplay` also has shaped rewards for onions in pots, useful dishes and soups taken, whose weight falls to 0.
 `selfplay_sparse` is rewarded for served soups alone. `fcp`, fictitious co-play, has the rewards of `selfplay` and
 trains one chef beside frozen partners: teams of self-play of another run, each untrained, half-way and trained. `cole`
 (Li et al., ICML 2023) has the rewards of `selfplay` and grows its partners: copies of itself, of which it meets those

@@ -1,6 +1,6 @@
 """RED on MiniRTS: a team that plays by itself and follows commands in words (Xu, Wang and Wu, 2022).
 
-    python tune_experiments/red_minirts.py                              # laptop: quarter width, 200 updates a row
+    python tune_experiments/red_minirts.py                              # laptop: quarter width, 200 updates a method
     python tune_experiments/red_minirts.py --num-agents 2 --opponents medium_two --out runs/red_two
     python tune_experiments/red_minirts.py --methods red scratch --seeds 0 1 --out runs/red_scratch
     python tune_experiments/red_minirts.py --preset smoke               # under 2 minutes, learns nothing
@@ -96,7 +96,7 @@ class RedMinirts(Experiment):
         return trials.plan(config, method, seed)
 
     def evaluate(self, config: RedConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Whole games under every commander; beside the first row those of a scripted executor."""
+        """Whole games under every commander; beside the first method those of a scripted executor."""
         scripted = trials.evaluate_scripted(config) if method == config.methods[0] else {}
         return trials.evaluate(config, policy) | scripted
 

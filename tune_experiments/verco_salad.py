@@ -12,7 +12,7 @@
     python tune_experiments/verco_salad.py --preset smoke                   # under 2 minutes, learns nothing
     python tune_experiments/verco_salad.py --preset paper                   # the published constants: a GPU, days
 
-Rows: `verco` first learns to write a teacher's messages, then to act by PPO, while its message adapter is frozen;
+Methods: `verco` first learns to write a teacher's messages, then to act by PPO, while its message adapter is frozen;
 `twosome` is the same without messages; `shuffled` hears in training what is written in another kitchen,
 `teacher_messages` what the scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes
 vectors. `base` is the language model as it is, before warm start and PPO. `lookup` answers as the nearest prompt of its
@@ -158,7 +158,7 @@ class VercoSalad(Experiment[VercoConfig]):
         return trials.plan(config, method, seed, trial_folder)
 
     def depends_on_seed(self, method: str) -> bool:
-        """Not a row that plays as it is."""
+        """Whether a method learns."""
         return trials.ROWS[method].learns
 
     def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> Tests:
@@ -178,7 +178,7 @@ class VercoSalad(Experiment[VercoConfig]):
         return tables(results, self.caption)
 
     def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
-        """Comparison of teams with and without messages; none where one row is trained."""
+        """Comparison of teams with and without messages; none where one method is trained."""
         return (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
 
     def deviation_notes(self, config: VercoConfig) -> Sequence[str]:
@@ -212,7 +212,7 @@ class VercoSalad(Experiment[VercoConfig]):
         return run_files.export(loaded, folder)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, and an episode of each row with what was said."""
+        """Curves, and an episode of each method with what was said."""
         return run_files.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:

@@ -67,7 +67,7 @@ class OvercookedExperiment(Experiment[Config]):
         return tables(results, self.caption)
 
     def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
-        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
+        """Curves, and an episode of each method's first seed, of those of which there is something yet."""
 
         def video(row: str, team: LoadedPolicy) -> Path:
             return play_video.write_gif(self.video(team), run_folder / f"videos/{row}.gif")
@@ -100,7 +100,7 @@ class OvercookedExperiment(Experiment[Config]):
 
 
 def cole_notes(config: OvercookedConfig) -> list[str]:
-    """Deviations of row `cole` from the paper, if a run has it."""
+    """Deviations of method `cole` from the paper, if a run has it."""
     if COLE not in config.methods:
         return []
     return [

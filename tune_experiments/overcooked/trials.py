@@ -1,4 +1,4 @@
-"""One training run in Overcooked, built from settings. A row states its own parts; everything else is shared.
+"""One training run in Overcooked, built from settings. A method states its own parts; everything else is shared.
 
 A further row (another population, another team) is a `Row` that an experiment hands to `plan_of`.
 """
@@ -40,13 +40,13 @@ def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:
 
 
 def objective_of(config: OvercookedConfig) -> Objective:
-    """The loss of all rows that learn by the configured algorithm."""
+    """The loss of all methods that learn by the configured algorithm."""
     return make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Settings of one row of a table.
+    """Settings of one method.
 
     Attributes:
         is_shaped: whether it is paid for shaped points in training.
@@ -123,7 +123,7 @@ def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
     """One of `ROWS` with one seed.
 
     Raises:
-        UserError: no row is called so.
+        UserError: no method is called so.
     """
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
@@ -131,7 +131,7 @@ def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
 
 
 def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
-    """A row with one seed."""
+    """A method with one seed."""
     shaping = config.shaping_after(0) if row.is_shaped else {}
     return TrialPlan(
         make_world=functools.partial(row.make_world, config, **shaping, **row.world),

@@ -186,7 +186,7 @@ def test_a_population_that_cannot_be_is_refused_in_one_sentence(tmp_path):
     for config, said in (
         (SMOKE, "name them with --population RUN"),
         (ring, "cooks in cramped_room, not in coordination_ring"),
-        (dataclasses.replace(SMOKE, population=str(empty)), "has no trained team of row selfplay"),
+        (dataclasses.replace(SMOKE, population=str(empty)), "has no trained team of method selfplay"),
         (dataclasses.replace(SMOKE, population=str(tmp_path / "none")), "none does not exist"),
     ):
         with pytest.raises(UserError, match=said):
