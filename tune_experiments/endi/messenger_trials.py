@@ -1,4 +1,4 @@
-"""Training run of a row in MESSENGER, built from settings: its team, its losses, its tests."""
+"""Training run of a method in MESSENGER, built from settings: its team, its losses, its tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.
 
 
 def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
-    """The stages of one row with one seed."""
+    """The stages of one method with one seed."""
     row = Row(
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=extra_losses(config, method),
@@ -41,7 +41,7 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
 
 
 def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPolicy:
-    """The team of one row with its initial weights."""
+    """The team of one method with its initial weights."""
     sizes = EmmaSizes(config.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
     if method == "silg":
         return silg_entities_team(
@@ -67,7 +67,7 @@ def texts_of(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]
 
 
 def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, ...]:
-    """Losses of a row's teams besides PPO's."""
+    """Losses of a method's teams besides PPO's."""
     found: tuple[ExtraLoss, ...] = ()
     if is_divided(method):
         found += losses_of(_variant(method), config.division).extra_losses()

@@ -1,7 +1,7 @@
-"""Training run of a row in RTFM, built from settings: its team, its losses, its stages.
+"""Training run of a method in RTFM, built from settings: its team, its losses, its stages.
 
-Rows are teams of independent learners, with PPO or IMPALA, except for the row `qmix`. Its worlds, budgets, validation
-and tests are those of the other rows.
+Methods are teams of independent learners, with PPO or IMPALA, except for `qmix`. Its worlds, budgets, validation and
+tests are those of the other methods.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tune_experiments.rtfm.trials import sizes
 
 
 def plan(config: EndiRtfmConfig, method: str, seed: int) -> Curriculum:
-    """The stages of one row with one seed."""
+    """The stages of one method with one seed."""
     return Curriculum(tuple(_stage(config, method, seed, stage) for stage in config.stages))
 
 
@@ -77,7 +77,7 @@ def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int
 
 
 def on_matching(row: str) -> bool:
-    """Whether a row's teams read with the mention-matching reader."""
+    """Whether a method's teams read with the mention-matching reader."""
     return row == MATCHING or row.endswith(ON_MATCHING)
 
 
@@ -97,7 +97,7 @@ def matching_stage(config: EndiRtfmConfig, row: str, seed: int, stage: int) -> T
 
 
 def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamPolicy:
-    """The team of a row that divides with the mention-matching reader, with its initial weights."""
+    """The team of a method that divides with the mention-matching reader, with its initial weights."""
     world = make_world(config.task)
     assert isinstance(world.action_spec, int)
     network = DividedMatchingConfig(
@@ -110,7 +110,7 @@ def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamP
 
 
 def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
-    """The team of one row with its initial weights, the same in all stages."""
+    """The team of one method with its initial weights, the same in all stages."""
     world = make_world(config.task)
     actions, of_world, shares = world.action_spec, sizes(config.task), config.division.shares_network
     assert isinstance(actions, int)
@@ -149,7 +149,7 @@ QMIX = "qmix"
 
 
 def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan:
-    """A stage of the other rows, learned by QMIX: a joint learner that reads no document.
+    """A stage of the other methods, learned by QMIX: a joint learner that reads no document.
 
     Args:
         config: configuration of the run.
@@ -166,7 +166,7 @@ def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan
 
 
 def build_qmix_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
-    """The team of the row `qmix` with its initial weights."""
+    """The team of the method `qmix` with its initial weights."""
     actions, side = make_world(config.task).action_spec, config.task.size
     assert isinstance(actions, int)
     return qmix_grid_team(_team(config.qmix), sizes(config.task), (side, side), actions, seed)

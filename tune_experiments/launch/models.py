@@ -18,7 +18,7 @@ class Models:
     """List pretrained models, or fetch one: `concord models fetch NAME`."""
 
     action: tyro.conf.Positional[Literal["list", "fetch"]] = "list"
-    """What to do."""
+    """What to do: list the models, or fetch one."""
     name: tyro.conf.Positional[str] = ""
     """Model to fetch."""
     accept_terms: bool = False

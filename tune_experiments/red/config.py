@@ -88,7 +88,7 @@ class RedConfig(
     """One run of RED; an env step is a decision, and a validation plays under the oracle and without commands."""
 
     methods: tuple[RedRow, ...] = ("red", "rl")
-    """Rows of the table: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
+    """Methods to train: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
     alone."""
     num_agents: PositiveInt = 1
     """Number of agents that share the side, 1, 2 or 3."""
@@ -100,11 +100,11 @@ class RedConfig(
     cloning: CloningSettings = CloningSettings()
     """How the team clones scripts and its own won games."""
     learner: RedLearnerConfig = RedLearnerConfig()
-    """How all rows learn by PPO."""
+    """How all methods learn by PPO."""
     rl_commander: Commander = "none"
     """Commander in reinforcement learning: none as in RED; oracle, fair, random or adversarial."""
     iterations: PositiveInt = 2
-    """Number of rounds of reinforcement learning, each followed by a distillation in the row red."""
+    """Number of rounds of reinforcement learning, each followed by a distillation in the method red."""
     budget_env_steps: PositiveInt = field(default=640_000, metadata=STAYS)  # rounds are shares of it
     """Number of decisions of reinforcement learning, of all its rounds together."""
     value_updates: PositiveInt = 10

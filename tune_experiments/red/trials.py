@@ -1,6 +1,6 @@
 """Stages of one training run of RED, built from settings, and its tests under every commander.
 
-The row `red` clones scripts, lets the value head learn alone, and then plays and distils in turns. Reinforcement
+The method `red` clones scripts, lets the value head learn alone, and then plays and distils in turns. Reinforcement
 learning hears no command: a team that learns under commands it cannot use learns to ignore them (RED, section 4).
 """
 
@@ -36,7 +36,7 @@ GAME = "minirts"
 
 
 def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
-    """One row with one seed, in stages."""
+    """One method with one seed, in stages."""
     first: list[Stage] = []
     if method != SCRATCH:
         first = [_cloning(config, seed, "cloning", is_distillation=False), _value_stage(config, seed)]

@@ -36,7 +36,7 @@ CHANGES: dict[MatchingRow, dict[str, Any]] = {
     "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_coef": 0.3},
     "matching_as_vector": {"reads": "vector"},
 }
-"""Row -> settings that it changes: of names and words in the first two ablations, of a comparison in the others."""
+"""Method -> settings that it changes: of names and words in the first two ablations, of a comparison in the others."""
 
 
 def matching_learner(**changes: Any) -> LearnerConfig:

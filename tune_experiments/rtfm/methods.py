@@ -15,7 +15,7 @@ from tune_experiments.rtfm.config import MethodName, NetworkSettings
 
 
 def team_config(method: MethodName, settings: NetworkSettings) -> ReadingTeamConfig:
-    """Network and heads of one row."""
+    """Network and heads of one method."""
     is_paper = settings.form == "paper"
     hidden = settings.features if is_paper else 0
     return ReadingTeamConfig(_chosen(_network(method, settings), settings), hidden, only_legal_moves=not is_paper)

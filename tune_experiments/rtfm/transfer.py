@@ -1,9 +1,9 @@
-"""Rows of rock-paper-scissors: a network that trains on seen games, or also or only on those it is tested with.
+"""Methods of rock-paper-scissors: a network that trains on seen games, or also or only on those it is tested with.
 
 RTFM, figure 11: `transferred` learns seen games first and then unseen ones, `from_scratch` only these. Their win rates
 in unseen games are of games that they trained on, so they say how fast one learns and not whether one generalises.
 
-Other rows are not the paper's: txt2pi whose loss also says, in training, which word of the document to attend to;
+Other methods are not the paper's: txt2pi whose loss also says, in training, which word of the document to attend to;
 txt2pi with one part of our mention-matching reader; that reader itself; and random moves.
 """
 
@@ -46,11 +46,11 @@ HELPED: dict[str, str] = {
     CONTRASTIVE: "a contrastive loss without labels",
     WARM_START: "a loss without labels that shows at first where the dragon is mentioned",
 }
-"""Rows of txt2pi with one part of the mention-matching reader -> which part."""
+"""Methods of txt2pi with one part of the mention-matching reader -> which part."""
 
 
 def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curriculum:
-    """One row with one seed."""
+    """One method with one seed."""
     if row == SUPERVISED:
         return supervised(config, seed)
     if row in CHANGES:

@@ -1,4 +1,4 @@
-"""The row `lookup`: no network, each cook answers as the nearest prompt of the small model's corpus was answered.
+"""The method `lookup`: no network, each cook answers as the nearest prompt of the small model's corpus was answered.
 
 It writes the message of the nearest prompt of a message. Then it does what was done most often behind the nearest
 prompt of an action, among the actions that are legal now. It shows what a memory of the corpus is worth; how far the

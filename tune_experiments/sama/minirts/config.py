@@ -76,7 +76,9 @@ class RtsConfig(PlannerConfig):
         if is_learned and not self.team:
             raise UserError("--methods learned_2 and learned_3 need a team that RED has trained: add --team RUN")
         if self.team and not is_learned:
-            raise UserError("--team is for the rows learned_2 and learned_3: add --methods learned_2 or leave it out")
+            raise UserError(
+                "--team is for the methods learned_2 and learned_3: add --methods learned_2 or leave it out"
+            )
         for name in self.opponents:
             try:
                 get_opponent(name)
