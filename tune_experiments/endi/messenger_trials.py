@@ -13,7 +13,7 @@ from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
-from rl_models.teams.endi_team import DividedEmmaTeamConfig, divided_emma_team, silg_entities_team
+from rl_models.teams.endi_team import silg_entities_team
 from tune_experiments.endi.division import evaluation_of, is_divided, losses_of
 from tune_experiments.endi.messenger_config import EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
@@ -57,7 +57,7 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
         has_own_goal_table=not method.endswith(GROUNDED),
         models_others=losses_of(_variant(method), config.division).modelling_coef > 0,
     )
-    return divided_emma_team(DividedEmmaTeamConfig(network, shares), sizes, len(ACTIONS), encoder, seed)
+    return emma_team(EmmaTeamConfig(network, shares_network=shares), sizes, len(ACTIONS), encoder, seed)
 
 
 def texts_of(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]:

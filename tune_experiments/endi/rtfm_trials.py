@@ -12,7 +12,6 @@ import functools
 import torch
 
 from rl_envs import World
-from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
 from rl_models.networks.entity_divider import DividedReadingConfig
@@ -21,14 +20,8 @@ from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.qmix_encoders import GridSymbolsConfig
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
-from rl_models.teams.endi_team import (
-    DividedMatchingTeamConfig,
-    DividedReadingTeamConfig,
-    divided_matching_team,
-    divided_reading_team,
-)
 from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
-from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tune_experiments.endi.division import ON_MATCHING, is_divided, losses_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
@@ -105,8 +98,8 @@ def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamP
         config.matching_goal_features,
         models_others=losses_of(row, config.division).modelling_coef > 0,
     )
-    team = DividedMatchingTeamConfig(network, shares_network=config.matching.shares_network)
-    return divided_matching_team(team, matching_sizes(config.task), _is_entity(world), world.action_spec, seed)
+    team = ReaderTeamConfig(network, shares_network=config.matching.shares_network)
+    return reader_team(team, matching_sizes(config.task), world.action_spec, seed, is_entity=_is_entity(world))
 
 
 def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
@@ -116,23 +109,24 @@ def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
     assert isinstance(actions, int)
     reads = dataclasses.replace(team_config("txt2pi", config.network), shares_network=shares)
     if method == "silg":
-        silg = ReadingTeamConfig(silg_config(config.network), only_legal_moves=reads.only_legal_moves)
-        return reading_team(dataclasses.replace(silg, shares_network=shares), of_world, actions, seed)
+        silg = ReaderTeamConfig(silg_config(config.network), only_legal_moves=reads.only_legal_moves)
+        return reader_team(dataclasses.replace(silg, shares_network=shares), of_world, actions, seed)
     if not is_divided(method):
-        return reading_team(reads, of_world, actions, seed)
+        return reader_team(reads, of_world, actions, seed)
     assert isinstance(reads.network, Txt2PiConfig)
     network = DividedReadingConfig(
         dataclasses.replace(reads.network, features=config.divided_features),
         config.goal_channels,
         models_others=losses_of(method, config.division).modelling_coef > 0,
     )
-    team = DividedReadingTeamConfig(network, reads.only_legal_moves, shares)
-    return divided_reading_team(team, of_world, _is_entity(world), actions, seed)
+    team = ReaderTeamConfig(network, only_legal_moves=reads.only_legal_moves, shares_network=shares)
+    return reader_team(team, of_world, actions, seed, is_entity=_is_entity(world))
 
 
 def _is_entity(world: World) -> torch.Tensor:
     """Names of entities that can be divided, [K] bool."""
-    return torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
+    assert world.entity_spec is not None and world.entity_spec.is_entity is not None
+    return torch.from_numpy(world.entity_spec.is_entity)
 
 
 def silg_config(settings: NetworkSettings) -> SilgConfig:

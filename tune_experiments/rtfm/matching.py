@@ -81,12 +81,12 @@ def refuse_unread(config: MatchingRunConfig, presets: Iterable[MatchingRunConfig
 
 def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPolicy:
     """The team with its initial weights."""
-    from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
+    from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 
     actions = make_world(task).action_spec
     assert isinstance(actions, int)
-    config = MatchingTeamConfig(settings.network(), shares_network=settings.shares_network)
-    return matching_team(config, matching_sizes(task), actions, seed)
+    config = ReaderTeamConfig(settings.network(), shares_network=settings.shares_network)
+    return reader_team(config, matching_sizes(task), actions, seed)
 
 
 def matching_sizes(task: Task) -> MatchingSizes:

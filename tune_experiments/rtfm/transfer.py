@@ -26,7 +26,7 @@ from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.constant_team import uniform_team
-from rl_models.teams.reader_team import reading_team
+from rl_models.teams.reader_team import reader_team
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
@@ -99,7 +99,7 @@ def build_helped(config: LettersConfig, row: LettersRow, seed: int) -> TeamPolic
     assert isinstance(team.network, Txt2PiConfig)
     reader = dataclasses.replace(team.network.reader, shares_words=row == SHARED_WORDS)
     network = dataclasses.replace(team.network, reader=reader, contrasts=row == CONTRASTIVE)
-    return reading_team(dataclasses.replace(team, network=network), sizes(config.task), NUM_MOVES, seed)
+    return reader_team(dataclasses.replace(team, network=network), sizes(config.task), NUM_MOVES, seed)
 
 
 def _warm_start(config: LettersConfig) -> MentionWarmStart:
