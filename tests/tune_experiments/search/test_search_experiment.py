@@ -252,16 +252,27 @@ def test_a_search_that_would_be_trained_otherwise_is_refused_and_not_ranked(tmp_
 def test_a_search_is_of_one_configuration_also_before_its_first_checkpoint(tmp_path):
     words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", "asha"]
     (tmp_path / "trials").mkdir()
+    others = {
+        "max_episode_steps": ["--max-episode-steps", "7"],
+        "search_seed": ["--search-seed", "7"],
+        "by": ["--search-by", "pbt"],
+        "seeds": ["--seeds", "0", "1"],
+        "search": ["--search", "3"],
+        "space": ["--search-over", "learner.gamma=grid:0.5"],
+    }
 
     def claim(*more):
         config, options = parse(PRESETS, [*words, *more], "caption", (0,))
         search_run.Search(FURNMOVE, config, options).claim(tmp_path)
 
     claim()
+    (tmp_path / "trials/marginal-setting00-seed0").mkdir()
     claim()
-    for flag, named in {"--max-episode-steps": "max_episode_steps", "--search-seed": "search_seed"}.items():
-        with pytest.raises(UserError, match=named):
-            claim(flag, "7")
+    before = (tmp_path / "search.json").read_text()
+    for named, flags in others.items():
+        with pytest.raises(UserError, match=rf"search\.json .*{named}"):
+            claim(*flags)
+    assert (tmp_path / "search.json").read_text() == before
 
 
 # ---------------------------------------------------------------------------------------- Tune's schedulers and Optuna
