@@ -14,7 +14,7 @@ from rl_models.llm.messages import message_of
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.core.config_path import replaced
+from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
@@ -314,7 +314,7 @@ def test_what_no_run_can_have_is_refused(changes, said):
     ("path", "value", "said"),
     [
         ("distillation.held_out", 1.0, "--distillation.held-out must be"),
-        ("team.value_hidden_sizes", (0,), "--team.value-hidden-sizes must be"),
+        ("team.value_hidden_sizes", (0,), "--team.value-hidden-sizes.* must be"),
         ("team.messages.max_words", 0, "--team.messages.max-words must be"),
         ("team.language.lora.rank", 0, "--team.language.lora.rank must be"),
         ("team.language.small.layers", 0, "--team.language.small.layers must be"),
@@ -324,7 +324,7 @@ def test_what_no_run_can_have_is_refused(changes, said):
 )
 def test_a_team_that_cannot_be_built_is_refused_before_a_run_starts(path, value, said):
     with pytest.raises(UserError, match=said):
-        replaced(LAPTOP, path, value)
+        with_overrides(LAPTOP, {path: value})
 
 
 def test_an_unknown_row_is_refused_by_name():
