@@ -28,9 +28,8 @@ from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.emma_body import EmmaSizes
-from rl_models.networks.entity_divider import OTHERS
+from rl_models.networks.entity_divider import OTHERS, DividedReadingConfig
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
-from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.network_config import RELEASED
 from rl_models.networks.reading import ReadingSizes
 from rl_models.policy import TeamPolicy

@@ -2,7 +2,7 @@
 
     concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
     concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME from outside; as its script
-    concord envs | methods                  # what there is for train
+    concord envs | methods | models         # what there is for train
     concord evaluate|show|play|render|table|compare|doctor|export-adapters|pack PATH
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
@@ -19,7 +19,6 @@ if __name__ == "__main__":
     current_folder_last()
 
 # isort: split
-import difflib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from typing import Any
 import tyro
 from rich.console import Console
 
+from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.config_path import spelled
 from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
@@ -37,6 +37,7 @@ from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
+from tune_experiments.launch.models import Models, models
 from tune_experiments.play.team_commands import (
     Acting,
     Doctor,
@@ -139,6 +140,7 @@ COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
     "doctor": (Doctor, doctor),
     "export-adapters": (Export, export),
     "pack": (Pack, pack_team),
+    "models": (Models, models),
 }
 """Name of a command -> its flags, and who reads them."""
 TRAIN, RUN, ENVS, METHODS = "train", "run", "envs", "methods"
@@ -151,6 +153,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   run EXPERIMENT       run an experiment of a paper, such as furnmove_sync; `concord run` lists them
   envs                 list the environments of this package, and how others are named
   methods              list the methods of train, and what each needs
+  models               list pretrained models; `models fetch NAME` brings one onto this machine
 
   evaluate PATH        play the test episodes again and print the row of the table
   show PATH            write a page with episodes, for a browser
@@ -189,8 +192,7 @@ def _run(words: Sequence[str], prog: str) -> int:
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
     """Question after the nearest known name."""
     longer = [name for name in known if name.startswith(word)]
-    near = longer[:1] if len(longer) == 1 else difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]}?" if near else otherwise
+    return f"did you mean {longer[0]}?" if len(longer) == 1 else did_you_mean(word, known, otherwise)
 
 
 def _list(words: Sequence[str]) -> int:

@@ -37,7 +37,7 @@ import numpy as np
 
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import SHARE
-from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.spec import Array, Arrays, ArraySpec, EntitySpec
 from rl_envs.core.world import World
 from rl_envs.messenger.corpus import Corpus
 from rl_envs.messenger.corpus_file import OWN, corpus_of
@@ -56,6 +56,7 @@ from rl_envs.messenger.symbols import (
     IMMOVABLE,
     LAST_ENTITY,
     ROLES,
+    SIDE,
     STAY,
     SYMBOLS,
     UNKNOWN,
@@ -82,6 +83,7 @@ class Messenger(World):
     metric_names = ("win_rate", *ENDINGS, "has_message")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
     text_tables = MappingProxyType({"manual": "sentence_words"})
+    entity_spec = EntitySpec("symbols", "cells", "agent_cells", (SIDE, SIDE))
 
     def __init__(
         self,

@@ -58,6 +58,7 @@ class Kitchen:
     fixtures: Array  # [49] uint8, kind of each cell
     is_floor: Array  # [49] bool, whether each cell is floor
     homes: Array  # [5] int64, cell of each thing at the start, NOTHING if the kitchen lacks it. Plates in scan order.
+    has: Array  # [5] bool, things that this kitchen has
     boards: Array  # [2] int64, cells; NOTHING for a missing one
     board_of: Array  # [49] int64, number of the board in this cell, or NOTHING
     delivery: int  # cell of the delivery
@@ -69,11 +70,6 @@ class Kitchen:
     # path around the other agent, STAY where there is none
     first_move: Array
     in_sight: Array  # [49, 49] bool, whether a cell (second) can be seen from a cell (first)
-
-    @property
-    def has(self) -> Array:
-        """[5] bool, things that this kitchen has."""
-        return self.homes != NOTHING
 
     @property
     def num_boards(self) -> int:
@@ -131,6 +127,7 @@ def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
         fixtures=fixtures,
         is_floor=is_floor,
         homes=homes,
+        has=homes != NOTHING,
         boards=boards,
         board_of=board_of,
         delivery=letters.index("D"),

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from rl_models.errors import InputError
+from rl_models.hub.catalog import CATALOG
 from rl_models.text.pretrained import PretrainedError, encoder_folder
 
 
@@ -71,6 +72,8 @@ def model_folder(name: str) -> Path:
     try:
         return encoder_folder(name)
     except PretrainedError as error:
+        if name in CATALOG:
+            raise LanguageModelError(str(error)) from error
         raise LanguageModelError(
             f"no language model {name!r}: it is neither a folder nor a model that could be had from the Hugging Face "
             "hub; check the name and the network, or give a folder that holds the model"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.configuration import MAY_CHANGE
 
@@ -45,6 +45,9 @@ class LoraSettings:
     """Numerator of an adapter's scale: its output is multiplied by alpha / rank."""
     targets: tuple[str, ...] = ("q_proj", "v_proj")
     """Names of the linear layers that get an adapter."""
+    last_layers: NonNegativeInt = 0
+    """Number of layers, counted from the last, that get adapters; 0: all. The states of the layers below are computed
+    once for each prompt with its candidates, and kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +83,7 @@ class LanguageModelSettings:
     """A causal language model with its adapters."""
 
     model: str = ""
-    """Hub id or folder of a causal language model; empty: the small default one."""
+    """Causal language model: a name of `concord models`, a folder or a hub id; empty: the small default one."""
     small: SmallModelSettings = field(default_factory=SmallModelSettings)
     """Form and training of the small default model."""
     lora: LoraSettings = field(default_factory=LoraSettings)
@@ -88,8 +91,15 @@ class LanguageModelSettings:
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Data type (dtype) of the base model: float32, bfloat16, or auto, which is bfloat16 where it runs on a GPU, else
     float32."""
+    state_cache_megabytes: PositiveInt = field(default=1024, metadata=MAY_CHANGE)
+    """Largest memory for states of the layers below the adapters, in each process; read with --lora.last-layers."""
     gradient_checkpointing: bool = field(default=False, metadata=MAY_CHANGE)
     """Whether the backward pass computes layers again; it needs less memory and a third more time."""
+
+    @property
+    def pretrained_model(self) -> str:
+        """The model that a run records, if one is named."""
+        return self.model
 
 
 @dataclass(frozen=True, kw_only=True)

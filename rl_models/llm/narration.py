@@ -119,6 +119,10 @@ class Narration:
         """See `Speech.tables`."""
         return {key: one.table for key, one in self._tables.items()}
 
+    def inputs(self) -> dict[str, Tensor]:
+        """See `Speech.inputs`."""
+        return {f"{TEXTS}{key}": torch.from_numpy(one) for key, one in self.tables().items()}
+
     def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
         """See `Speech.keep`."""
         return {key: one.keep(obs[key]) for key, one in self._tables.items()}

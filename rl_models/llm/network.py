@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.heads.mixture_heads import legal_logits
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.messages import Writer, message_of

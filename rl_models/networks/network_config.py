@@ -133,9 +133,15 @@ class PartsConfig:
     reader: TextReaderConfig = field(default_factory=TextReaderConfig)
     """Reader of texts, in games that show any."""
     text_encoder: str = ""
-    """Frozen Hugging Face encoder whose states the reader reads, a folder or a hub id; empty: words are learned."""
+    """Frozen encoder whose states the reader reads: a name of `concord models`, a folder or a hub id; empty: words are
+    learned."""
     talk: TboneConfig = field(default_factory=lambda: TboneConfig(hidden_size=64))
     """Widths of the rounds of messages; those of grids have no effect."""
+
+    @property
+    def pretrained_model(self) -> str:
+        """The text encoder that a run records, if one is named."""
+        return self.text_encoder
 
 
 @dataclass(frozen=True)

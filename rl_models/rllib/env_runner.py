@@ -131,7 +131,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         except Exception as error:
             # A runner that raises dies and is restarted. RLlib would do so a hundred times, and not say why.
             is_final = getattr(error, "is_final", False)  # other episodes would not mend it
-            if not self.worker_index or not (is_final or (_was_restarted() and not self._has_played)):
+            if not self.worker_index or not (is_final or (was_restarted() and not self._has_played)):
                 raise
             # PPO samples until it has counted a batch.
             self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)
@@ -231,10 +231,10 @@ def as_sent(error: Exception) -> Exception:
 
 def _restarts_offset() -> int:
     """0, unless Ray restarted this process after a failure: it must not play its first episodes once more."""
-    return time.time_ns() % 2**32 if _was_restarted() else 0
+    return time.time_ns() % 2**32 if was_restarted() else 0
 
 
-def _was_restarted() -> bool:
+def was_restarted() -> bool:
     """Whether this is an actor that has failed before."""
     if not ray.is_initialized() or (context := ray.get_runtime_context()).get_actor_id() is None:
         return False  # Ray refuses to answer a driver that asks

@@ -250,7 +250,7 @@ class Graphed:
 
     def _watched(self, known: _Known, function: Function, inputs: Inputs) -> Outputs:
         """Call the function as it is, and find out whether it can be captured."""
-        with _capturing(), _Watch() as watch, observed_by(self._schedules):
+        with _capturing(), Watch() as watch, observed_by(self._schedules):
             outputs = function(inputs)
         known.was_watched, self.never = True, watch.waits
         return self._schedules.kept(outputs)
@@ -281,7 +281,7 @@ class Graphed:
         return {name: one.clone() if isinstance(one, Tensor) else one for name, one in outputs.items()}
 
 
-class _Watch(TorchDispatchMode):
+class Watch(TorchDispatchMode):
     """Notices what makes the host wait, or copies between host and device, in this thread and its backward passes."""
 
     waits = False

@@ -18,10 +18,9 @@ from rl_models.heads.mixture_heads import PolicyTower, ValueTower
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, Regulariser
 from rl_models.losses.extra_loss import ExtraLoss, MeanLoss
 from rl_models.networks.emma_body import EmmaSizes
-from rl_models.networks.entity_divider import DividesEntities
+from rl_models.networks.entity_divider import DividedReading, DividedReadingConfig, DividesEntities
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.entity_divider_matching import DividedMatching, DividedMatchingConfig
-from rl_models.networks.entity_divider_reading import DividedReading, DividedReadingConfig
 from rl_models.networks.matching import MatchingSizes
 from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.private import number_of_networks, shared_or_private

@@ -20,8 +20,8 @@ class TextEncoderConfig:
     """Configuration of the text encoder."""
 
     name: str = WORDS
-    """Encoder of sentences: `words`, learned word vectors; a folder or a Hugging Face hub id, a frozen encoder; `auto`,
-    BERT if it is on this machine, else `words`."""
+    """Encoder of sentences: `words`, learned word vectors; a name of `concord models`, a folder or a hub id, a frozen
+    encoder; `auto`, BERT if it is on this machine, else `words`."""
     word_features: PositiveInt = 64
     """Width of a learned word vector."""
     padded_to: NonNegativeInt = 0
@@ -29,6 +29,11 @@ class TextEncoderConfig:
     released code (36 tokens). 0: no padding."""
     folder: str = ""
     """Folder of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
+
+    @property
+    def pretrained_model(self) -> str:
+        """The encoder that a run records, if it is a pretrained one."""
+        return "" if (name := resolve_encoder(self.name)[0]) == WORDS else name
 
 
 def resolve_encoder(name: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from rl_models.errors import InputError
+from rl_models.hub.catalog import CATALOG
 
 _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
 """Files of an encoder: settings, tokenizer, weights."""
@@ -134,7 +135,7 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
     """The folder of an encoder.
 
     Args:
-        name: a folder, or a hub id.
+        name: a folder, a model of the catalog (`concord models`), or a hub id.
         may_download: download the encoder from the hub if it is not on this machine.
 
     Raises:
@@ -142,6 +143,10 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
     """
     if Path(name).is_dir():
         return Path(name)
+    if name in CATALOG:
+        if not CATALOG[name].is_present:
+            raise PretrainedError(f"{name} is not on this machine: run `concord models fetch {name}`")
+        return CATALOG[name].folder
     from huggingface_hub import snapshot_download
 
     try:

@@ -18,10 +18,9 @@ from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.frame_renderer import Eyes
 from rl_envs.furnmove.render import framed
 from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
-from tune_experiments.play.avi import write_avi
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
-from tune_experiments.play.video import write_gif
+from tune_experiments.play.video import write_gif, write_mp4
 
 FRAME_SECONDS = 0.25
 SAMPLE_RATE = 22_050
@@ -69,11 +68,11 @@ def record_cameras(
 
 
 def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Iterator[Path]:
-    """`NAME.gif`, and `NAME.avi` with sound where the agents talk; yields what was written."""
+    """`NAME.gif`, and `NAME.mp4` with sound where the agents talk; yields what was written."""
     yield write_gif(episode.frames, folder / f"{name}.gif", FRAME_SECONDS)
     if episode.weights:
         sound = np.concatenate([silence(), *(tones(sent) for sent in episode.weights)])
-        yield write_avi(episode.frames, folder / f"{name}.avi", FRAME_SECONDS, sound, SAMPLE_RATE)
+        yield write_mp4(episode.frames, folder / f"{name}.mp4", FRAME_SECONDS, sound, SAMPLE_RATE)
 
 
 # ------------------------------------------------------------------------------------------------------------ pictures

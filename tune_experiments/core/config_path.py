@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import json
 import math
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
 from tune_experiments.core.errors import UserError
 
@@ -103,8 +103,7 @@ def checked_path(config: object, name: str) -> str:
     path = name.removeprefix("--").replace("-", "_")
     known = [leaf for leaf, _ in _leaves(config)]
     if path not in known and not any(leaf.startswith(f"{path}.") for leaf in known):
-        near = difflib.get_close_matches(path, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        hint = did_you_mean(path, known, f"there are {', '.join(known)}")
         raise UserError(f"the configuration has no field {name}; {hint}")
     return path
 

@@ -15,8 +15,8 @@ from rl_envs import World
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
+from rl_models.networks.entity_divider import DividedReadingConfig
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
-from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.qmix_encoders import GridSymbolsConfig
 from rl_models.networks.txt2pi import Txt2PiConfig

@@ -222,6 +222,7 @@ class _Session(Generic[Config]):
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
+        self._note_models()
         if self.sync is not None:
             self.sync.push()  # a run that is killed now has said before its training what it compares
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
@@ -282,6 +283,16 @@ class _Session(Generic[Config]):
         if parts:
             self.folder.record(PARTS, list(dict.fromkeys(parts)))
         return begun
+
+    def _note_models(self) -> None:
+        """Print and write down which pretrained weights this session trains with."""
+        from rl_models.text.weights_identity import model_identity, pretrained_models  # torch is slow to import
+
+        if models := [model_identity(name) for name in pretrained_models(self.config)]:
+            self.folder.note_models(models)
+        for model in models:
+            known = ", ".join(f"{key} {model[key]}" for key in ("revision", "weights_sha256") if model[key])
+            self.console.print(f"pretrained model: {model['name']} ({known or 'downloaded by the first trial'})")
 
     def _joined(self, stack: contextlib.ExitStack) -> Any:
         """Connect to Ray until the stack closes."""

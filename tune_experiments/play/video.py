@@ -1,8 +1,11 @@
-"""An episode as an animated GIF."""
+"""An episode as an animated GIF, or as an MP4 file with sound."""
 
 from __future__ import annotations
 
 import io
+import os
+import tempfile
+import wave
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,9 +13,10 @@ import numpy as np
 from PIL import Image
 
 from rl_envs.core.spec import checked_picture
+from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 
-__all__ = ["check_frames", "write_gif"]
+__all__ = ["check_frames", "write_gif", "write_mp4"]
 
 PALETTE_SIZE = 256
 # The palette of a long episode is made from so many of its frames.
@@ -41,6 +45,48 @@ def write_gif(
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, video.getvalue())
+    return path
+
+
+def write_mp4(
+    frames: Sequence[np.ndarray], path: Path, frame_seconds: float, sound: np.ndarray, sample_rate: int
+) -> Path:
+    """Write `[T][H, W, 3] uint8` frames with sound as H.264 and AAC, by ffmpeg.
+
+    Args:
+        frames: T pictures; odd sides get a row or column more, since the codec needs even ones.
+        path: MP4 file.
+        frame_seconds: duration of a frame.
+        sound: [S, C] int16 samples of C channels.
+        sample_rate: samples per second.
+
+    Raises:
+        UserError: ffmpeg's package is not installed.
+        ValueError: no frames, or frames of different shapes.
+    """
+    try:
+        from imageio_ffmpeg import write_frames
+    except ImportError as error:
+        raise UserError("a video with sound needs ffmpeg: pip install 'concord-marl[video]'") from error
+    check_frames(frames)
+    height, width = frames[0].shape[:2]
+    even = ((0, height % 2), (0, width % 2), (0, 0))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as scratch:
+        audio, video = f"{scratch}/sound.wav", f"{scratch}/video.mp4"
+        with wave.open(audio, "wb") as file:
+            file.setparams((sound.shape[1], sound.itemsize, sample_rate, len(sound), "NONE", ""))
+            file.writeframes(sound.astype("<i2").tobytes())
+        size = (width + width % 2, height + height % 2)
+        # macro_block_size 2: no scaling to multiples of 16.
+        writer = write_frames(
+            video, size, fps=1 / frame_seconds, macro_block_size=2, audio_path=audio, audio_codec="aac"
+        )
+        writer.send(None)
+        for frame in frames:
+            writer.send(np.ascontiguousarray(np.pad(frame, even, mode="edge")))
+        writer.close()
+        os.replace(video, path)
     return path
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from rl_models.layers.bidirectional import Cell
+from rl_models.layers.words import Cell
 from rl_models.networks.readers import PAPER_READER, ReaderConfig
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, ReadingConfig, Txt2PiConfig
 from rl_models.teams.reader_team import ReadingTeamConfig

@@ -128,6 +128,12 @@ class RunFolder:
         document["sessions"][-1][key] = list(sentences)
         write_json(self.path / MANIFEST_FILE, document)
 
+    def note_models(self, models: Sequence[Mapping[str, str | None]]) -> None:
+        """Write down in this session's entry which pretrained weights it trains with."""
+        document = read_json(self.path / MANIFEST_FILE)
+        document["sessions"][-1]["pretrained_models"] = list(models)
+        write_json(self.path / MANIFEST_FILE, document)
+
     def close(self) -> None:
         """Give the lock back. The system does it too when the process dies, however it dies."""
         self._lock.close()

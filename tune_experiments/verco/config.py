@@ -125,8 +125,8 @@ class VercoConfig(
     onion_tomato, lettuce_onion or lettuce_onion_tomato, and MAP is a, b, c or d; or secret_order; or tuning_order, on
     which settings are chosen."""
     model: str = ""
-    """Hub id or folder of a causal language model, as --team.language.model; empty: a small one that learns the
-    kitchen's texts first."""
+    """Causal language model, as --team.language.model: a name of `concord models`, a folder or a hub id; empty: a small
+    one that learns the kitchen's texts first."""
     team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
     """The team's language model, adapters, messages and critic."""
     symbolic: VectorConfig = field(default_factory=VectorConfig)
@@ -199,6 +199,11 @@ class VercoConfig(
         object.__setattr__(self, "model", _whole(self.model or named))
         object.__setattr__(self, "team", dataclasses.replace(self.team, adapters=_whole(self.team.adapters)))
         object.__setattr__(self, "replay", _whole(self.replay))
+
+    @property
+    def pretrained_model(self) -> str:
+        """The language model that a run records, if one is named."""
+        return self.model
 
     @property
     def corpus_env_steps(self) -> int:

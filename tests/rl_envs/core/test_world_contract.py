@@ -24,24 +24,6 @@ def calm(num_worlds=1, **arguments):
     return world
 
 
-@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
-@pytest.mark.parametrize("num_worlds", [1, 5])
-def test_everything_is_world_first_then_agent(num_worlds, num_agents):
-    world = Errands(num_worlds, num_agents=num_agents)
-    observations = world.reset(1)
-    assert observations["line"].shape == (num_worlds, num_agents, CELLS)
-    assert observations["sentences"].shape == (num_worlds, num_agents, 2)
-    observations, reward, terminated, truncated, info = world.step(acts(world, WALK))
-    assert reward.shape == info["duration"].shape == (num_worlds, num_agents)
-    assert terminated.shape == truncated.shape == (num_worlds,)
-    assert world.agents == tuple(f"walker_{i}" for i in range(num_agents))
-
-
-def test_a_batch_needs_a_world():
-    with pytest.raises(ValueError, match="at least 1"):
-        Errands(0)
-
-
 def test_a_world_without_a_game_refuses_to_go_on():
     for act in (lambda: Errands().step({}), lambda: Errands().next_episode()):
         with pytest.raises(RuntimeError, match="call reset"):
@@ -177,31 +159,10 @@ def test_recorded_draws_replace_the_worlds_own():
     assert info["episode"]["survivors"].tolist() == [0.0]
 
 
-def test_feeding_back_the_worlds_own_draws_changes_nothing():
-    world, fed = Errands(16), Errands(16)
-    world.reset(3)
-    fed.reset(3)
-    for _ in range(12):
-        result = world.step(acts(world, WALK))
-        fed.chance.step += 1  # look at the draws of the coming step, then come back
-        gust = fed.chance.uniforms(2) < 0.2
-        fed.chance.step -= 1
-        again = fed.step(acts(fed, WALK), chance={"gust": gust})
-        np.testing.assert_array_equal(result[1], again[1])
-        np.testing.assert_array_equal(result[0]["alive"], again[0]["alive"])
-
-
 def test_an_unknown_draw_names_the_known_ones():
     world = calm()
     with pytest.raises(ValueError, match=r"no draw called \['rain'\]; its draws: \['gust'\]"):
         world.step(acts(world, REST), chance={"rain": np.zeros((1, 2))})
-
-
-def test_a_runner_plays_its_share_of_the_worlds():
-    whole, second = Errands(8), Errands(4, first_world=4)
-    np.testing.assert_array_equal(whole.reset(9)["cell"][4:], second.reset(9)["cell"])
-    for _ in range(20):
-        np.testing.assert_array_equal(whole.step(acts(whole, RUN))[1][4:], second.step(acts(second, RUN))[1])
 
 
 def test_a_seed_is_a_game():
@@ -209,14 +170,6 @@ def test_a_seed_is_a_game():
     first, second, again = (world.reset(seed)["cell"] for seed in (1, 2, 1))
     assert (first != second).any()
     np.testing.assert_array_equal(first, again)
-
-
-def test_a_readable_state_is_enough_to_restore_and_the_rest_starts_afresh():
-    world = Errands(2)
-    observations = world.restore({"cell": np.array([[0, 3], [2, 2]])})
-    assert observations["line"][0, 0].tolist() == [1, 0, 0, 1, 0]
-    assert world.state["episode_length"].tolist() == [0, 0]
-    assert observations["alive"].all()
 
 
 @pytest.mark.parametrize(

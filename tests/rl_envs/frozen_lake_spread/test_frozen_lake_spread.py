@@ -6,25 +6,8 @@ import pytest
 from rl_envs.frozen_lake_spread.maps import Lake, lake_of, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
 from rl_envs.frozen_lake_spread.world import FrozenLakeSpread
-from rl_envs.testing import check_registered
-from rl_envs.testing.wrappers import check_wrappers
 
 LEFT, DOWN, RIGHT, UP = range(4)
-FORMS = [
-    {"max_episode_steps": 30},
-    {"map": "8x8", "slippery": True, "blocks": True, "observations": ("one_hot", "cells"), "max_episode_steps": 30},
-    {"map": "random-8x8", "map_seed": 3, "own_rewards": True, "hole": "out", "max_episode_steps": 30},
-]
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("arguments", FORMS, ids=str)
-def test_every_form_keeps_the_contract(arguments):
-    check_registered("frozen_lake_spread-v0", **arguments)
-
-
-def test_views_of_other_libraries_pass_their_checks(capsys):
-    check_wrappers("frozen_lake_spread-v0", max_episode_steps=20)
 
 
 def lakes(cells, **arguments):

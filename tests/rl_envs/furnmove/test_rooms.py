@@ -21,12 +21,6 @@ from rl_envs.furnmove.room import (
 from rl_envs.furnmove.room_checks import validate_room
 from rl_envs.furnmove.splits import NAMED_ROOMS, SIZES, RoomStream, bounds, resolve_rooms, room_by_name, rooms_of
 
-STATISTICS_ROOMS = {"laptop": 200, "full": 120}
-
-
-def sample(size):
-    return RoomStream(seed=5, size=size, count=STATISTICS_ROOMS[size])
-
 
 def cells(offsets):
     return {tuple(offset) for offset in offsets.tolist()}
@@ -64,35 +58,12 @@ def test_shapes_of_every_rotation_are_turned_alike(rotation):
 @pytest.mark.long
 @pytest.mark.parametrize("size", SIZES)
 def test_every_generated_room_is_playable_and_valid(size):
-    for room in sample(size):
+    for room in RoomStream(seed=5, size=size, count=40):
         validate_room(room)
         assert is_playable(room)
         assert room.height <= MAX_CELLS[size][0] and room.width <= MAX_CELLS[size][1]
         assert largest_part(room.agent_cells).sum() == room.agent_cells.sum()
         assert (stand_cells(room).any(0)).sum() >= 20 and carry_poses(room).sum() >= 30
-
-
-def test_full_rooms_have_the_statistics_of_living_rooms():
-    rooms = sample("full")
-    floor = np.array([room.agent_cells.sum() for room in rooms])
-    flight = np.array([room.tv_cells.any(0).sum() for room in rooms])
-    all_ways = np.array([room.tv_cells.all(0).sum() for room in rooms])
-    box = np.array([room.agent_cells.size for room in rooms])
-    assert abs(np.median([room.height for room in rooms]) - 18) <= 1.5
-    assert abs(np.median([room.width for room in rooms]) - 23) <= 2
-    assert (floor / box).min() >= 0.45 and (floor / box).max() <= 0.70
-    assert abs((floor / box).mean() - 0.58) < 0.03
-    assert floor.min() >= 120 and floor.max() <= 600 and abs(np.median(floor) - 260) < 40
-    assert abs((flight / floor).mean() - 1.5) < 0.15
-    assert abs((all_ways / flight).mean() - 0.76) < 0.05
-
-
-def test_laptop_rooms_have_9_to_12_cells_a_side_and_little_furniture():
-    rooms = sample("laptop")
-    assert {room.height for room in rooms} == {room.width for room in rooms} == {9, 10, 11, 12}
-    assert 0.3 < np.mean(["X" in "".join(room.drawing) for room in rooms]) < 0.5
-    assert abs(np.mean([room.agent_cells.sum() for room in rooms]) - 99) < 8
-    assert abs(np.mean([room.tv_cells.any(0).sum() for room in rooms]) - 66) < 8
 
 
 def test_named_rooms_are_20_5_and_5_and_floorplan229_is_the_sixth_full_test_room():

@@ -13,31 +13,11 @@ from rl_envs.messenger.games import GamesError, games_by_rule, pairs_of_games
 from rl_envs.messenger.own_corpus import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, MOVEMENTS, ROLES, UNKNOWN
 from rl_envs.messenger.world import Messenger
-from tests.rl_envs.messenger.scenes import save_documents
+from tests.rl_envs.messenger.scenes import save_documents, tiny_documents
 
 needs_published = pytest.mark.skipif(
     FOLDER_VARIABLE not in os.environ, reason=f"{FOLDER_VARIABLE} names no folder with the published corpus"
 )
-
-
-def tiny_documents():
-    """Two sentences in every cell that our own corpus fills, one without a known movement."""
-    counts = {split: corpus_of("own", False, 1)[0].counts(split) for split in TEXT_SPLITS}
-    return {
-        split: {
-            entity: {
-                role: {
-                    movement: [
-                        f"{split} {entity} {role} {movement} {number}" for number in range(2 * counts[split][e, r, m])
-                    ]
-                    for m, movement in enumerate(MOVEMENTS)
-                }
-                for r, role in enumerate(ROLES)
-            }
-            for e, entity in enumerate(ENTITIES)
-        }
-        for split in TEXT_SPLITS
-    }
 
 
 @pytest.fixture

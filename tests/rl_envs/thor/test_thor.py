@@ -239,12 +239,6 @@ def test_the_file_of_an_exported_room_says_the_commit_of_the_engine(commit, said
     assert load_room(path).name == f"thor_{SCENE}"
 
 
-def test_what_hangs_on_a_wall_or_has_no_known_kind_is_no_furniture():
-    x, z = centre_of_a_gap(SCENE)
-    room, _ = exported(thing("Painting", x, z, (0.3, 0.6, 0.1)), thing("Shelf", x, z, (0.3, 0.4, 0.3), base=1.4))
-    assert room.furniture == ()
-
-
 def test_a_team_can_be_shown_in_an_exported_room(tmp_path):
     room, _ = exported()
     save_room(room, tmp_path / "room.json")

@@ -9,12 +9,11 @@ from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
-from rl_models.networks import entity_divider_emma, entity_divider_matching, entity_divider_reading
+from rl_models.networks import entity_divider, entity_divider_emma, entity_divider_matching
 from rl_models.networks.emma_body import EmmaSizes
-from rl_models.networks.entity_divider import Division
+from rl_models.networks.entity_divider import DividedReadingConfig, Division
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
-from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.network_config import EmmaConfig
 from rl_models.networks.reading import ReadingSizes
@@ -73,7 +72,7 @@ def run(policy, obs):
 
 def with_masks(monkeypatch, change):
     """Lets `change` turn every division's mask [K, E] into another."""
-    for module in (entity_divider_emma, entity_divider_matching, entity_divider_reading):
+    for module in (entity_divider, entity_divider_emma, entity_divider_matching):
 
         def divide(*arguments, original=module.divide):
             division = original(*arguments)

@@ -1,0 +1,51 @@
+"""Which weights a configuration names: model, revision and hash."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rl_models.hub.fetch import read_card
+from rl_models.text.pretrained import PretrainedError, encoder_folder
+
+_SHA256_DIGITS = 64
+
+
+def pretrained_models(config: Any) -> tuple[str, ...]:
+    """Pretrained models that a configuration names: each `pretrained_model` of its nested dataclasses, once."""
+    return tuple(dict.fromkeys(filter(None, _named(config))))
+
+
+def model_identity(name: str) -> dict[str, str | None]:
+    """Name, revision and sha256 of the weights of a model on this machine; null for what is not known before it is had.
+
+    Several files of weights give the hash of their hashes, in the order of their names.
+    """
+    try:
+        folder = encoder_folder(name, may_download=False)
+    except PretrainedError:
+        return {"name": name, "revision": None, "weights_sha256": None}
+    hub = folder.name if folder.parent.name == "snapshots" else None
+    hashes = [_sha256(file) for file in sorted(folder.glob("*.safetensors"))]
+    whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest() if hashes else None
+    return {"name": name, "revision": read_card(folder).get("revision", hub), "weights_sha256": whole}
+
+
+def _named(config: Any) -> Iterator[str]:
+    if not dataclasses.is_dataclass(config):
+        return
+    yield getattr(config, "pretrained_model", "")
+    for field in dataclasses.fields(config):
+        yield from _named(getattr(config, field.name))
+
+
+def _sha256(file: Path) -> str:
+    """Hash of a file; the hub's cache names large files by it."""
+    blob = file.resolve().name
+    if file.is_symlink() and len(blob) == _SHA256_DIGITS:
+        return blob
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
