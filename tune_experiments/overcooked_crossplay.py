@@ -34,7 +34,7 @@ class CrossPlay:
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders of overcooked_selfplay.py and sama_overcooked.py, or folders of single trials."""
     methods: tuple[str, ...] = ()
-    """Rows whose teams play; all of them by default."""
+    """Methods whose teams play; all of them by default."""
     kitchen: str = ""
     """Name of the kitchen in which teams meet, for runs of several kitchens; by default that of all teams."""
     episodes: int = 100

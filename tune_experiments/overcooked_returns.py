@@ -47,7 +47,7 @@ class Returns:
     """Run folders of overcooked_selfplay.py, overcooked_roles.py or sama_overcooked.py, or folders of single trials,
     such as the best of a search."""
     methods: tuple[str, ...] = ()
-    """Rows that are drawn, without the name of their kitchen; all of them by default."""
+    """Methods that are drawn, without the name of their kitchen; all of them by default."""
     episodes: int = 10
     """Number of episodes in which each stored team of SAMA is tested."""
     out: Path | None = None
@@ -124,14 +124,14 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
             lines.setdefault(trial.kitchen, {}).setdefault(label, []).append(points)
             yield path
     if not lines:
-        raise UserError("these runs hold no validation and no stored team of the rows that were asked for")
+        raise UserError("these runs hold no validation and no stored team of the methods that were asked for")
     for kitchen, rows in lines.items():
         figure = functools.partial(draw, rows, kitchen, out / f"{PLOTS}/returns_{kitchen}.png")
         yield from attempt(f"figure of {kitchen}", figure)
 
 
 def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path:
-    """One figure: a line for each seed, a colour and a marker for each row."""
+    """One figure: a line for each seed, a colour and a marker for each method."""
     from tune_experiments.results.plots.figures import REMARK, default_styles, new_figure, save
 
     figure = new_figure(7.5, 4.0)

@@ -79,7 +79,7 @@ class Train(Experiment[Config]):
         return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
-        """Test episodes of the team, and with the first row of uniform legal actions."""
+        """Test episodes of the team, and with the first method those of uniform legal actions."""
         from tune_experiments.teams.trials import TEST_SEED, play, random_team
 
         tested: Tests = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
@@ -190,7 +190,7 @@ def train(
     Args:
         env: what `--env` takes; or a module, a class or a function that builds an environment. One that no other
             process could import by its name trains in this process.
-        methods: rows of the table; by default those of the preset.
+        methods: methods of the table; by default those of the preset.
         seeds: one trial of each method with each; by default 0.
         preset: `smoke` or `laptop`, by default `laptop`.
         options: other arguments of `Experiment.run`, and fields of the configuration; `env_arguments` may be a dict,

@@ -15,7 +15,7 @@ import numpy as np
 
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, EntitySpec, TextSpec
-from rl_envs.rtfm.grid import AGENT_COLOURS, MOVES, NUM_MOVES, Grid, grid_of
+from rl_envs.rtfm.grid import AGENT_COLOURS, MOVES, NUM_MOVES, Grid, make_grid
 from rl_envs.rtfm.lexicon import AGENT, EMPTY, EMPTY_HANDED, FOG, KIND_MONSTER, WALL, YOU, Lexicon
 from rl_envs.rtfm.settings import RoomSettings, StepRules, check_counts
 from rl_envs.rtfm.turns import Turns
@@ -59,7 +59,7 @@ class Arena(Turns):
         sight: float | None = None,
     ) -> None:
         """Prepare the rooms; the subclass documents its arguments."""
-        self._grid = grid_of(room.size)
+        self._grid = make_grid(room.size)
         if room.num_entities > len(self._grid.inside):
             raise ValueError(
                 f"{room.num_entities} agents, monsters and items do not fit into the {len(self._grid.inside)} cells "

@@ -77,7 +77,7 @@ class Kitchen:
         return int((self.boards != NOTHING).sum())
 
 
-def drawing_of(layout: str, kitchen: str) -> tuple[str, ...]:
+def get_drawing(layout: str, kitchen: str) -> tuple[str, ...]:
     """Rows of a map with the content of a kitchen."""
     for argument, given, known in (("layout", layout, LAYOUTS), ("kitchen", kitchen, MISSING)):
         if given not in known:
@@ -106,7 +106,7 @@ def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
 
 
 @cache
-def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
+def make_kitchen(drawing: tuple[str, ...], sight: int) -> Kitchen:
     """Compute all tables of a kitchen of seven rows of seven letters; agents see `sight` cells in each direction."""
     letters = _checked(drawing)
     fixtures = np.array([_LETTERS[letter] for letter in letters], np.uint8)

@@ -46,7 +46,7 @@ of their own `sampling/cpu_seconds`."""
 
 @dataclass(frozen=True)
 class FailedFragment:
-    """The error that a game raised in a runner just restarted by Ray, in place of a fragment; the trial ends with it.
+    """Error of an environment in a runner that Ray has just restarted, in place of a fragment; the trial fails with it.
 
     RLlib divides what runners bring over the learners by length. This is longer than all fragments, so every learner
     gets a piece of it; one that got none would wait for the others in vain.
@@ -56,7 +56,7 @@ class FailedFragment:
     length: int = 2**30
 
     def __len__(self) -> int:
-        """How much RLlib divides."""
+        """Length by which RLlib splits batches."""
         return self.length
 
     def __getitem__(self, part: slice) -> FailedFragment:
@@ -68,7 +68,7 @@ class FailedFragment:
         return self[part]
 
     def env_steps(self) -> int:
-        """None were played."""
+        """0."""
         return 0
 
 
@@ -125,7 +125,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
             world.close()
 
     def sample_fragments(self, force_reset: bool) -> list[Any]:
-        """Play T steps in every world, whatever number RLlib asked for: a fragment has one size."""
+        """Play T steps in every world, regardless of RLlib's `num_timesteps`: fragments have a fixed size."""
         try:
             fragment = self._play(force_reset)
         except Exception as error:

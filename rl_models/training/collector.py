@@ -1,4 +1,4 @@
-"""The time loop: a policy acts in a batched world and what happens is written into preallocated fragments.
+"""Rollouts: a policy acts in a batched world, and the steps are written into preallocated fragments.
 
 The world is any `TeamWorld`. Actions are sampled by inverse CDF from the world's own counter-based uniforms, so what an
 agent does depends on its world's key alone, not on how many worlds or runners there are. So is the noise of a network
@@ -85,7 +85,7 @@ class Collector:
         return [self.world]
 
     def reset(self, seed: int) -> None:
-        """Begin new episodes in every world."""
+        """Start new episodes in every world."""
         self._begin_reading()
         self._speech = make_speech(self.policy.network)
         self._obs = self._completed(self.world.reset(seed))

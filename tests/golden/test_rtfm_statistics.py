@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from rl_envs.rtfm.grid import WALKS, grid_of
+from rl_envs.rtfm.grid import WALKS, make_grid
 from tests.golden.cases import measured
 from tests.golden.random_play import SETTINGS, first_episodes
 
@@ -28,7 +28,7 @@ def test_random_play_wins_as_often_and_lasts_as_long(path, setting, mode):
 @pytest.mark.parametrize(("path", "setting", "mode"), measured("rtfm", r"(\w+_\d+)_(legal|any)_toward"))
 def test_monsters_approach_and_stay_as_often_as_recorded(path, setting, mode):
     situations = np.load(path, allow_pickle=False)[f"{setting}_{mode}_toward"]
-    ours = chances(grid_of(int(setting.rsplit("_")[-1])))
+    ours = chances(make_grid(int(setting.rsplit("_")[-1])))
     for column in (4, 5):
         statistic, freedom = 0.0, 0
         for row in situations.tolist():

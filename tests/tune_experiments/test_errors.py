@@ -13,7 +13,7 @@ import pytest
 
 from rl_envs.furnmove.room import room_from_drawing
 from rl_envs.furnmove.room_file import save_room
-from rl_envs.furnmove.splits import RoomStream, rooms_of
+from rl_envs.furnmove.splits import RoomStream, split_rooms
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from tests.tune_experiments.run.refusals import DEAD, SMOKE, assert_contract, checked, refusal, save
@@ -155,7 +155,7 @@ def room_file(tmp_path, change):
 
 
 def starts_file(tmp_path, agents=2, rooms=None):
-    rooms = rooms_of("test", "laptop")[:2] if rooms is None else rooms
+    rooms = split_rooms("test", "laptop")[:2] if rooms is None else rooms
     save_starts(tmp_path / "starts.json", make_starts(rooms, agents, 2))
     return tmp_path / "starts.json"
 
@@ -175,7 +175,7 @@ ENVIRONMENTS = [
     ("--test-starts", lambda at: starts_file(at, agents=3), ("--num-agents",)),
     (
         "--test-starts",
-        lambda at: starts_file(at, rooms=rooms_of("valid", "laptop")[:1]),
+        lambda at: starts_file(at, rooms=split_rooms("valid", "laptop")[:1]),
         ("valid_room_01", "--valid-rooms", "--test-starts"),
     ),
     (

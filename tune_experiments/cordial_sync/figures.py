@@ -150,7 +150,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
 
 
 def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
-    """The rows of a family share a hue; CORDIAL makes it dark, the line heavy and markers filled."""
+    """The methods of a family share a hue; CORDIAL makes it dark, the line heavy and markers filled."""
     looks = {}
     for method in methods:
         light, dark, marker = HUES[method.removesuffix("_cordial")]

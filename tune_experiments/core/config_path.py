@@ -24,7 +24,6 @@ __all__ = [
     "flag_name",
     "flag_words",
     "flags_between",
-    "replaced",
     "spelled",
     "spelled_rows",
     "value_at",
@@ -45,13 +44,6 @@ def value_at(config: object, path: str) -> Any:
     for name in path.split("."):
         config = getattr(config, name)
     return config
-
-
-def replaced(config: Config, path: str, value: Any) -> Config:
-    """Copy of a configuration with another value at a path, checked like any other."""
-    name, _, rest = path.partition(".")
-    inner = replaced(getattr(config, name), rest, value) if rest else value
-    return dataclasses.replace(config, **{name: inner})
 
 
 def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:

@@ -38,7 +38,7 @@ _Seed = Annotated[int, Field(ge=0, lt=2**31)]
 _FIRST_PAGE = {
     "env": "environment: a name of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function",
     "env_arguments": "keyword arguments of the environment, as JSON",
-    "methods": "rows of the table, each a method that is trained",
+    "methods": "methods to train",
     "network.name": "network, which `--network NAME` sets, too",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",

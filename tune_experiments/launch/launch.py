@@ -368,9 +368,9 @@ class _Session(Generic[Config]):
 def trial_requests(
     experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
 ) -> list[Request]:
-    """Requests for every method with every seed; a row that does not depend on seeds is run once.
+    """Requests for every method with every seed; a method that does not depend on seeds is run once.
 
-    Sessions with other seeds must not run such a row again: its trials would count as several seeds.
+    Sessions with other seeds must not run such a method again: its trials would count as several seeds.
     """
     there = trial_folders(experiment, config, folder.path)
     trials = [

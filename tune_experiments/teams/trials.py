@@ -1,6 +1,6 @@
 """One training run on any environment, built from settings: worlds, team, loss, evaluation.
 
-Rows, from agents on their own to agents that draw together. `ippo` and `mappo` have one policy network that all agents
+From agents on their own to agents that draw together: `ippo` and `mappo` have one policy network that all agents
 share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all
 (Yu et al., 2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an
 LSTM, `sync_M` draws one of M product policies with them (A Cordial Sync, section 4) and is paid for the entropy of its
@@ -47,7 +47,7 @@ from tune_experiments.teams.observations import example_world, make_parts
 from tune_experiments.teams.worlds import make_world, training_world
 
 CORDIAL = "_cordial"
-"""How the rows that add CORDIAL end."""
+"""How the methods that add CORDIAL end."""
 MAX_JOINT_ACTIONS = 3000
 """Largest number of joint actions of which every probability is computed."""
 VALIDATION_SEED, TEST_SEED = 101, 202
@@ -96,7 +96,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
 
 
 def _entities(config: Config, world: World) -> EntitySpec:
-    """Keys of the entities that agents of the row `endi_dis` divide.
+    """Keys of the entities that agents of the method `endi_dis` divide.
 
     Raises:
         UserError: there are none, or there is nobody to divide them with.
@@ -116,7 +116,7 @@ def _entities(config: Config, world: World) -> EntitySpec:
 
 
 def check_row(config: Config, method: str) -> None:
-    """Build what a row is trained with, before a run starts.
+    """Build what a method is trained with, before a run starts.
 
     Raises:
         UserError: the row cannot play this environment, and what it lacks.
@@ -186,7 +186,7 @@ def _kind(method: str) -> tuple[Kind, int]:
 
 
 def _learner(config: Config, method: str) -> Any:
-    """Constants of the row's learning."""
+    """Constants of the method's learning."""
     if method in Q_ROWS:
         return config.qmix
     if method in LANGUAGE_ROWS:

@@ -1,4 +1,4 @@
-"""Worlds of the configured environment, as each row reads them."""
+"""Worlds of the configured environment, as each method reads them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
 def make_world(
     config: Config, num_worlds: int = 1, first_world: int = 0, *, method: str = "", render_mode: str = "", **more: Any
 ) -> World:
-    """Worlds for one row: a language model wants texts as they are, the other rows their words or an encoder's tokens.
+    """Worlds for one method: a language model wants texts as they are, others their words or an encoder's tokens.
 
     Args:
         config: environment, its arguments, and how texts are numbered.

@@ -1,4 +1,4 @@
-"""Chat models in the kitchen: one that is only prompted for actions (the row `api`), and one that teaches messages.
+"""Chat models in the kitchen: one that is only prompted for actions (the method `api`), and one that teaches messages.
 
 Both talk to an endpoint whose key is in the environment, and record every exchange, from which a run can be replayed.
 An action that the mask forbids or that is no action is rejected and asked for again; at last the cook waits.
@@ -49,7 +49,7 @@ def check_endpoint(config: VercoConfig) -> None:
         raise UserError(
             f"a chat model is asked in this run, but {API_KEY_VARIABLE} is not set in the environment: set it (and "
             f"{BASE_URL_VARIABLE} for a server of your own), repeat a run from its records with "
-            "--replay FOLDER, or leave out the row api and the endpoint's teacher"
+            "--replay FOLDER, or leave out the method api and the endpoint's teacher"
         )
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from rl_envs.core.texts import TextStore
 from rl_envs.core.world import World
-from tests.toy_worlds import CELLS, Errands
+from tests.toy_worlds import Errands
 
 REST, WALK, RUN = 0, 1, 2
 
@@ -38,35 +38,6 @@ def test_a_world_that_does_not_render_says_so():
         Blind().render()
 
 
-def test_an_ended_world_begins_again_in_the_same_step_and_keeps_its_last_observation():
-    world = calm(3, num_agents=1, max_episode_steps=50)
-    world.restore({"cell": np.array([[3], [0], [3]])})
-    observations, _, terminated, truncated, info = world.step(acts(world, WALK))
-    assert terminated.tolist() == [True, False, True]
-    assert not truncated.any()
-    assert info["done_worlds"].tolist() == [0, 2]
-    assert info["final_obs"]["cell"].tolist() == [[CELLS - 1], [CELLS - 1]]
-    assert (observations["cell"][[0, 2]] <= 1).all()
-    assert observations["cell"][1] == 1
-    assert info["episode"]["success"].tolist() == [1.0, 1.0]
-    assert world.chance.episode.tolist() == [1, 0, 1]
-    assert world.chance.step.tolist() == [0, 1, 0]
-
-
-def test_the_time_limit_truncates_and_the_books_are_kept():
-    world = calm(max_episode_steps=4)
-    rewards = []
-    for _ in range(4):
-        _, reward, terminated, truncated, info = world.step(acts(world, REST))
-        rewards.append(reward[0])
-    assert truncated.tolist() == [True]
-    assert not terminated.any()
-    assert info["episode"]["length"].tolist() == [4.0]
-    np.testing.assert_allclose(info["episode"]["return"], [np.sum(rewards, 0)])
-    assert world.state["episode_length"].tolist() == [0]
-    assert not world.state["episode_return"].any()
-
-
 def test_without_auto_reset_the_final_state_stays_and_the_next_episode_is_the_same():
     automatic, manual = (Errands(2, max_episode_steps=3, gusts=0.0) for _ in range(2))
     manual.auto_resets = False
@@ -89,38 +60,6 @@ def test_next_episode_gives_up_the_worlds_it_is_told_to():
     world.next_episode(np.array([1, 3]))
     assert world.chance.episode.tolist() == [0, 1, 0, 1]
     assert world.state["episode_length"].tolist() == [1, 0, 1, 0]
-
-
-def test_a_macro_action_is_carried_on_until_it_is_done():
-    world = calm(num_agents=2, max_episode_steps=50)
-    go = np.array([[RUN, WALK]])
-    observations, *_, info = world.step(acts(world, go))
-    assert observations["decides"].tolist() == [[False, True]]
-    assert info["duration"].tolist() == [[1, 1]]
-    observations, *_, info = world.step(acts(world, REST))
-    assert observations["cell"].tolist() == [[2, 1]], "the runner went on though it was told to rest"
-    assert info["duration"].tolist() == [[2, 1]]
-    assert observations["decides"].all()
-    assert world.step(acts(world, REST))[-1]["duration"].tolist() == [[1, 1]]
-
-
-def test_duration_counts_up_to_the_last_step_of_an_episode():
-    world = calm(num_agents=1)
-    world.restore({"cell": np.array([[3]]), "steps_left": np.array([[2]])})
-    *_, info = world.step(acts(world, REST))
-    assert info["done_worlds"].tolist() == [0]
-    assert info["duration"].shape == (1, 1)
-
-
-def test_an_agent_that_left_neither_decides_nor_earns():
-    world = calm(num_agents=2, max_episode_steps=50)
-    gust = np.array([[True, False]])
-    observations, reward, *_ = world.step(acts(world, [[WALK, REST]]), chance={"gust": gust})
-    assert observations["alive"].tolist() == [[False, True]]
-    assert observations["decides"].tolist() == [[False, True]]
-    assert reward[0, 0] == 0
-    observations, *_ = world.step(acts(world, WALK))
-    assert observations["cell"].tolist() == [[1, 1]], "who is out stays where it fell"
 
 
 def test_factors_are_checked_one_by_one():
@@ -165,13 +104,6 @@ def test_an_unknown_draw_names_the_known_ones():
         world.step(acts(world, REST), chance={"rain": np.zeros((1, 2))})
 
 
-def test_a_seed_is_a_game():
-    world = Errands(64)
-    first, second, again = (world.reset(seed)["cell"] for seed in (1, 2, 1))
-    assert (first != second).any()
-    np.testing.assert_array_equal(first, again)
-
-
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
@@ -214,32 +146,11 @@ def test_a_bad_text_table_leaves_the_other_tables_as_they_were():
         np.testing.assert_array_equal(world.texts["sentences"].table, before)
 
 
-def test_a_snapshot_holds_the_clock_the_whole_state_and_the_texts():
-    world = Errands(3)
-    world.reset(0)
-    clock = {"chance_key", "chance_episode", "chance_step"}
-    assert set(world.snapshot()) == clock | set(world.state) | {"texts/sentences"}
-
-
-def test_a_restored_world_numbers_its_texts_as_before():
-    world, other = calm(3, num_agents=2), Errands(3, num_agents=2)
-    shown = world.step(acts(world, WALK, say=2))[0]["sentences"]
-    other.restore(world.snapshot())
-    np.testing.assert_array_equal(other.texts["sentences"].table, world.texts["sentences"].table)
-    np.testing.assert_array_equal(other.observe()["sentences"], shown)
-
-
 def test_composed_texts_say_what_the_agents_said():
     world = calm(num_agents=2)
     observations, *_ = world.step(acts(world, WALK, [[3, 4]]))
     texts = world.texts["sentences"].table[observations["sentences"][0]]
     assert texts.tolist() == [[[1, 13, 21, 0], [2, 14, 21, 0]], [[2, 14, 21, 0], [1, 13, 21, 0]]]
-
-
-def test_equal_texts_share_a_row():
-    world = calm(10)
-    rows = world.observe()["sentences"]
-    assert len(np.unique(rows)) == len(np.unique(world.texts["sentences"].look_up(rows).reshape(-1, 4), axis=0)) == 2
 
 
 def test_compacting_texts_keeps_what_is_shown_and_drops_the_rest():

@@ -8,7 +8,7 @@ import pytest
 
 from rl_envs.furnmove.fixed_starts import StartError, Starts
 from rl_envs.furnmove.room import room_from_drawing
-from rl_envs.furnmove.splits import rooms_of
+from rl_envs.furnmove.splits import split_rooms
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from rl_envs.furnmove.world import FurnMove
@@ -17,7 +17,7 @@ from tests.rl_envs.furnmove.scenes import OPEN_ROOM, PASS
 
 SMALL = room_from_drawing("small", [".......", ".....o.", ".......", ".......", ".......", "......."])
 TIGHT = room_from_drawing("tight", [".....", ".....", "....."])
-LAPTOP = rooms_of("test", "laptop")
+LAPTOP = split_rooms("test", "laptop")
 NAMES = ("room", "agent_cells", "agent_headings", "tv", "stand")
 
 

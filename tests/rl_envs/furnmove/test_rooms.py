@@ -19,7 +19,7 @@ from rl_envs.furnmove.room import (
     stand_cells,
 )
 from rl_envs.furnmove.room_checks import validate_room
-from rl_envs.furnmove.splits import NAMED_ROOMS, SIZES, RoomStream, bounds, resolve_rooms, room_by_name, rooms_of
+from rl_envs.furnmove.splits import NAMED_ROOMS, SIZES, RoomStream, bounds, resolve_rooms, room_by_name, split_rooms
 
 
 def cells(offsets):
@@ -69,24 +69,24 @@ def test_every_generated_room_is_playable_and_valid(size):
 def test_named_rooms_are_20_5_and_5_and_floorplan229_is_the_sixth_full_test_room():
     for size in SIZES:
         for split, count in NAMED_ROOMS.items():
-            rooms = rooms_of(split, size)
+            rooms = split_rooms(split, size)
             extra = (split, size) == ("test", "full")
             assert len(rooms) == count + extra
             assert rooms[0].name == f"{split}_room_01" and rooms[0] is room_by_name(rooms[0].name, size)
-    assert [len(rooms_of(split)) for split in NAMED_ROOMS] == [20, 5, 6]
-    assert rooms_of("test")[-1] is room_by_name("floorplan229")
+    assert [len(split_rooms(split)) for split in NAMED_ROOMS] == [20, 5, 6]
+    assert split_rooms("test")[-1] is room_by_name("floorplan229")
 
 
 @pytest.mark.parametrize(("size", "known"), [("full", "948d501a19d69156"), ("laptop", "e88cd66af771b03f")])
 def test_named_rooms_are_those_that_published_results_used(size, known):
     """A change of the generator that changes named rooms makes old results incomparable: say so in the changelog."""
-    rooms = [room for split in NAMED_ROOMS for room in rooms_of(split, size)]
+    rooms = [room for split in NAMED_ROOMS for room in split_rooms(split, size)]
     assert fingerprint(rooms).startswith(known)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_no_room_is_in_two_splits_or_streams(size):
-    sources = [rooms_of(split, size) for split in NAMED_ROOMS]
+    sources = [split_rooms(split, size) for split in NAMED_ROOMS]
     sources += [RoomStream(seed, size, 20, split) for split in NAMED_ROOMS for seed in (0, 1)]
     rooms = [room for source in sources for room in source]
     assert len({room.name for room in rooms}) == len(rooms)
@@ -134,8 +134,8 @@ def test_one_word_names_rooms(word, expected):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: rooms_of("trian"),
-        lambda: rooms_of("train", "tiny"),
+        lambda: split_rooms("trian"),
+        lambda: split_rooms("train", "tiny"),
         lambda: room_by_name("train_room_21"),
         lambda: resolve_rooms("kitchen"),
         lambda: RoomStream(seed=-1),

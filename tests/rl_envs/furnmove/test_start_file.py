@@ -10,7 +10,7 @@ import pytest
 
 from rl_envs.furnmove.fixed_starts import StartError, Starts
 from rl_envs.furnmove.room_file import save_room
-from rl_envs.furnmove.splits import RoomStream, room_by_name, rooms_of
+from rl_envs.furnmove.splits import RoomStream, room_by_name, split_rooms
 from rl_envs.furnmove.start_file import load_starts, save_starts
 from rl_envs.furnmove.starts import main, make_starts
 from tests.rl_envs.furnmove.scenes import OPEN_ROOM, room_without
@@ -64,7 +64,12 @@ def write(tmp_path):
 
 @pytest.mark.parametrize(
     "rooms",
-    [rooms_of("test", "laptop"), rooms_of("test", "full"), RoomStream(3, "laptop", 4, "valid")[1:], [RoomStream()[7]]],
+    [
+        split_rooms("test", "laptop"),
+        split_rooms("test", "full"),
+        RoomStream(3, "laptop", 4, "valid")[1:],
+        [RoomStream()[7]],
+    ],
     ids=lambda rooms: rooms[0].name,
 )
 @pytest.mark.parametrize("num_agents", [1, 2, 3])
@@ -94,7 +99,7 @@ def test_a_room_that_only_has_the_name_of_a_named_room_is_not_taken_for_it(tmp_p
 
 
 def test_saving_writes_the_same_bytes_each_time(tmp_path):
-    starts = make_starts(rooms_of("test", "laptop"), 2, 4)
+    starts = make_starts(split_rooms("test", "laptop"), 2, 4)
     for name in ("a.json", "b.json"):
         save_starts(tmp_path / name, starts)
     save_starts(tmp_path / "c.json", load_starts(tmp_path / "a.json"))
@@ -309,7 +314,7 @@ def test_the_command_writes_what_the_rule_makes_and_says_so(tmp_path, capsys):
     main([*map(str, words), "--out", str(path)])
     said = capsys.readouterr().out
     assert "24 starts of 3 agents, 6 in each of 4 rooms (test_room_01" in said and str(path) in said
-    assert load_starts(path) == make_starts(rooms_of("test", "laptop")[:4], 3, 6)
+    assert load_starts(path) == make_starts(split_rooms("test", "laptop")[:4], 3, 6)
 
 
 def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_path, capsys):

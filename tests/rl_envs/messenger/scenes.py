@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from rl_envs.messenger.corpus import TEXT_SPLITS
-from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.corpus_file import build_corpus
 from rl_envs.messenger.stages import SINGLE_ENTITIES, TEAM_ENTITIES
 from rl_envs.messenger.symbols import CHASER, ENTITIES, FIRST_ENTITY, FLEEING, IMMOVABLE, MOVEMENTS, ROLES
 from rl_envs.messenger.world import Messenger
@@ -67,7 +67,7 @@ def save_documents(folder, documents):
 
 def tiny_documents():
     """Two sentences in every cell that our own corpus fills, one without a known movement."""
-    counts = {split: corpus_of("own", False, 1)[0].counts(split) for split in TEXT_SPLITS}
+    counts = {split: build_corpus("own", False, 1)[0].counts(split) for split in TEXT_SPLITS}
     return {
         split: {
             entity: {

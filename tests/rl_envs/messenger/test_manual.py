@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, CorpusError
-from rl_envs.messenger.corpus_file import corpus_of, load_documents
+from rl_envs.messenger.corpus_file import build_corpus, load_documents
 from rl_envs.messenger.games import SPLITS, games_by_rule
 from rl_envs.messenger.stages import TEAM_ENTITIES
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, FIRST_ENTITY, GOAL, IMMOVABLE, MESSAGE, ROLES, UNKNOWN
@@ -16,7 +16,7 @@ COUNT = 1500
 
 def statements():
     """[D, 4] int64: text split, entity, role and movement of every sentence of our corpus."""
-    corpus, _ = corpus_of("own", False, None)
+    corpus, _ = build_corpus("own", False, None)
     table = np.zeros((len(corpus.sentences), 4), np.int64)
     for number, split in enumerate(TEXT_SPLITS):
         for entity, role, kind in np.argwhere(corpus.counts(split)[..., :STILL]):

@@ -19,7 +19,7 @@ from rl_models.losses.grounding import GroundingLoss
 from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.networks.matching import MatchingConfig
 from rl_models.schedule import Schedule
-from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.algorithms.together import (
@@ -59,8 +59,8 @@ def readers_of_manuals(worlds):
 
 def readers_of_letters(worlds):
     world = RockPaperScissors(worlds, setting="ten_letters")
-    config = MatchingTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
-    one = Collector(world, matching_team(config, sizes_of(world), world.action_spec), 4)
+    config = ReaderTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
+    one = Collector(world, reader_team(config, sizes_of(world), world.action_spec), 4)
     one.reset(3)
     return one
 

@@ -248,7 +248,7 @@ def test_the_flat_distribution_is_the_mixture():
         )
         for _ in range(2)
     ]
-    one, other = (sized.from_logits(MixtureDistribution.inputs_of(mixture)) for mixture in mixtures)
+    one, other = (sized.from_logits(MixtureDistribution.to_inputs(mixture)) for mixture in mixtures)
     actions = one.sample()
     assert actions.shape == (5, 2)
     torch.testing.assert_close(one.logp(actions), mixtures[0].log_prob(actions))
@@ -264,7 +264,7 @@ def test_the_flat_distribution_of_a_central_team_is_its_joint_policy():
     assert (sized.num_agents, sized.actions) == (2, 13)
     tables = torch.randn(2, 5, 13, 13, generator=torch.Generator().manual_seed(0))
     policies = [JointCategorical.from_logits(table, 2) for table in tables]
-    one, other = (sized.from_logits(sized.inputs_of(policy)) for policy in policies)
+    one, other = (sized.from_logits(sized.to_inputs(policy)) for policy in policies)
     actions = one.sample()
     assert actions.shape == (5, 2)
     torch.testing.assert_close(one.logp(actions), policies[0].log_prob(actions))

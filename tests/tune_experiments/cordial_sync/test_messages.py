@@ -20,7 +20,6 @@ from tune_experiments.cordial_sync.message_figure import chosen, draw_messages, 
 from tune_experiments.cordial_sync.messages import ROUNDS, listening, talks
 from tune_experiments.cordial_sync.regression import NotIdentified
 from tune_experiments.cordial_sync.trials import plan
-from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_communication import EXPERIMENT, CommunicationConfig
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
 from tune_experiments.play.loading import LoadedPolicy
@@ -244,12 +243,6 @@ def test_teams_that_say_nothing_have_a_silent_video(tmp_path):
 
 
 # ------------------------------------------------------------------------------------------------------- the script
-
-
-def test_methods_whose_agents_say_nothing_are_refused():
-    for method in ("central", "no_communication_cordial"):
-        with pytest.raises(UserError, match="one method whose agents talk"):
-            CommunicationConfig(training=dataclasses.replace(CONFIG, methods=(method,)))
 
 
 def test_an_untrained_row_learns_nothing_and_a_trained_one_does():

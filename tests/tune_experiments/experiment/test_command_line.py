@@ -126,21 +126,30 @@ def test_a_reader_who_has_seen_enough_ends_a_command_without_a_traceback():
     assert command.returncode == 141
 
 
+@dataclass(frozen=True)
+class Odd:
+    clip: float = 1.0
+    pair: tuple[float, str] = (1.0, "inf")
+    out: Path | None = None
+    count: int | None = None
+
+
 @pytest.mark.parametrize(
     "config",
     [
         *PRESETS.values(),
-        Config(limit=3),
-        Config(limit=3.0),
-        Config(limit="3"),
+        *(Config(limit=limit) for limit in (3, 3.0, "3")),
         Config(Learner(1e-17, "paper", {}, math.inf, (), (1.0, 0.1 + 0.2), False)),
+        Odd(math.inf),
+        Odd(-math.inf, (math.inf, "nan"), Path("a/b")),
+        Odd(1e308, count=10**30),
+        Odd(5e-324),
     ],
 )
 def test_a_config_survives_json_exactly_with_its_types(config):
-    back = config_from_json(Config, json.loads(json.dumps(config_to_json(config), allow_nan=False)))
+    back = config_from_json(type(config), json.loads(json.dumps(config_to_json(config), allow_nan=False)))
     assert back == config
-    assert type(back.limit) is type(config.limit)
-    assert isinstance(back.learner.widths, tuple)
+    assert repr(back) == repr(config), "3 and 3.0, lists and tuples are told apart"
 
 
 DEEP = json.loads("[" * 400 + "]" * 400)
@@ -167,21 +176,6 @@ def test_wrong_json_is_one_short_sentence_that_names_the_field(path, value):
         config_from_json(Config, data, "config.json")
     said = str(raised.value)
     assert said.startswith(f"config.json.{path}") and "\n" not in said and len(said) < 400
-
-
-@dataclass(frozen=True)
-class Odd:
-    clip: float = 1.0
-    pair: tuple[float, str] = (1.0, "inf")
-    out: Path | None = None
-    count: int | None = None
-
-
-@pytest.mark.parametrize(
-    "odd", [Odd(math.inf), Odd(-math.inf, (math.inf, "nan"), Path("a/b")), Odd(1e308, count=10**30), Odd(5e-324)]
-)
-def test_numbers_at_every_end_and_paths_survive_json(odd):
-    assert config_from_json(Odd, json.loads(json.dumps(config_to_json(odd), allow_nan=False))) == odd
 
 
 def test_a_missing_field_is_named():

@@ -1,7 +1,5 @@
 """Statistics over seeds by hand, and comparisons from results.jsonl alone."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -59,20 +57,6 @@ def panels(tmp_path, monkeypatch):
         return [panel for panel in figures[-1].axes if panel.axison]
 
     return draw
-
-
-@pytest.mark.parametrize("run", ["", " (one of the runs of the second of February)"])
-@pytest.mark.parametrize("metrics", [("success",), ("md_spl", "success", "invalid_probability", "tvd")])
-def test_titles_labels_and_captions_fit_into_the_figure_and_leave_room_for_the_numbers(panels, metrics, run):
-    names = [f"{method}{run}" for method in ("sync_13_cordial", "marginal")]
-    lines = [result(name, seed, seed / 10, metric) for metric in metrics for name in names for seed in range(3)]
-    drawn = panels([Result(**vars(line) | {"world": "furnmove-laptop-of-two-agents-v0"}) for line in lines])
-    figure, boxes = drawn[0].figure, [panel.get_tightbbox() for panel in drawn]
-    assert len(boxes) == len(metrics)
-    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
-    assert all(figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1 for box in boxes)
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
-    assert all(panel.bbox.width > 2.5 * figure.dpi for panel in drawn)
 
 
 def test_the_figure_says_what_the_intervals_that_it_shows_are_over(panels):

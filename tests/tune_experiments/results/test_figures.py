@@ -158,12 +158,6 @@ def test_every_method_has_a_joint_policy_panel_of_its_own_and_panels_do_not_over
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
-def test_action_names_stand_at_the_left_of_each_row_and_below_the_lowest_panels():
-    *panels, _ = draw_joint_policy({str(i): np.eye(5) for i in range(5)}, ACTIONS, {}).axes
-    assert [bool(panel.get_yticks().size) for panel in panels] == [True, False, False, True, False]
-    assert [bool(panel.get_xticks().size) for panel in panels] == [False, False, True, True, True]
-
-
 def test_a_joint_policy_of_more_agents_says_whose_it_is(tmp_path):
     figure = draw_joint_policy({"sync": np.eye(5)}, ACTIONS, {}, remark="two of three")
     assert "two of three" in [text.get_text() for text in figure.texts]

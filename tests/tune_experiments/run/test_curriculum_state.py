@@ -60,7 +60,6 @@ def train(one, env_steps, **metrics):
         ((Stage(name="a", plan=plan(0)),), "stage a .*0"),
         ((Stage(name="a", plan=plan()), Stage(name="b", plan=plan(workers=Workers(runners=2)))), "stage b "),
         ((Stage(name="a", plan=plan(), keeps_optimiser=True),), "stage a is the first"),
-        ((Stage(name="a", plan=plan(), grown=("words",)),), "stage a is the first"),
         (
             (
                 Stage(name="a", plan=plan()),

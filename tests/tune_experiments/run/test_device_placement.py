@@ -28,7 +28,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
-from tune_experiments.overcooked import trained_partners
 from tune_experiments.overcooked import trials as overcooked_trials
 from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.trained_partners import Partner
@@ -209,8 +208,8 @@ def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(g
 def test_a_population_of_fictitious_co_play_travels_on_the_cpu(gpu, monkeypatch):
     config = overcooked_selfplay.SMOKE
     partner = Partner("one", stubborn_team(config, STAY).to(DEVICE))
-    monkeypatch.setattr(trained_partners, "load_population", lambda config: [partner])
-    (traveller,) = overcooked_trials._partners_of(config)
+    monkeypatch.setattr(overcooked_trials, "load_population", lambda config: [partner])
+    (traveller,) = overcooked_trials.load_partners(config)
     assert device.device_of(traveller).type == "cpu"
 
 

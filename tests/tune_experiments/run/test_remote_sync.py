@@ -1,6 +1,5 @@
 """A run in a store: the copy is whole, continues anywhere, outlives an outage, and touches nothing that others keep."""
 
-import contextlib
 import copy
 import io
 import json
@@ -40,8 +39,8 @@ from tune_experiments.launch import launch
 from tune_experiments.launch.report import show_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.results.trial_log import REFUSED, read_metrics
-from tune_experiments.run import remote_claim, remote_sync, tuning
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run import remote_claim, remote_sync
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
 from tune_experiments.run.run_folder import ANNOUNCED, read_sessions
 
@@ -331,25 +330,17 @@ def test_an_unknown_store_is_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "starts_again"), [(ConnectionError("no answer"), True), (FileNotFoundError("no such bucket"), False)]
+    ("error", "told"),
+    [(ConnectionError("no answer"), StoreUnavailableError), (FileNotFoundError("no bucket"), UserError)],
 )
-def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_there(
-    error, starts_again, tmp_path, monkeypatch
-):
+def test_only_of_a_store_that_does_not_answer_it_is_told_that_this_may_pass(error, told, tmp_path, monkeypatch):
     def away(*_, **__):
         raise error
 
-    def train(*_):
-        with synced_folder(copy_at(tmp_path)):
-            raise AssertionError("nothing is trained without the store")
-
-    reported = []
     monkeypatch.setattr(RemoteSync, "names", away)
-    monkeypatch.setattr(tuning, "train_request", train)
-    monkeypatch.setattr("ray.tune.report", reported.append)
-    with pytest.raises(StoreUnavailableError) if starts_again else contextlib.nullcontext():
-        tuning.train_trial({"request": {"folder": str(tmp_path)}})
-    assert [list(row) for row in reported] == ([] if starts_again else [[REFUSED]])
+    with pytest.raises(UserError) as refusal, synced_folder(copy_at(tmp_path)):
+        pytest.fail("nothing is trained without the store")
+    assert type(refusal.value) is told
 
 
 def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):

@@ -150,19 +150,3 @@ def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(
     assert "the same command continues" in capsys.readouterr().out
     assert main(EXPERIMENT, ["--preset", "smoke", "--local", "--out", str(tmp_path / "script")]) == 130
     assert capsys.readouterr().err == "", "it is said once"
-
-
-def test_a_run_says_what_it_continues_before_ray_starts(tmp_path, monkeypatch, capsys):
-    def stop():
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(launching, "newest_checkpoint", lambda folder: folder / "checkpoint_002560")
-    monkeypatch.setattr(launching, "load_state", lambda checkpoint: {})
-    monkeypatch.setattr(launching, "trained_otherwise", lambda *_: [])
-    monkeypatch.setattr(launching, "ray_cluster", stop)
-    with pytest.raises(KeyboardInterrupt):
-        EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
-    assert "sync-seed0 continues from 2,560 of 5,120 env steps\n" in capsys.readouterr().out
-    monkeypatch.setattr(launching, "is_tested_with", lambda *_: True)
-    EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
-    assert "all trials are trained; making the report again\n" in capsys.readouterr().out

@@ -131,6 +131,7 @@ class Posts(Meeting):
     """Two agents in a room of 4 x 5 earn 1 while each stands at a post of its own; there are two, and room for one."""
 
     coordination_sets = None
+    max_cycles = 8
 
     def observation_space(self, agent):
         def positions(count):

@@ -70,7 +70,7 @@ def teams_of(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) 
                     found = True
                     yield load_policy(folder)
     if not found:
-        raise UserError(f"{run} has no finished trial of these rows and kitchens; let it train, or name others")
+        raise UserError(f"{run} has no finished trial of these methods and kitchens; let it train, or name others")
 
 
 def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mapping[str, Any], out: Path) -> list[Result]:
