@@ -89,6 +89,10 @@ class Choices:
 
     def _mask(self, agent: int, mask: Any) -> Array:
         count = self._declared.actions[agent]
+        if type(mask) is np.ndarray and mask.dtype.kind in "iub" and mask.shape == (count,):  # the quick way
+            legal: Array = mask.astype(bool)
+            if (mask == legal).all():
+                return legal
         given = array_of(mask)
         if (
             given is None

@@ -307,7 +307,7 @@ class PettingZooWorld(World):
             raise CustomEnvError(
                 f"one copy of the environment gives an {MASK} at reset, and another none: let its infos always have one"
             )
-        if self._seen is None:
+        if self._seen is None or np.array_equal(rows, np.arange(self.num_worlds)):
             self._seen = frame
         else:
             self._seen.put(rows, frame)
