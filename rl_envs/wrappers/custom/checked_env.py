@@ -215,6 +215,8 @@ class CheckedEnv:
             given = self.env.agents
         except Exception as error:
             raise raised(self.env, "agents", error) from error
+        if type(given) is list:
+            return given
         if not isinstance(given, Iterable) or isinstance(given, str):
             self._refuse(f"agents is {in_words(given)}", "let it be a list of the agents that are in the game")
         return list(given)
