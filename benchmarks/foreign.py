@@ -25,7 +25,7 @@ from rl_envs.wrappers.custom.build import from_pettingzoo
 from rl_envs.wrappers.custom.checked_env import FULL_EPISODES
 from rl_envs.wrappers.custom.declaration import MakeEnv
 
-COPIES, REPEATS, PROCESSES = 16, 9, 2
+COPIES, REPEATS, PROCESSES = 16, 5, 2
 """Number of environments, of pairs of timings, and of worker processes where there are some."""
 
 
@@ -86,12 +86,12 @@ def cases() -> list[Case]:
     from pettingzoo.classic import connect_four_v3, tictactoe_v3
 
     return [
-        Case("walkers", Walkers, 25, 200),
-        Case("spread", functools.partial(simple_spread_v3.parallel_env, max_cycles=25), 25, 50),
+        Case("walkers", Walkers, 25, 100),
+        Case("spread", functools.partial(simple_spread_v3.parallel_env, max_cycles=25), 25, 25),
         Case("knights", functools.partial(knights_archers_zombies_v11.parallel_env, max_cycles=25), 25, 25),
         Case("pong", functools.partial(cooperative_pong_v6.parallel_env, max_cycles=5, render_mode="rgb_array"), 5, 5),
-        Case("tictactoe", tictactoe_v3.env, 9, 100),
-        Case("connect_four", connect_four_v3.env, 42, 100),
+        Case("tictactoe", tictactoe_v3.env, 9, 50),
+        Case("connect_four", connect_four_v3.env, 42, 50),
     ]
 
 
