@@ -14,7 +14,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.declaration import Declaration
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
-from rl_envs.wrappers.custom.values import Misfit, array_of, in_words, integer
+from rl_envs.wrappers.custom.values import Misfit, in_words, integer, to_array
 
 Refuse: TypeAlias = Callable[[str, str], NoReturn]
 """Raises the error with environment and env step: what is wrong, and how to mend it."""
@@ -89,11 +89,7 @@ class Choices:
 
     def _mask(self, agent: int, mask: Any) -> Array:
         count = self._declared.actions[agent]
-        if type(mask) is np.ndarray and mask.dtype.kind in "iub" and mask.shape == (count,):  # the quick way
-            legal: Array = mask.astype(bool)
-            if (mask == legal).all():
-                return legal
-        given = array_of(mask)
+        given = to_array(mask)
         if (
             given is None
             or given.dtype.kind not in "biuf"
