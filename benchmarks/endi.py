@@ -28,19 +28,14 @@ from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.emma_body import EmmaSizes
-from rl_models.networks.entity_divider import OTHERS
+from rl_models.networks.entity_divider import OTHERS, DividedReadingConfig
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
-from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.network_config import RELEASED
 from rl_models.networks.reading import ReadingSizes
 from rl_models.policy import TeamPolicy
-from rl_models.teams.endi_team import (
-    VARIANTS,
-    DividedEmmaTeamConfig,
-    DividedReadingTeamConfig,
-    divided_emma_team,
-    divided_reading_team,
-)
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.teams.endi_team import VARIANTS
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 
 AGENTS = 2
 WORLDS, LENGTH, TURNS = 64, 16, 3
@@ -64,8 +59,9 @@ def time_messenger(shares_network: bool) -> LoopTimes:
     """Time PPO around EMMA with an entity divider, from the initial weights."""
     world = Messenger(WORLDS, stage=1, num_agents=AGENTS, max_sentences_per_cell=SENTENCES_PER_CELL)
     encoder = random_encodings(world)
-    config, sizes = DividedEmmaTeamConfig(EMMA, shares_network), EmmaSizes(AGENTS, len(SYMBOLS), len(AVATARS), SIDE)
-    policy = divided_emma_team(config, sizes, len(ACTIONS), lambda: encoder)
+    config = EmmaTeamConfig(EMMA, shares_network=shares_network)
+    sizes = EmmaSizes(AGENTS, len(SYMBOLS), len(AVATARS), SIDE)
+    policy = emma_team(config, sizes, len(ACTIONS), lambda: encoder)
     objective = Ppo(num_epochs=EPOCHS, num_minibatches=MINIBATCHES, joint_ratio=False, extra_losses=LOSSES)
     return _time(world, policy, objective, LENGTH, TURNS)
 
@@ -76,7 +72,7 @@ def time_rtfm() -> LoopTimes:
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     sizes = ReadingSizes(AGENTS, world.text_spec["document"].vocabulary, names)
     is_entity = torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
-    policy = divided_reading_team(DividedReadingTeamConfig(READING), sizes, is_entity, NUM_MOVES)
+    policy = reader_team(ReaderTeamConfig(READING, shares_network=False), sizes, NUM_MOVES, is_entity=is_entity)
     objective = Impala(joint_ratio=False, extra_losses=LOSSES)
     return _time(world, policy, objective, READING_LENGTH, READING_TURNS)
 

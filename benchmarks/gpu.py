@@ -80,7 +80,7 @@ def measure() -> Iterator[Measurement]:
             settings = OptimiserSettings(precision=precision)
             yield from _loop(name if precision == "float32" else f"{name}_bfloat16", make_loop(settings))
     yield from language_model(on_gpu)
-    yield from _worlds()
+    yield from world_speeds()
 
 
 def _where(on_gpu: bool) -> str:
@@ -159,7 +159,7 @@ def language_model(on_gpu: bool) -> Iterator[Measurement]:
     embeddings = {id(base.get_input_embeddings().weight), id(base.get_output_embeddings().weight)}
     bare = [(name, weight) for name, weight in base.named_parameters() if id(weight) not in embeddings]
     parameters = sum(weight.numel() for name, weight in bare if "lora_" not in name)
-    rate, peak = 4 * parameters * tokens / median(seconds), _peak()
+    rate, peak = 4 * parameters * tokens / median(seconds), peak_flops()
     yield Measurement("gpu.verco.parameters_without_embeddings", parameters, "parameters")
     yield Measurement("gpu.verco.learning_tokens", tokens / median(seconds), "tokens/s")
     yield Measurement("gpu.verco.learning", rate, FLOPS)
@@ -182,7 +182,7 @@ def _ids(random: np.random.Generator, number: int) -> tuple[int, ...]:
     return tuple(random.integers(3, 300, number).tolist())
 
 
-def _peak() -> float:
+def peak_flops() -> float:
     """Dense bfloat16 FLOP a second of the device."""
     device = chosen_device()
     if device.type == "cuda":
@@ -196,7 +196,7 @@ def _peak() -> float:
     return 2 * side**3 / min(seconds)
 
 
-def _worlds() -> Iterator[Measurement]:
+def world_speeds() -> Iterator[Measurement]:
     """FurnMove stepped with random actions, one process a core."""
     cores = os.cpu_count() or 1
     with multiprocessing.get_context("spawn").Pool(cores) as pool:

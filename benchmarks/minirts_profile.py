@@ -24,7 +24,7 @@ from rl_envs.minirts.orders import drop_ended
 from rl_envs.minirts.scripts import decide
 from rl_envs.minirts.sight import look
 from rl_envs.minirts.symbols import PLAYERS
-from rl_envs.minirts.tick import begin_tick, run_orders, winner_of
+from rl_envs.minirts.tick import begin_tick, find_winner, run_orders
 from rl_envs.minirts.world import DECISION_TICKS, MiniRts
 from rl_envs.registry import make
 
@@ -70,7 +70,7 @@ def _timed_ticks(games, index, scratch, learned, ticks, seconds, now):  # type: 
                 drop_ended(g)
                 look(g)
             elif part == 6:
-                g.winner = winner_of(g)
+                g.winner = find_winner(g)
                 g.tick += 1
             _clock(_THREAD_TIME, address)
             after = now[0] * 1_000_000_000 + now[1]

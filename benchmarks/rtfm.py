@@ -39,7 +39,7 @@ from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.runtime.device import built_on, chosen_device
-from rl_models.teams.reader_team import MatchingTeamConfig, ReadingTeamConfig, matching_team, reading_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.rtfm.config import LettersTask, RtfmTask, Task, make_world
@@ -124,10 +124,10 @@ def ppo_loop(
 def _reader(task: Task, word_features: int) -> TeamPolicy:
     """The mention-matching reader, or a small txt2pi where it has no words."""
     if word_features:
-        config = MatchingTeamConfig(MatchingConfig(word_features=word_features))
-        return matching_team(config, matching_sizes(task), NUM_MOVES)
+        config = ReaderTeamConfig(MatchingConfig(word_features=word_features))
+        return reader_team(config, matching_sizes(task), NUM_MOVES)
     small = Txt2PiConfig(word_features=16, channels=(16, 16), features=64)
-    return reading_team(ReadingTeamConfig(small), sizes(task), NUM_MOVES)
+    return reader_team(ReaderTeamConfig(small), sizes(task), NUM_MOVES)
 
 
 def time_training(world: Rtfm, turns: int) -> LoopTimes:
@@ -139,7 +139,7 @@ def impala_loop(world: Rtfm, settings: OptimiserSettings = RMSPROP) -> tuple[Col
     """IMPALA with the released network where networks run, from its initial weights."""
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     sizes = ReadingSizes(world.num_agents, world.text_spec["document"].vocabulary, names)
-    policy = built_on(chosen_device(), functools.partial(reading_team, ReadingTeamConfig(), sizes, NUM_MOVES))
+    policy = built_on(chosen_device(), functools.partial(reader_team, ReaderTeamConfig(), sizes, NUM_MOVES))
     objective, spreads = Impala(loss_reduction="sum_steps"), isinstance(world, StandingStill)
     return make_loop(world, policy, objective, settings, LOOP_LENGTH, spreads)
 

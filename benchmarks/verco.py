@@ -5,12 +5,16 @@ words, as the actions of a kitchen do. Both scorers get the same decisions, 16 i
 `backward` is forward and backward of the action adapter. Equality is measured over 1,000 random prompts and candidate
 sets of all sizes.
 
+Real model, where `concord models fetch smollm2-135m-instruct` has brought it: 32 decisions of the kitchen's size with
+adapters in all layers, and in the last 6 alone with the states of the others kept (`warm`) or not yet (`cold`).
+
 World: B = 256, random legal actions, observations and resets included. Authors' numbers (reference: TWOSOME's
 environments, timed): 27 microseconds a primitive step without text, 109 to 119 a primitive step of macro actions.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,9 +27,11 @@ from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.world_steps import Chooser, microseconds_by_part, microseconds_per_joint_step
 from rl_envs.core.world import World
 from rl_envs.registry import make
+from rl_models.hub.catalog import CATALOG
 from rl_models.llm.adapters import AdaptedModel
+from rl_models.llm.base_model import load_base_model
 from rl_models.llm.llm_config import LoraSettings, SmallModelSettings
-from rl_models.llm.scoring import Scorer, score_alone, score_trie, trie_of
+from rl_models.llm.scoring import Scorer, build_trie, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.llm.tokens import Candidates, Ids
@@ -34,6 +40,8 @@ MILLISECONDS, MICROSECONDS = "ms a decision", "us"
 PROMPT, CANDIDATES, BATCH = 160, 8, 16
 """Tokens of a prompt, candidates of a decision, decisions of a batch."""
 REPEATS = 9
+REAL_MODEL, LAST_LAYERS, REAL_DECISIONS, REAL_PROMPT, REAL_CANDIDATES = "smollm2-135m-instruct", 6, 32, 49, (3, 3, 4)
+"""Model, layers with adapters, decisions, tokens of a prompt and of its candidates (medians of the kitchen)."""
 RANDOM = 1000
 """Random prompts and candidate sets whose scores are compared."""
 WORLDS, WORLD_STEPS, WORLD_REPEATS = 256, 100, 9
@@ -59,6 +67,8 @@ def measure() -> Iterator[Measurement]:
     yield from _speed(language, random, "", BATCH)
     yield from _speed(language, random, "_single", 1)
     yield from _equality(language, random)
+    if CATALOG[REAL_MODEL].is_present:
+        yield from _real_model(random)
     yield from _world_steps()
 
 
@@ -79,7 +89,28 @@ def _speed(language: AdaptedModel, random: np.random.Generator, name: str, rows:
         yield Measurement(f"verco.scorer{name}{pass_name}.alone", 1e3 * median(alone) / rows, MILLISECONDS)
     if rows == 1:
         yield Measurement("verco.scorer.candidate_tokens", sum(map(len, candidates[0])), "tokens")
-        yield Measurement("verco.scorer.trie_nodes", len(trie_of(candidates[0]).tokens), "tokens")
+        yield Measurement("verco.scorer.trie_nodes", len(build_trie(candidates[0]).tokens), "tokens")
+
+
+def _real_model(random: np.random.Generator) -> Iterator[Measurement]:
+    """Decisions a CPU-second, acting and learning, with all layers adapted and with the last ones."""
+    base = SharedBase(*load_base_model(REAL_MODEL))
+    vocabulary = int(base.model.config.vocab_size)
+    prompts = [_ids(random, REAL_PROMPT, vocabulary) for _ in range(REAL_DECISIONS)]
+    candidates = [tuple(_ids(random, size, vocabulary) for size in REAL_CANDIDATES) for _ in range(REAL_DECISIONS)]
+    rates = {}
+    for last_layers, name in ((0, "all_layers"), (LAST_LAYERS, "last_layers")):
+        language = AdaptedModel(base, LoraSettings(last_layers=last_layers))
+        scorer = functools.partial(score_trie, encode=language.frozen_layers) if last_layers else score_trie
+        for work, pass_name in ((_forward, "cold"), (_forward, "acting"), (_forward_backward, "learning")):
+            rates[name, pass_name] = REAL_DECISIONS / timed(work, language, scorer, prompts, candidates)[1]
+            yield Measurement(f"verco.smollm2.{name}.{pass_name}", rates[name, pass_name], "decisions/CPU-s")
+    for pass_name in ("acting", "learning"):
+        speedup = rates["last_layers", pass_name] / rates["all_layers", pass_name]
+        yield Measurement(f"verco.smollm2.{pass_name}.speedup", speedup, RATIO)
+    yield Measurement(
+        "verco.smollm2.cache", language.frozen_layers.num_bytes / REAL_DECISIONS / 2**10, "KiB a decision"
+    )
 
 
 def _equality(language: AdaptedModel, random: np.random.Generator) -> Iterator[Measurement]:

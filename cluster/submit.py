@@ -25,7 +25,7 @@ from typing import Any
 from cluster.jobs import Jobs, not_on_nodes, runtime_environment
 from cluster.own_code import own_code
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.storage_uri import below, uri_of
+from tune_experiments.core.storage_uri import below, parse_uri
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment, modules_named
@@ -109,9 +109,9 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
             "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
         )
     if options.out is None:
-        out = below(uri_of(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
+        out = below(parse_uri(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
     else:
-        out = uri_of(options.out) or str(options.out)
+        out = parse_uri(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():
         raise UserError(f"results in {out!r} would be lost with the job's temporary folder: name an absolute path")
     return ([*rest] if options.out else [*rest, "--out", out]), out, config

@@ -5,11 +5,11 @@ An id reads `name-vN`; N rises with every change that a trained agent would noti
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
+from rl_envs.core.errors import did_you_mean
 from rl_envs.core.spec import whole
 from rl_envs.core.world import World
 
@@ -58,8 +58,7 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
         raise ValueError(f"a world is named by a text, such as 'rtfm-v0', not by {world_id!r}")
     entry_point = entry_point_of(world_id) or world_id
     if ":" not in entry_point:
-        near = difflib.get_close_matches(world_id, WORLDS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known ids: {', '.join(sorted(WORLDS))}"
+        hint = did_you_mean(world_id, WORLDS, f"known ids: {', '.join(sorted(WORLDS))}")
         raise ValueError(f"no world is called {world_id!r}; {hint}")
     return world_class(entry_point)(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
 

@@ -28,6 +28,6 @@ MAY_GAIN: dict[str, Any] = {CONTINUED: "gains"}
 STAYS: dict[str, Any] = {CONTINUED: "stays"}
 
 
-def constants_of(config: object, declared: type) -> dict[str, Any]:
+def list_constants(config: object, declared: type) -> dict[str, Any]:
     """The fields that a dataclass declares, as an instance of a subclass has them, name -> value."""
     return {field.name: getattr(config, field.name) for field in fields(declared)}

@@ -19,7 +19,6 @@ if __name__ == "__main__":
     current_folder_last()
 
 # isort: split
-import difflib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,8 +28,9 @@ from typing import Any
 import tyro
 from rich.console import Console
 
+from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.config_path import spelled
-from tune_experiments.core.drawing import lines_of
+from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
@@ -126,7 +126,7 @@ def compare(command: Compare, console: Console) -> None:
     comparisons = comparison.compare(comparison.read_runs(command.paths))
     for one in comparisons:
         console.print(one.markdown())
-    for line in lines_of(write_comparison(command.paths[0], comparisons)):
+    for line in describe_drawings(write_comparison(command.paths[0], comparisons)):
         console.print(line)
 
 
@@ -192,8 +192,7 @@ def _run(words: Sequence[str], prog: str) -> int:
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
     """Question after the nearest known name."""
     longer = [name for name in known if name.startswith(word)]
-    near = longer[:1] if len(longer) == 1 else difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]}?" if near else otherwise
+    return f"did you mean {longer[0]}?" if len(longer) == 1 else did_you_mean(word, known, otherwise)
 
 
 def _list(words: Sequence[str]) -> int:

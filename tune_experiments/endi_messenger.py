@@ -1,13 +1,13 @@
 """EnDi in MESSENGER with two agents: entities divided between agents that read (EnDi, 2023, tables 1, 3, 4, 5, fig. 8).
 
-    python tune_experiments/endi_messenger.py                              # laptop: stage 1, minutes a row on 2 cores
+    python tune_experiments/endi_messenger.py                              # laptop: stage 1, minutes a method
     python tune_experiments/endi_messenger.py --stages 1 2 3               # then stages 2 and 3, hours
     python tune_experiments/endi_messenger.py --weights last               # without choosing weights by validation
     python tune_experiments/endi_messenger.py --preset smoke               # under 2 minutes, learns nothing
     python tune_experiments/endi_messenger.py --preset reference           # the release's constants, frozen BERT: days
     python tune_experiments/endi_messenger.py --preset paper               # the paper's network, larger batches: a GPU
 
-Rows: `emma` and `silg` without a divider; `endi_num` and `endi_dis` with the paper's two regularisers; `endi_sup`
+Methods: `emma` and `silg` without a divider; `endi_num` and `endi_dis` with the paper's two regularisers; `endi_sup`
 without agent modelling, `endi_reg` without a regulariser; `..._grounding` with a contrastive loss, not in the paper,
 that ties sprites to the sentences about them. Further rows: `endi_dis_balance` (the release's form of `dis`),
 `endi_kl`. Columns are training games, unseen ones in unseen sentences (zero-shot), the same with permuted roles, where
@@ -64,7 +64,7 @@ PAPER_NUMBERS = {
     1: {"emma": {"train": 0.57}, "endi_dis": {"test": 0.79}},
     2: {"emma": {"train": 0.04}, "endi_dis": {"test": 0.52}},
 }
-"""Stage -> row -> column -> win rate, those that the paper's text gives."""
+"""Stage -> method -> column -> win rate, those that the paper's text gives."""
 CHOSEN = (
     "Tested weights are those that won most validation games, or the last ones where the run says `weights: last`: "
     "the paper has both."
@@ -108,7 +108,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         """What no flag says, and the appendix's two constants."""
         notes = deviation_notes(config)
         if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
-            notes.insert(1, "rows endi_..._grounding: the divider finds sentences with the policy's symbols")
+            notes.insert(1, "methods endi_..._grounding: the divider finds sentences with the policy's symbols")
         rate, clip = config.learner.learning_rate, config.learner.clip_range
         notes.append(
             f"learning rate {rate}, clipping range {clip}: the appendix has 5e-05 (as 5 x 10^5) and epsilon 0.01"
@@ -125,7 +125,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         return config.division.draws_masks
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, divisions among them, and an episode of each row with its manual."""
+        """Curves, divisions among them, and an episode of each method with its manual."""
         from tune_experiments.endi.figures import draw_all
 
         more = {"loss/grounding": "contrastive grounding loss"}

@@ -1,6 +1,6 @@
 """EnDi in Read to Fight Monsters with two agents, stage by stage from S1 to S5 (EnDi, 2023, table 1 and figure 7).
 
-    python tune_experiments/endi_rtfm.py                        # laptop: S1 in a room of 6 x 6, minutes a row
+    python tune_experiments/endi_rtfm.py                        # laptop: S1 in a room of 6 x 6, minutes a method
     python tune_experiments/endi_rtfm.py --stages 1 2 3 4 5     # the whole curriculum, hours
     python tune_experiments/endi_rtfm.py --preset smoke         # under 2 minutes, learns nothing
     python tune_experiments/endi_rtfm.py --preset paper         # 215 million frames a row: a GPU, weeks
@@ -77,7 +77,7 @@ PAPER_NUMBERS = {
         "endi_dis": {"train": 0.59, "eval": 0.61, "eval_new": 0.56, "eval_10x10": 0.62},
     },
 }
-"""Stage -> row -> column -> win rate: those of the paper's table 2, and QMIX's of its text."""
+"""Stage -> method -> column -> win rate: those of the paper's table 2, and QMIX's of its text."""
 
 
 class EndiRtfm(EndiRtfmExperiment):

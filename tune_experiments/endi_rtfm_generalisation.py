@@ -4,7 +4,7 @@
     python tune_experiments/endi_rtfm_generalisation.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/endi_rtfm_generalisation.py --preset paper       # 215 million frames a row: a GPU, weeks
 
-Rows: EnDi(dis), without agent modelling, without a regulariser. Columns: training assignments; Eval, unseen ones;
+Methods: EnDi(dis), without agent modelling, without a regulariser. Columns: training assignments; Eval, unseen ones;
 Eval(new), with words that training never shows, whose vectors are therefore those drawn at the beginning; Eval 10 x 10,
 unseen assignments in a larger room; and documents of other episodes.
 """

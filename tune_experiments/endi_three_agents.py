@@ -1,6 +1,6 @@
 """Three agents in the first stage of RTFM: EnDi(dis) and its backbone (EnDi, 2023, section 5.3 and figure 4).
 
-    python tune_experiments/endi_three_agents.py                      # laptop: a room of 6 x 6, minutes a row
+    python tune_experiments/endi_three_agents.py                      # laptop: a room of 6 x 6, minutes a method
     python tune_experiments/endi_three_agents.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/endi_three_agents.py --preset paper       # 15 million frames a row: a GPU, days
 

@@ -27,6 +27,7 @@ from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.config import beside_the_authors
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.launch.experiment import Experiment, main
@@ -37,9 +38,13 @@ from tune_experiments.results.tables import PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.cordial_sync.camera_video import CameraEpisode
+    from tune_experiments.cordial_sync import camera_video, lifting
+    from tune_experiments.play import trial_figures
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.play.trial_figures import Trials
+else:
+    camera_video = LazyModule("tune_experiments.cordial_sync.camera_video")
+    lifting = LazyModule("tune_experiments.cordial_sync.lifting")
+    trial_figures = LazyModule("tune_experiments.play.trial_figures")
 
 METRICS = (*methods.METRICS, "failed_pickups", "missed_pickups")
 
@@ -61,14 +66,10 @@ class Furnlift(Experiment[LiftConfig]):
 
     def plan(self, config: LiftConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The warm start, then reinforcement learning."""
-        from tune_experiments.cordial_sync import lifting
-
         return lifting.plan(config, method, seed)  # type: ignore[arg-type]
 
     def evaluate(self, config: LiftConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """The same test episodes for every method; also by class of difficulty."""
-        from tune_experiments.cordial_sync import lifting
-
         return lifting.evaluate(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -77,8 +78,6 @@ class Furnlift(Experiment[LiftConfig]):
 
     def main_comparisons(self, config: LiftConfig) -> Sequence[MainComparison]:
         """Comparison of teams with and without messages, over all test episodes."""
-        from tune_experiments.cordial_sync import lifting
-
         return (MainComparison("marginal", "no_communication", "success", lifting.world_name(config)),)
 
     def deviation_notes(self, config: LiftConfig) -> list[str]:
@@ -88,7 +87,7 @@ class Furnlift(Experiment[LiftConfig]):
             f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
             f"test: {config.test_episodes:,} starts that we draw in {config.test_rooms}, not the authors' 1,000",
             *(
-                ["all rows learn with an entropy bonus, as in the authors' code; the text has CORDIAL"]
+                ["all methods learn with an entropy bonus, as in the authors' code; the text has CORDIAL"]
                 * (not config.cordial_coef)
             ),
             *(["the expert turns between north and west in one step, the authors' in three"] * config.heading_ring),
@@ -98,17 +97,15 @@ class Furnlift(Experiment[LiftConfig]):
         """In reinforcement learning, beside those of the authors' asynchronous workers."""
         return beside_the_authors(config.learner, config.workers, config.budget_env_steps, PAPER.budget_env_steps)
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
+    def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each method with what its agents see and say."""
-        from tune_experiments.cordial_sync.camera_video import write_camera_videos
-        from tune_experiments.play.trial_figures import draw_curves, draw_teams
-
         curves = {key: heading for heading, key in self.columns.items()}
 
         def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
-            return write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
+            return camera_video.write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
 
-        return [*draw_curves(run_folder, trials, curves, bins=40), *draw_teams(trials, {"video": video})]
+        curves_drawn = trial_figures.draw_curves(run_folder, trials, curves, bins=40)
+        return [*curves_drawn, *trial_figures.draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees."""
@@ -116,22 +113,16 @@ class Furnlift(Experiment[LiftConfig]):
 
     def test_world(self, config: LiftConfig, num_worlds: int, method: str = "") -> World:
         """Worlds in the test's rooms."""
-        from tune_experiments.cordial_sync import lifting
-
         return lifting.world_of(config, config.test_rooms, num_worlds)
 
     def valid_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the rooms of validation, which serve nothing else."""
-        from tune_experiments.cordial_sync import lifting
-
         lifting.check_rooms_apart(config)
         return lifting.world_of(config, config.valid_rooms, num_worlds)
 
 
-def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> CameraEpisode:
-    from tune_experiments.cordial_sync.camera_video import record_cameras
-
-    return record_cameras(policy, seed, policy.config.frame_pixels, policy.config.agents_visible)
+def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> camera_video.CameraEpisode:
+    return camera_video.record_cameras(policy, seed, policy.config.frame_pixels, policy.config.agents_visible)
 
 
 EXPERIMENT = Furnlift()

@@ -56,6 +56,7 @@ from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_arrays
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
 from tune_experiments.launch.experiment import Experiment, main
@@ -67,9 +68,15 @@ from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.cordial_sync.camera_video import CameraEpisode
+    from tune_experiments.cordial_sync import camera_video, evaluation, listener, trials
+    from tune_experiments.play import trial_figures
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.play.trial_figures import Trials
+else:
+    camera_video = LazyModule("tune_experiments.cordial_sync.camera_video")
+    evaluation = LazyModule("tune_experiments.cordial_sync.evaluation")
+    listener = LazyModule("tune_experiments.cordial_sync.listener")
+    trial_figures = LazyModule("tune_experiments.play.trial_figures")
+    trials = LazyModule("tune_experiments.cordial_sync.trials")
 
 Row: TypeAlias = Literal["trained", "untrained"]
 TRAINED: Row = "trained"
@@ -101,7 +108,7 @@ class CommunicationConfig:
     team: str = ""
     """Folder of a trained FurnMove team: a run, a trial or a checkpoint; empty: a team is trained first."""
     methods: tuple[Row, ...] = dataclasses.field(default=(TRAINED, UNTRAINED), metadata=MAY_GAIN)
-    """Rows of the tables: trained, the team; untrained, the same network with its initial weights."""
+    """Methods to compare: trained, the team; untrained, the same network with its initial weights."""
     training: Config = dataclasses.field(
         default_factory=lambda: dataclasses.replace(VISUAL.presets["laptop"], methods=("sync_13_cordial",))
     )
@@ -121,7 +128,7 @@ class CommunicationConfig:
 
     @property
     def budget_env_steps(self) -> int:
-        """Smallest budget of a row in env steps: a team that is given, and an untrained one, learn nothing."""
+        """Smallest budget of a method in env steps: a team that is given, and an untrained one, learn nothing."""
         return 1
 
 
@@ -149,7 +156,6 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
     def plan(self, config: CommunicationConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """The team's training; none for one that is given or stays untrained."""
         from rl_models.algorithms.optimiser import OptimiserSettings
-        from tune_experiments.cordial_sync import trials
 
         settings, name = _settings(config)
         if method == TRAINED and not config.team:
@@ -164,11 +170,8 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def evaluate(self, config: CommunicationConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """The paper's metrics, the data, and what the models say of them."""
-        from tune_experiments.cordial_sync import evaluation
-        from tune_experiments.cordial_sync.listener import play_and_listen
-
         settings, _ = _settings(config)
-        played = play_and_listen(settings, policy)
+        played = listener.play_and_listen(settings, policy)
         found = [*deviations(played), *slopes(played, config.bootstrap_draws)]
         numbers = np.array([row[1:] for row in found], float).reshape(-1, 3)
         models: Episodes = {_ESTIMATES: numbers, _NAMES: np.array([row[0] for row in found], "U64")}
@@ -199,11 +202,9 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
             ]
         return [sees, *VISUAL.deviation_notes(config.training)]
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, weights over an episode of each row's first seed, and videos with what agents see and say."""
-        from tune_experiments.cordial_sync.camera_video import write_camera_videos
+    def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
+        """Curves, weights over an episode of each method's first seed, and videos with what agents see and say."""
         from tune_experiments.cordial_sync.message_figure import draw_messages
-        from tune_experiments.play.trial_figures import draw_curves, draw_teams
         from tune_experiments.run.final_evaluation import figure_data_files
 
         curves = {key: heading for heading, key in self.columns.items()}
@@ -213,11 +214,11 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
                 yield draw_messages(read_arrays(data), run_folder / f"plots/messages_{method}.png", method)
 
         def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
-            return write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
+            return camera_video.write_camera_videos(_camera_episode(policy), run_folder / "videos", method)
 
         weights = (attempt(f"messages of {method}", functools.partial(messages, method)) for method in trials)
-        curves_drawn = draw_curves(run_folder, trials, curves, bins=40)
-        return [*curves_drawn, *itertools.chain(*weights), *draw_teams(trials, {"video": video})]
+        curves_drawn = trial_figures.draw_curves(run_folder, trials, curves, bins=40)
+        return [*curves_drawn, *itertools.chain(*weights), *trial_figures.draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and what each agent sees and says."""
@@ -229,17 +230,13 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def test_world(self, config: CommunicationConfig, num_worlds: int, method: str = "") -> World:
         """Worlds that draw a start in the test's rooms."""
-        from tune_experiments.cordial_sync import evaluation
-
         return evaluation.shown_world(_settings(config)[0], num_worlds)
 
 
-def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> CameraEpisode:
+def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> camera_video.CameraEpisode:
     """A team that sees the map is shown with the paper's frames, which it does not see."""
-    from tune_experiments.cordial_sync.camera_video import record_cameras
-
     settings, _ = _settings(policy.config)
-    return record_cameras(policy, seed, settings.frame_pixels if settings.observation == "frame" else 84)
+    return camera_video.record_cameras(policy, seed, settings.frame_pixels if settings.observation == "frame" else 84)
 
 
 def _settings(config: CommunicationConfig) -> tuple[Config, str]:

@@ -3,10 +3,10 @@
     python tune_experiments/furnmove_methods.py --seeds 0 1 2      # laptop
     python tune_experiments/furnmove_methods.py --methods sync_4 central --learner.algorithm impala
 
-Rows, from the least to the most expressive team: agents that do not hear each other, agents that talk and act
+Methods, from the least to the most expressive team: agents that do not hear each other, agents that talk and act
 independently, SYNC agents that talk and draw one of 13 product policies together, and a central policy that sees
 everything and draws joint actions. As in the paper, the last two are trained with CORDIAL, the first two with an
-entropy bonus. `--methods` takes any of the fourteen rows, here as in every FurnMove experiment.
+entropy bonus. `--methods` takes any of the fourteen methods, here as in every FurnMove experiment.
 """
 
 from __future__ import annotations

@@ -7,11 +7,10 @@
     python tune_experiments/furnmove_visual.py --observation view        # the gridworld, same rooms and budget
 
 Agents carry a television through living rooms that they have never seen, and each sees only the frame of its own
-camera. The rules are exactly those of `furnmove_sync.py`. `--methods` takes any of the fourteen rows: SYNC with 1, 2, 4
-or 13 components, marginal policies with and without messages, and central ones, each with and without CORDIAL. Rooms,
-horizon and the constants of learning are those of the gridworld's laptop preset, which were chosen there; the budget
-and the networks are not. The row `marginal` has a wider last convolution, so that it has as many parameters as SYNC of
-two agents.
+camera. The rules are exactly those of `furnmove_sync.py`. `--methods` takes any of fourteen: SYNC with 1, 2, 4 or 13
+components, marginal policies with and without messages, and central ones, each with and without CORDIAL. Rooms, horizon
+and the constants of learning are those of the gridworld's laptop preset, which were chosen there; the budget and the
+networks are not. `marginal` has a wider last convolution, so that it has as many parameters as SYNC of two agents.
 """
 
 from __future__ import annotations

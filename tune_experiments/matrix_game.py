@@ -73,7 +73,7 @@ _PIECES = 20
 
 @dataclass(frozen=True)
 class Method:
-    """Settings that distinguish the rows of the table."""
+    """Settings that distinguish the methods of the table."""
 
     components: PositiveInt
     """Number of mixture components m; 1 is the marginal policy."""
@@ -88,11 +88,11 @@ class Config:
     methods: tuple[Literal["sync", "marginal"], ...] = dataclasses.field(
         default=("sync", "marginal"), metadata=MAY_GAIN
     )
-    """Rows of the table, each a method that is trained: sync, marginal."""
+    """Methods to train: sync, marginal."""
     sync: Method = Method(3, 0.8)
-    """The row `sync`, with as many components as the optimal joint policy has rank."""
+    """The method `sync`, with as many components as the optimal joint policy has rank."""
     marginal: Method = Method(1, 0.08)
-    """The row `marginal`, in which each agent draws on its own."""
+    """The method `marginal`, in which each agent draws on its own."""
     learning_rate: PositiveFloat = 0.02
     """Learning rate of Adam, above 0, for the share `hold_share` of the budget; then it falls geometrically."""
     final_learning_rate: PositiveFloat = 2e-4

@@ -7,7 +7,7 @@
     python tune_experiments/messenger_emma.py --preset paper               # the paper's network, larger batches: a GPU
     MESSENGER_TEXT_DIR=FOLDER python tune_experiments/messenger_emma.py --texts published
 
-Rows: `game_id` is told each role's entity by number and reads nothing; `emma` reads the manual; `emma_grounding` is
+Methods: `game_id` is told each role's entity by number and reads nothing; `emma` reads the manual; `emma_grounding` is
 EMMA with a contrastive loss, not in the paper, that ties sprites to the sentences about them. In
 `emma_movement_grounding` queries also say how a sprite moves, and a second contrast teaches words of movement: in stage
 3 a message and its decoy have the same symbol, and the manual tells them apart by their movements alone (`--frames 4`
@@ -103,7 +103,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return plan(config, method, seed)
 
     def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Games of training, new games, and the same with permuted roles; and what is read, by rows that read."""
+        """Games of training, new games, and the same with permuted roles; and what is read, by methods that read."""
         from tune_experiments.messenger.trials import evaluation_of
 
         return evaluation_of(method)(config, config.last_stage, policy)
@@ -125,7 +125,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return optimiser_steps_beside(config, REFERENCE)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, attention, and an episode of each row."""
+        """Curves, attention, and an episode of each method."""
         from tune_experiments.messenger import figures
 
         return figures.draw(run_folder, trials)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import tyro
 
-from tune_experiments.core.drawing import lines_of
+from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
@@ -34,7 +34,7 @@ class CrossPlay:
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders of overcooked_selfplay.py and sama_overcooked.py, or folders of single trials."""
     methods: tuple[str, ...] = ()
-    """Rows whose teams play; all of them by default."""
+    """Methods whose teams play; all of them by default."""
     kitchen: str = ""
     """Name of the kitchen in which teams meet, for runs of several kitchens; by default that of all teams."""
     episodes: int = 100
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     one = next(iter(teams.values()))
     matrix = play_all(teams, KITCHENS[one.experiment.name](one), command.episodes, meet)
     console.print(in_markdown(matrix))
-    for line in lines_of(list(write_report(matrix, out))):
+    for line in describe_drawings(list(write_report(matrix, out))):
         console.print(line)
 
 

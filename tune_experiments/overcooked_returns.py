@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tyro
 
-from tune_experiments.core.drawing import Drawn, attempt, lines_of
+from tune_experiments.core.drawing import Drawn, attempt, describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.files import refuse_other_files, write_atomically
 from tune_experiments.core.storage_uri import check_folders
@@ -47,7 +47,7 @@ class Returns:
     """Run folders of overcooked_selfplay.py, overcooked_roles.py or sama_overcooked.py, or folders of single trials,
     such as the best of a search."""
     methods: tuple[str, ...] = ()
-    """Rows that are drawn, without the name of their kitchen; all of them by default."""
+    """Methods that are drawn, without the name of their kitchen; all of them by default."""
     episodes: int = 10
     """Number of episodes in which each stored team of SAMA is tested."""
     out: Path | None = None
@@ -124,14 +124,14 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
             lines.setdefault(trial.kitchen, {}).setdefault(label, []).append(points)
             yield path
     if not lines:
-        raise UserError("these runs hold no validation and no stored team of the rows that were asked for")
+        raise UserError("these runs hold no validation and no stored team of the methods that were asked for")
     for kitchen, rows in lines.items():
         figure = functools.partial(draw, rows, kitchen, out / f"{PLOTS}/returns_{kitchen}.png")
         yield from attempt(f"figure of {kitchen}", figure)
 
 
 def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path:
-    """One figure: a line for each seed, a colour and a marker for each row."""
+    """One figure: a line for each seed, a colour and a marker for each method."""
     from tune_experiments.results.plots.figures import REMARK, default_styles, new_figure, save
 
     figure = new_figure(7.5, 4.0)
@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         name: [one for one in trials_of(run, KNOWN) if not command.methods or one.row in command.methods]
         for run, name in zip(command.runs, names_of(command.runs), strict=True)
     }
-    for line in lines_of(list(write_figures(runs, command.episodes, out))):
+    for line in describe_drawings(list(write_figures(runs, command.episodes, out))):
         Terminal().print(line)
 
 

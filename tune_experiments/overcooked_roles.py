@@ -1,12 +1,12 @@
 """Role methods in Overcooked: QMIX, ROMA, LDSA and MASER, the weak rows of SAMA's figures, beside self-play.
 
-    python tune_experiments/overcooked_roles.py                              # laptop: 200,000 env steps a row
+    python tune_experiments/overcooked_roles.py                              # laptop: 200,000 env steps a method
     python tune_experiments/overcooked_roles.py --task forced_coordination --methods qmix roma --seeds 0 1 2
     python tune_experiments/overcooked_roles.py --methods maser --roles.team.maser.form released --out runs/released
     python tune_experiments/overcooked_roles.py --methods qmix selfplay cole --out runs/beside
     python tune_experiments/overcooked_roles.py --preset smoke               # under 2 minutes, learns nothing
 
-Rows `qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
+`qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
 chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also rewarded for
 onions in pots, useful dishes and soups taken; those that end in `_sparse` are rewarded for served soups alone, as
 SAMA's rows seem to be. They take greedy actions in tests; a kitchen is deterministic, so all episodes of a team are
@@ -27,18 +27,22 @@ from typing import TYPE_CHECKING
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.networks.role_team_config import MaserConfig, RoleConfig, RoleTeamConfig, SubtaskConfig
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
-from tune_experiments.overcooked.config import ColeSettings
+from tune_experiments.overcooked.config import COLE, ColeSettings
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
 from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
-from tune_experiments.overcooked.trials import COLE
+from tune_experiments.overcooked.tables import COLUMNS, tables
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+    from tune_experiments.overcooked import role_trials
+else:
+    role_trials = LazyModule("tune_experiments.overcooked.role_trials")
 
 LAPTOP = OvercookedRolesConfig()
 SMOKE = dataclasses.replace(
@@ -112,25 +116,19 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
         self, config: OvercookedRolesConfig, method: str, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan:
         """Q-learning of a role method, or PPO."""
-        from tune_experiments.overcooked.role_trials import plan
-
-        return plan(config, method, seed)
+        return role_trials.plan(config, method, seed)
 
     def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes without shaping: best actions of Q-learners, sampled ones of others."""
-        from tune_experiments.overcooked.role_trials import evaluate, evaluate_sampled
-
-        return evaluate(config, policy) if method in Q_ROWS else evaluate_sampled(config, policy)
+        test = role_trials.evaluate if method in Q_ROWS else role_trials.evaluate_sampled
+        return test(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
-        from tune_experiments.overcooked.role_trials import SAMPLED
-        from tune_experiments.overcooked.tables import COLUMNS, tables
-
-        return tables(results, self.caption, (*COLUMNS, SAMPLED))
+        return tables(results, self.caption, (*COLUMNS, role_trials.SAMPLED))
 
     def main_comparisons(self, config: OvercookedRolesConfig) -> Sequence[MainComparison]:
-        """Self-play at equal env steps beside the first row of Q-learning: SAMA's figures show such rows as poor."""
+        """Self-play at equal env steps beside QMIX: SAMA's figures show such methods as poor."""
         return (MainComparison("selfplay", "qmix", "reward", config.task, table=f"{self.caption}: {config.task}"),)
 
     def deviation_notes(self, config: OvercookedRolesConfig) -> Sequence[str]:
@@ -144,7 +142,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
                 "role",
             ]
         if any(row not in Q_ROWS for row in rows):
-            notes.append("other rows: learner, network and shaping of overcooked_selfplay's laptop, in every preset")
+            notes.append("other methods: learner, network and shaping of overcooked_selfplay's laptop, in every preset")
         if any(row.startswith("roma") for row in rows):
             notes.append("layer normalisation stands in the place of ROMA's batch normalisation")
         return notes

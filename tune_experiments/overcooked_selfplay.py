@@ -8,7 +8,7 @@
     python tune_experiments/overcooked_selfplay.py --preset smoke            # under 2 minutes, learns nothing
     python tune_experiments/overcooked_selfplay.py --preset paper            # the published sizes: hours
 
-Rows: `selfplay` also has shaped rewards for onions in pots, useful dishes and soups taken, whose weight falls to 0.
+Methods: `selfplay` also has shaped rewards for onions in pots, useful dishes and soups taken, whose weight falls to 0.
 `selfplay_sparse` is rewarded for served soups alone. `fcp`, fictitious co-play, has the rewards of `selfplay` and
 trains one chef beside frozen partners: teams of self-play of another run, each untrained, half-way and trained. `cole`
 (Li et al., ICML 2023) has the rewards of `selfplay` and grows its partners: copies of itself, of which it meets those
@@ -28,17 +28,21 @@ from typing import TYPE_CHECKING, Any
 
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.config import ColeSettings, OvercookedConfig, ShapingSettings, learner_config
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
-from tune_experiments.overcooked.trials import plan
 from tune_experiments.results.main_comparison import MainComparison
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+    from tune_experiments.overcooked import evaluation, trials
+else:
+    evaluation = LazyModule("tune_experiments.overcooked.evaluation")
+    trials = LazyModule("tune_experiments.overcooked.trials")
 
 LAPTOP = OvercookedConfig()
 SMOKE = dataclasses.replace(
@@ -88,13 +92,11 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
 
     def plan(self, config: OvercookedConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO on one chef's network."""
-        return plan(config, method, seed)
+        return trials.plan(config, method, seed)
 
     def evaluate(self, config: OvercookedConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes without shaping, beside random play."""
-        from tune_experiments.overcooked.evaluation import evaluate
-
-        return evaluate(config, policy)
+        return evaluation.evaluate(config, policy)
 
     def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
         """Comparison of self-play with and without shaped points."""

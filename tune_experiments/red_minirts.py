@@ -1,6 +1,6 @@
 """RED on MiniRTS: a team that plays by itself and follows commands in words (Xu, Wang and Wu, 2022).
 
-    python tune_experiments/red_minirts.py                              # laptop: quarter width, 200 updates a row
+    python tune_experiments/red_minirts.py                              # laptop: quarter width, 200 updates a method
     python tune_experiments/red_minirts.py --num-agents 2 --opponents medium_two --out runs/red_two
     python tune_experiments/red_minirts.py --methods red scratch --seeds 0 1 --out runs/red_scratch
     python tune_experiments/red_minirts.py --preset smoke               # under 2 minutes, learns nothing
@@ -27,6 +27,7 @@ from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests
@@ -38,7 +39,10 @@ from tune_experiments.results.tables import PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+    from tune_experiments.red import trials
     from tune_experiments.red.commanded_rts import CommandedRts
+else:
+    trials = LazyModule("tune_experiments.red.trials")
 
 LAPTOP = RedConfig(cloning=CloningSettings(frames=48_000, num_epochs=2, frequency_power=0.5))
 SMOKE = dataclasses.replace(
@@ -89,35 +93,28 @@ class RedMinirts(Experiment):
 
     def plan(self, config: RedConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """Cloning, then PPO and distillation in turns."""
-        from tune_experiments.red.trials import plan
-
-        return plan(config, method, seed)
+        return trials.plan(config, method, seed)
 
     def evaluate(self, config: RedConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Whole games under every commander; beside the first row those of a scripted executor."""
-        from tune_experiments.red.trials import evaluate, evaluate_scripted
-
-        scripted = evaluate_scripted(config) if method == config.methods[0] else {}
-        return evaluate(config, policy) | scripted
+        """Whole games under every commander; beside the first method those of a scripted executor."""
+        scripted = trials.evaluate_scripted(config) if method == config.methods[0] else {}
+        return trials.evaluate(config, policy) | scripted
 
     def check(self, config: RedConfig) -> None:
         """Refuse a setting that nothing reads."""
         if config.learner.final_learning_rate_share != LAPTOP.learner.final_learning_rate_share:
-            raise UserError("--learner.final-learning-rate-share has no effect here: RED's learning rate falls to 0")
+            raise UserError("leave out --learner.final-learning-rate-share: RED's learning rate always falls to 0")
 
     def main_comparisons(self, config: RedConfig) -> Sequence[MainComparison]:
         """Whether the team follows commands: the oracle against the commander that names what loses."""
-        from tune_experiments.red.trials import ADVERSARIAL, GAME, ORACLE, RED
-
-        if RED not in config.methods:
+        if trials.RED not in config.methods:
             return ()
-        return (MainComparison(RED, RED, "win_rate", GAME, condition=ORACLE, against_condition=ADVERSARIAL),)
+        against = {"condition": trials.ORACLE, "against_condition": trials.ADVERSARIAL}
+        return (MainComparison(trials.RED, trials.RED, "win_rate", trials.GAME, **against),)
 
     def evaluation_seeds(self, config: RedConfig) -> Sequence[int]:
         """Those of validation and test."""
-        from tune_experiments.red.trials import VALIDATION_SEED
-
-        return VALIDATION_SEED, config.test_seed
+        return trials.VALIDATION_SEED, config.test_seed
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One row a method, stage and commander."""
@@ -141,9 +138,7 @@ class RedMinirts(Experiment):
 
     def test_world(self, config: RedConfig, num_worlds: int, method: str = "") -> CommandedRts:
         """Games under the oracle."""
-        from tune_experiments.red.trials import ORACLE
-
-        return make_world(config, num_worlds, commander=ORACLE)
+        return make_world(config, num_worlds, commander=trials.ORACLE)
 
 
 EXPERIMENT = RedMinirts()

@@ -66,7 +66,7 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
     seeds = (0, 1, 2, 3, 4)
 
     def plan(self, config: MatchingRtfmConfig, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
-        """Each row goes through all stages."""
+        """Each method goes through all stages."""
         return stages.plan(config, method, seed)
 
     def evaluate(self, config: MatchingRtfmConfig, method: str, policy: TeamPolicy) -> Tests:
@@ -74,7 +74,7 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
         return stages.evaluate_last(config, policy)
 
     def check(self, config: MatchingRtfmConfig) -> None:
-        """Refuse settings that no row reads."""
+        """Refuse settings that no method reads."""
         unread = stages.UNREAD | (stages.UNREAD_IN_ONE_STAGE if len(config.stages) == 1 else {})
         refuse_unread(config, self.presets.values(), unread)
 

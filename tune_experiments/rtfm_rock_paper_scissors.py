@@ -97,11 +97,11 @@ UNREAD = {
     "workers": "--matching.workers.*",
     "budget_env_steps": "--matching.budget-env-steps",
 }
-"""Settings that rows of the mention-matching reader do not read -> the flag that they read in their place."""
+"""Settings that methods of the mention-matching reader do not read -> the flag that they read in their place."""
 
 
 class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
-    """Readers, baselines, and a row whose attention is supervised; teams that know seen games, and new ones."""
+    """Readers, baselines, and a method whose attention is supervised; teams that know seen games, and new ones."""
 
     name = "rtfm_rock_paper_scissors"
     caption = "Rock-paper-scissors: win rates in games that were trained on and in unseen ones"
@@ -129,7 +129,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
 
     def check(self, config: LettersConfig) -> None:
-        """Refuse settings that no row reads."""
+        """Refuse settings that no method reads."""
         if self._is_of_the_reader(config):
             refuse_unread(config, self.presets.values(), UNREAD)
 
@@ -141,7 +141,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         return bool(rows) and rows <= set(CHANGES)
 
     def deviation_notes(self, config: LettersConfig) -> list[str]:
-        """Deviations of all experiments that read, and of the rows that are not the paper's."""
+        """Deviations of all experiments that read, and of the methods that are not the paper's."""
         from tune_experiments.rtfm import transfer
 
         supervision = (
@@ -155,7 +155,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         return [*super().deviation_notes(self.as_learned(config)), *dict.fromkeys(shown)]
 
     def as_learned(self, config: LettersConfig) -> LettersConfig:
-        """The configuration with the reader's learner if all rows are the reader's, which has no paper's network."""
+        """The configuration with the reader's learner if all methods are the reader's, which has no paper's network."""
         if not self._is_of_the_reader(config):
             return config
         network, budget = self.presets["paper"].network, config.matching.budget_env_steps

@@ -62,7 +62,7 @@ def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
 
 
 class SamaAblations(SamaExperiment):
-    """Trained teams under every condition of the planner, and rows with other rewards."""
+    """Trained teams under every condition of the planner, and methods with other rewards."""
 
     name = "sama_ablations"
     caption = "SAMA in Overcooked, ablations"

@@ -1,6 +1,6 @@
 """SAMA's third game: two agents on a frozen lake whose holes and targets nobody sees (SAMA, appendix G.1, figure 14).
 
-    python tune_experiments/sama_frozen_lake.py                              # laptop: 800,000 env steps a row
+    python tune_experiments/sama_frozen_lake.py                              # laptop: 800,000 env steps a method
     python tune_experiments/sama_frozen_lake.py --map 8x8 --slippery --out runs/slippery
     python tune_experiments/sama_frozen_lake.py --map random-4x4 --map-seed 3 --seeds 0 1 2 --out runs/random
     python tune_experiments/sama_frozen_lake.py --preset smoke               # under 2 minutes, learns nothing

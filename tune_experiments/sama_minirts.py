@@ -10,7 +10,7 @@
 Each agent commands a half or a third of the side's objects. The default planner is a set of rules written by hand, no
 language model; it gives each agent one of 17 phrases or lets it wait, judges after some decisions who has reached what,
 and reflects at most three times after a failed round, which then starts again. By default a script of fixed rules
-carries the phrases out, no learned team (rows `scripted_2`, `scripted_3`); `--team` takes a team of red_minirts.py
+carries the phrases out, no learned team (methods `scripted_2`, `scripted_3`); `--team` takes a team of red_minirts.py
 (`learned_2`, `learned_3`). Nothing is trained here. All tests of a seed play the same games: the planner with 0 to 3
 reflections, with more sight, erring on purpose (with as many retries without a memory as control), with a share of
 random commands, with goals by DEPS and Plan4MC, and without a planner RED's oracle and silence.

@@ -78,7 +78,7 @@ PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "kitchens": KITCHENS, "paper": PAPE
 
 
 class SamaOvercooked(SamaExperiment):
-    """SAMA, the same without commands, its rules with scripted chefs, and two rows that learn the game."""
+    """SAMA, the same without commands, its rules with scripted chefs, and two methods that learn the game."""
 
     name = "sama_overcooked"
     caption = "SAMA in Overcooked"

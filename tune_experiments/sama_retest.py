@@ -43,7 +43,7 @@ class Retest:
     run: tyro.conf.Positional[Path]
     """Run folder of sama_overcooked.py or sama_ablations.py."""
     methods: tuple[str, ...] = ()
-    """Rows whose teams are tested; all of them by default."""
+    """Methods whose teams are tested; all of them by default."""
     tasks: tuple[str, ...] = ()
     """Kitchens whose teams are tested; all of them by default."""
     ablations: bool = False

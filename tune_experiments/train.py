@@ -30,6 +30,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.network_config import PartsConfig, TboneConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
+from tune_experiments.endi.division import DIVISION_RANGES, division_table
 from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
@@ -68,6 +69,7 @@ class Train(Experiment[Config]):
     name = "train"
     caption = "Teams in any environment"
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
+    metric_ranges = DIVISION_RANGES
     columns = {"return": "episode/return", "valid return": "valid/return", "length": "episode/length"}
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
@@ -77,7 +79,7 @@ class Train(Experiment[Config]):
         return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
-        """Test episodes of the team, and with the first row of uniform legal actions."""
+        """Test episodes of the team, and with the first method those of uniform legal actions."""
         from tune_experiments.teams.trials import TEST_SEED, play, random_team
 
         tested: Tests = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
@@ -93,10 +95,11 @@ class Train(Experiment[Config]):
         return VALIDATION_SEED, TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """One table; a joint policy that is too large to be written down has no distance to its marginals."""
+        """Returns, and how entities were divided; a joint policy that is too large has no distance to its marginals."""
         table = make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
-        games = dict.fromkeys(one.world for one in results)
-        return [dataclasses.replace(table, title=f"{self.caption}: {', '.join(games)}")]
+        games = {one.world: one.world for one in results}
+        title = f"{self.caption}: {', '.join(games)}"
+        return [dataclasses.replace(table, title=title), *division_table(results, self.caption, games)]
 
     def run_name(self, config: Config) -> str:
         """Run folders are named after the environment."""
@@ -109,7 +112,7 @@ class Train(Experiment[Config]):
 
     def deviation_notes(self, config: Config) -> Sequence[str]:
         """What a reader of the results should know."""
-        from tune_experiments.teams.trials import scaling_notes, unread_texts
+        from tune_experiments.teams.observations import scaling_notes, unread_texts
 
         notes = []
         if config.budget_env_steps < LAPTOP.budget_env_steps:
@@ -187,7 +190,7 @@ def train(
     Args:
         env: what `--env` takes; or a module, a class or a function that builds an environment. One that no other
             process could import by its name trains in this process.
-        methods: rows of the table; by default those of the preset.
+        methods: methods of the table; by default those of the preset.
         seeds: one trial of each method with each; by default 0.
         preset: `smoke` or `laptop`, by default `laptop`.
         options: other arguments of `Experiment.run`, and fields of the configuration; `env_arguments` may be a dict,

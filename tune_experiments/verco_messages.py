@@ -19,7 +19,7 @@ from tune_experiments.verco_salad import PRESETS, VercoSalad
 
 
 class VercoMessages(VercoSalad):
-    """One row, to be watched and read."""
+    """One method, to be watched and read."""
 
     name = "verco_messages"
     caption = "Verco's messages in the salad kitchen"

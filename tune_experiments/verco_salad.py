@@ -12,7 +12,7 @@
     python tune_experiments/verco_salad.py --preset smoke                   # under 2 minutes, learns nothing
     python tune_experiments/verco_salad.py --preset paper                   # the published constants: a GPU, days
 
-Rows: `verco` first learns to write a teacher's messages, then to act by PPO, while its message adapter is frozen;
+Methods: `verco` first learns to write a teacher's messages, then to act by PPO, while its message adapter is frozen;
 `twosome` is the same without messages; `shuffled` hears in training what is written in another kitchen,
 `teacher_messages` what the scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes
 vectors. `base` is the language model as it is, before warm start and PPO. `lookup` answers as the nearest prompt of its
@@ -48,6 +48,7 @@ from rl_models.llm.llm_config import (
 from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.plan import Tests, TrialPlan
@@ -69,7 +70,13 @@ if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
-    from tune_experiments.verco.replay import KitchenSpectator
+    from tune_experiments.verco import deviations, evaluation, replay, run_files, trials
+else:
+    deviations = LazyModule("tune_experiments.verco.deviations")
+    evaluation = LazyModule("tune_experiments.verco.evaluation")
+    replay = LazyModule("tune_experiments.verco.replay")
+    run_files = LazyModule("tune_experiments.verco.run_files")
+    trials = LazyModule("tune_experiments.verco.trials")
 
 LAPTOP = VercoConfig()
 _TINY = SmallModelSettings(layers=1, width=16, heads=2, feed_forward=32, vocabulary=400, steps=20, batch_tokens=320)
@@ -148,47 +155,35 @@ class VercoSalad(Experiment[VercoConfig]):
         self, config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
         """A warm start for the message adapter where there is one, then PPO on actions."""
-        from tune_experiments.verco.trials import plan
-
-        return plan(config, method, seed, trial_folder)
+        return trials.plan(config, method, seed, trial_folder)
 
     def depends_on_seed(self, method: str) -> bool:
-        """Not a row that plays as it is."""
-        from tune_experiments.verco.trials import ROWS
-
-        return ROWS[method].learns
+        """Whether a method learns."""
+        return trials.ROWS[method].learns
 
     def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes, beside ablations of messages and baselines that do not learn."""
-        from tune_experiments.verco.evaluation import evaluate
-
-        return evaluate(config, policy)
+        return evaluation.evaluate(config, policy)
 
     def evaluate_trial(self, config: VercoConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """The same with what the trial's chat model has cost."""
-        from tune_experiments.verco.evaluation import evaluate
-
-        return evaluate(config, policy, trial_folder)
+        return evaluation.evaluate(config, policy, trial_folder)
 
     def evaluation_seeds(self, config: VercoConfig) -> Sequence[int]:
         """Those of validation and test."""
-        from tune_experiments.verco.evaluation import EVALUATION_SEED, VALIDATION_SEED
-
-        return VALIDATION_SEED, EVALUATION_SEED
+        return evaluation.VALIDATION_SEED, evaluation.EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
         return tables(results, self.caption)
 
     def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
-        """Comparison of teams with and without messages; none where one row is trained."""
+        """Comparison of teams with and without messages; none where one method is trained."""
         return (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
 
     def deviation_notes(self, config: VercoConfig) -> Sequence[str]:
         """Against the published constants."""
-        from tune_experiments.verco.deviations import deviation_notes
-
-        return deviation_notes(config)
+        return deviations.deviation_notes(config)
 
     def optimiser_steps(self, config: VercoConfig) -> str:
         """Of PPO, beside those of the base method's release; Verco prints none."""
@@ -206,39 +201,27 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def check(self, config: VercoConfig) -> None:
         """See that a chat model can be asked where one is."""
-        from tune_experiments.verco.trials import check
-
-        check(config)
+        trials.check(config)
 
     def prepare(self, config: VercoConfig, method: str, trial_folder: Path) -> None:
         """Keep the small language model beside the checkpoints."""
-        from tune_experiments.verco import run_files
-
         run_files.keep_model(config, method, trial_folder)
 
     def export(self, loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
         """The adapters, as peft reads them."""
-        from tune_experiments.verco import run_files
-
         return run_files.export(loaded, folder)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, and an episode of each row with what was said."""
-        from tune_experiments.verco import run_files
-
+        """Curves, and an episode of each method with what was said."""
         return run_files.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with messages."""
-        from tune_experiments.verco import run_files
-
         return run_files.video(loaded, seed)
 
-    def spectator(self, loaded: LoadedPolicy) -> KitchenSpectator:
+    def spectator(self, loaded: LoadedPolicy) -> replay.KitchenSpectator:
         """Tells what each cook sees."""
-        from tune_experiments.verco.replay import KitchenSpectator
-
-        return KitchenSpectator(loaded)
+        return replay.KitchenSpectator(loaded)
 
     def test_world(self, config: VercoConfig, num_worlds: int, method: str = "") -> Salad:
         """The run's kitchen."""

@@ -22,8 +22,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.gpu_queue import checkpoint_pieces
 from rl_models.file_lock import hold_lock
-from rl_models.training import checkpoint_pieces
 from rl_models.training.checkpoint import (
     CheckpointError,
     load_checkpoint,

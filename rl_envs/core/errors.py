@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["CustomEnvError", "EnvRaisedError", "installing"]
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["CustomEnvError", "EnvRaisedError", "did_you_mean", "installing"]
 
 
 class CustomEnvError(ValueError):
@@ -19,6 +22,19 @@ class EnvRaisedError(CustomEnvError):
     """A custom environment raised an error of its own; another episode may not."""
 
     is_final = False
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = "") -> str:
+    """Suggestion for a misspelt name.
+
+    Args:
+        name: the name as the user wrote it.
+        known: all valid names.
+        otherwise: advice for a name that resembles none of them.
+        prefix: text that users write before these names.
+    """
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {prefix}{near[0]}?" if near else otherwise
 
 
 def installing(extra: str) -> str:

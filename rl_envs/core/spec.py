@@ -6,7 +6,7 @@ The wrappers translate them into Gymnasium spaces; worlds and tests use them dir
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -121,3 +121,23 @@ class TextSpec:
     vocabulary: int
     meaning: str
     rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class EntitySpec:
+    """Observation keys of the entities that agents can divide among themselves.
+
+    Attributes:
+        key: numbers of the kinds of E entities [E], or of the last moments [moments, E], the newest last; numbers that
+            describe each, [E, F], all 0 where there is none; or names in the cells of a grid, [H, W, P].
+        positions: their cells, row * W + column, in the shape of `key`; or rows and columns [E, 2]; "" for a grid.
+        agents: positions of the agents in the same form, [N], [moments, N] or [N, 2], the agent's own first.
+        size: H and W, by which distances are divided.
+        is_entity: [K] bool, the kinds or names that are entities; None for all but 0.
+    """
+
+    key: str
+    positions: str
+    agents: str
+    size: tuple[float, float]
+    is_entity: Array | None = field(default=None, compare=False)

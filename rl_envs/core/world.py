@@ -16,7 +16,18 @@ import numpy as np
 
 from rl_envs.core.chance import Chance
 from rl_envs.core.metrics import MetricRange
-from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, ArraySpec, TextSpec, deciding, exactly, whole
+from rl_envs.core.spec import (
+    Actions,
+    ActionSpec,
+    Array,
+    Arrays,
+    ArraySpec,
+    EntitySpec,
+    TextSpec,
+    deciding,
+    exactly,
+    whole,
+)
 from rl_envs.core.texts import TextStore
 
 Info: TypeAlias = dict[str, Any]
@@ -39,6 +50,7 @@ class World(ABC):
         metric_ranges: metric -> its range, of those that have one.
         tables: constant arrays that ids in observations index.
         text_tables: observation key -> name of the table [D, L] of tokens that its ids index; 0 is padding.
+        entity_spec: keys of the entities that agents see; None if there are none, or none that are told apart.
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
@@ -52,6 +64,7 @@ class World(ABC):
     observation_spec: dict[str, ArraySpec]
     text_spec: Mapping[str, TextSpec] = MappingProxyType({})
     text_tables: Mapping[str, str] = MappingProxyType({})
+    entity_spec: EntitySpec | None = None
     action_spec: ActionSpec
     recorded_draws: tuple[str, ...] = ()
     metric_names: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ class Lake:
     following: Array  # [side * side, 4] int64, the cell that an action leads to; a wall leads nowhere
 
 
-def lake_of(name: str, map_seed: int = 0) -> Lake:
+def get_lake(name: str, map_seed: int = 0) -> Lake:
     """The lake with a name of `MAPS`; `map_seed` fixes the holes and targets of a random one."""
     if name not in MAPS:
         raise ValueError(f"map must be one of {', '.join(MAPS)}, not {name!r}")

@@ -32,7 +32,7 @@ import numpy as np
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
-from rl_envs.frozen_lake_spread.maps import lake_of
+from rl_envs.frozen_lake_spread.maps import get_lake
 
 NUM_AGENTS = 2
 ACTIONS = ("left", "down", "right", "up")
@@ -66,7 +66,7 @@ class FrozenLakeSpread(World):
         max_episode_steps: int | None = None,
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
-        self.lake = lake_of(map, map_seed)
+        self.lake = get_lake(map, map_seed)
         _check(hole, observations, max_episode_steps)
         side = self.lake.side
         self.max_episode_steps = _STEP_LIMITS[side] if max_episode_steps is None else max_episode_steps

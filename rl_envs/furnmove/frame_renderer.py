@@ -31,7 +31,7 @@ from rl_envs.furnmove.furnishing import (
     RING_CELLS,
     WALL_CODE,
     WALL_METRES,
-    furnishing_of,
+    furnish_room,
 )
 from rl_envs.furnmove.geometry import CELL_METRES
 from rl_envs.furnmove.kinds import CARRY_METRES
@@ -82,7 +82,7 @@ class FrameRenderer:
             room: its room.
             stand: [3] int, row, column and rotation of the stand; None for none.
         """
-        furnishing = furnishing_of(room)
+        furnishing = furnish_room(room)
         rows, columns = furnishing.codes.shape
         self._codes[world] = WALL_CODE
         self._codes[world, :rows, :columns] = furnishing.codes

@@ -47,7 +47,7 @@ class Furnishing:
     kinds: NDArray[np.uint8]  # [256] uint8, index of each piece's kind in `KINDS`
 
 
-def furnishing_of(room: Room) -> Furnishing:
+def furnish_room(room: Room) -> Furnishing:
     """Fine cells, heights and kinds of a room."""
     shown = shown_characters(room)
     cells = np.pad(shown, RING_CELLS, constant_values=WALL)
@@ -76,7 +76,7 @@ def shown_characters(room: Room) -> NDArray[np.str_]:
 
 def fine_heights(room: Room) -> NDArray[np.float32]:
     """Height of each fine cell above the floor, [2 H + 4, 2 W + 4] float32, metres; 0 is free floor."""
-    found = furnishing_of(room)
+    found = furnish_room(room)
     return found.heights[found.codes]
 
 

@@ -36,7 +36,7 @@ _CACHED_ROOMS = 4096
 _SPLITS = tuple(NAMED_ROOMS)
 
 
-def rooms_of(split: str, size: str = "full") -> tuple[Room, ...]:
+def split_rooms(split: str, size: str = "full") -> tuple[Room, ...]:
     """Named rooms of a split and size: `train_room_01` and so on; in the full test split FloorPlan229 comes last."""
     _check(split, size)
     return _named_rooms(split, size)
@@ -53,7 +53,7 @@ def room_by_name(name: str, size: str = "full") -> Room:
     for split, count in NAMED_ROOMS.items():
         for number in range(1, count + 1):
             if name == _room_name(split, number):
-                return rooms_of(split, size)[number - 1]
+                return split_rooms(split, size)[number - 1]
     raise RoomError(
         f"no room is called {name!r}: there are train_room_01-20, valid_ and test_room_01-05, {FLOORPLAN229}, "
         f"{PREFIX}FloorPlan201-230"
@@ -128,7 +128,7 @@ def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
         size: `full` or `laptop`; a file and the floors of iTHOR have their own size.
     """
     if rooms in NAMED_ROOMS:
-        return rooms_of(rooms, size)
+        return split_rooms(rooms, size)
     if rooms in ITHOR_ROOMS:
         return ithor_rooms(rooms.removeprefix(PREFIX))
     split = rooms.removesuffix("_stream")

@@ -90,7 +90,7 @@ def _key(start: Start) -> tuple[int, ...]:
     return tuple(np.concatenate([part.ravel() for part in start]).tolist())
 
 
-def _main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write a start file and print a summary."""
     parser = argparse.ArgumentParser(prog="python -m rl_envs.furnmove.starts", description="Write fixed starts.")
     parser.add_argument("--rooms", nargs="+", default=["test"], help="splits, streams, room names or room files")
@@ -100,7 +100,7 @@ def _main() -> None:
     parser.add_argument("--per-room", type=int, default=200, help="number of starts in each room")
     parser.add_argument("--seed", type=int, default=0, help="seed of the starts")
     parser.add_argument("--out", required=True, help="path of the start file to write")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     try:
         starts = make_starts(_rooms(given), given.agents, given.per_room, given.seed)
         save_starts(given.out, starts)
@@ -127,4 +127,4 @@ def _listed(rooms: Sequence[Room]) -> str:
 
 
 if __name__ == "__main__":
-    _main()
+    main()

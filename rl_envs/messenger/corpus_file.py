@@ -27,7 +27,7 @@ _MISREAD_QUOTES = {
 """Quotation marks whose UTF-8 bytes were read as Windows-1252 (three characters) -> ASCII."""
 
 
-def corpus_of(texts: str, repair_quotes: bool, max_per_cell: int | None) -> tuple[Corpus, Games]:
+def build_corpus(texts: str, repair_quotes: bool, max_per_cell: int | None) -> tuple[Corpus, Games]:
     """The sentences and games for a world's arguments; each folder is read once per process."""
     return _made(None if texts == OWN else _folder(texts), repair_quotes, max_per_cell)
 

@@ -48,7 +48,7 @@ class Stage:
     one_touch_ends: bool = False  # whether any touch of a single agent ends the episode
 
 
-def stage_of(number: int, num_agents: int, split: str, released: frozenset[str]) -> Stage:
+def get_stage(number: int, num_agents: int, split: str, released: frozenset[str]) -> Stage:
     """The stage with this number, 1 to 3, for 1 or 2 agents, with these behaviours of the two-agent release."""
     entity_starts, avatar_starts = starts(number, num_agents)
     wanders = "random_walk" in released

@@ -37,17 +37,17 @@ import numpy as np
 
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import SHARE
-from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.spec import Array, Arrays, ArraySpec, EntitySpec
 from rl_envs.core.world import World
 from rl_envs.messenger.corpus import Corpus
-from rl_envs.messenger.corpus_file import OWN, corpus_of
+from rl_envs.messenger.corpus_file import OWN, build_corpus
 from rl_envs.messenger.endings import ENDINGS, endings
 from rl_envs.messenger.games import SPLITS, GameSampler
 from rl_envs.messenger.manual import ManualWriter
 from rl_envs.messenger.movements import nearer_of_two
 from rl_envs.messenger.observation import Observer
 from rl_envs.messenger.single_rules import LAST_PLACE, LOST
-from rl_envs.messenger.stages import stage_of
+from rl_envs.messenger.stages import get_stage
 from rl_envs.messenger.symbols import (
     ACTIONS,
     AGENT_COLOURS,
@@ -56,6 +56,7 @@ from rl_envs.messenger.symbols import (
     IMMOVABLE,
     LAST_ENTITY,
     ROLES,
+    SIDE,
     STAY,
     SYMBOLS,
     UNKNOWN,
@@ -82,6 +83,7 @@ class Messenger(World):
     metric_names = ("win_rate", *ENDINGS, "has_message")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
     text_tables = MappingProxyType({"manual": "sentence_words"})
+    entity_spec = EntitySpec("symbols", "cells", "agent_cells", (SIDE, SIDE))
 
     def __init__(
         self,
@@ -127,9 +129,9 @@ class Messenger(World):
         if num_agents == 1 and released:
             raise ValueError("released names behaviours of the two-agent version: leave it out for one agent")
         self._released, self._permuted_roles = behaviours(released, stage), permuted_roles
-        self._stage = stage_of(stage, num_agents, split, self._released)
+        self._stage = get_stage(stage, num_agents, split, self._released)
         self._needs_movements = stage > 1 and self._stage.usual_movement == IMMOVABLE
-        corpus, games = corpus_of(texts, repair_quotes, max_sentences_per_cell)
+        corpus, games = build_corpus(texts, repair_quotes, max_sentences_per_cell)
         self._sampler = GameSampler(games, split)
         self._writer = ManualWriter(corpus, games, split, stage, num_agents, "random_walk" in self._released)
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))

@@ -63,7 +63,7 @@ def current_command(g, row):
 
 
 @kernel
-def class_of(kind):
+def unit_class(kind):
     """0 peasant, 1 army, 2 building."""
     return 0 if kind == PEASANT else (1 if kind <= CATAPULT else 2)
 
@@ -75,7 +75,7 @@ def greet(g, s, player, agents):
     for k in range(s.num_own):
         row = s.own[k]
         if g.unit_agent[row] >= 0:
-            counts[class_of(g.unit_type[row]), g.unit_agent[row] % agents] += 1
+            counts[unit_class(g.unit_type[row]), g.unit_agent[row] % agents] += 1
     for row in range(g.num_units):
         if (
             g.unit_player[row] != player
@@ -84,7 +84,7 @@ def greet(g, s, player, agents):
             or g.unit_expire[row] >= 0
         ):
             continue
-        group = class_of(g.unit_type[row])
+        group = unit_class(g.unit_type[row])
         fewest = 0
         for agent in range(1, agents):
             if counts[group, agent] < counts[group, fewest]:

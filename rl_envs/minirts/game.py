@@ -175,7 +175,7 @@ def blank_games(count: int) -> np.ndarray:
     return games
 
 
-def fog_of(visible: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def fog_map(visible: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """[..., 32] uint32 row masks as states of cells, [..., 32, 32] uint8: visible, seen or unseen."""
     columns = np.arange(SIDE, dtype=np.uint32)
     now, once = ((rows[..., None] >> columns) & 1 for rows in (visible, seen))
@@ -183,6 +183,6 @@ def fog_of(visible: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 
 def rows_of(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The reverse of `fog_of`: visible and seen row masks, [..., 32] uint32 each."""
+    """The reverse of `fog_map`: visible and seen row masks, [..., 32] uint32 each."""
     bits = np.uint32(1) << np.arange(SIDE, dtype=np.uint32)
     return tuple(((states <= limit) * bits).sum(-1, dtype=np.uint32) for limit in (0, 1))

@@ -38,7 +38,7 @@ class Opponent:
         return forced
 
 
-def opponent_of(name: str) -> Opponent:
+def get_opponent(name: str) -> Opponent:
     """The opponent with a name."""
     plain, towers = name.removesuffix(_TOWERS), name.endswith(_TOWERS)
     kind, _, detail = plain.partition("_")

@@ -38,7 +38,7 @@ def drop_registered(g, row):
 
 
 @kernel
-def fate_of(g, row, kind, target, hall):
+def order_outcome(g, row, kind, target, hall):
     """Whether an order to an object is taken, or why it is dropped."""
     order = registered(g, row)
     running = g.order_kind[order] if order >= 0 else 0
@@ -57,7 +57,7 @@ def fate_of(g, row, kind, target, hall):
 def issue(g, unit, kind, target, build_type, hall, x, y, scale):
     """Hand an order to a unit that exists; returns its fate."""
     row = find(g, unit)
-    fate = fate_of(g, row, kind, target, hall)
+    fate = order_outcome(g, row, kind, target, hall)
     if fate == TAKEN:
         append(g, unit, kind, target, build_type, hall, x, y, scale)
     return fate

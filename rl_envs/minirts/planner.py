@@ -207,7 +207,7 @@ def way_point(g, s, row, cell):
 
 
 @kernel
-def bits_of(value):
+def float_bits(value):
     """The bits of a float32 that is not negative; they sort as the numbers do."""
     return np.uint64(np.float32(value).view(np.uint32))
 
@@ -215,7 +215,7 @@ def bits_of(value):
 @kernel
 def sort_key(total, cost, cell):
     """Smaller total, then smaller cost, then larger cell; costs are whole numbers below 2048."""
-    return bits_of(total) << np.uint64(32) | np.uint64(cost) << np.uint64(10) | np.uint64(NUM_CELLS - 1 - cell)
+    return float_bits(total) << np.uint64(32) | np.uint64(cost) << np.uint64(10) | np.uint64(NUM_CELLS - 1 - cell)
 
 
 @kernel
@@ -267,7 +267,7 @@ def first_slot(key, mask):
 
 
 @kernel
-def slot_of(learned, player, cell, goal):
+def distance_slot(learned, player, cell, goal):
     """Slot of a cell's distance to a goal, or the free slot where it belongs; and the key."""
     key = (int(player) * NUM_CELLS + goal) * NUM_CELLS + cell + 1
     mask = len(learned) - 1
@@ -280,7 +280,7 @@ def slot_of(learned, player, cell, goal):
 @kernel
 def distance_to(g, learned, player, cell, goal):
     """Learned distance of a cell to a goal, or Euclid's."""
-    slot, key = slot_of(learned, player, cell, goal)
+    slot, key = distance_slot(learned, player, cell, goal)
     return learned[slot].value if learned[slot].key == key else euclid(cell, goal)
 
 
@@ -303,7 +303,7 @@ def learn(g, s, learned, player, end, goal, pops):
 def store(g, s, learned, player, cell, goal, value):
     """Learn a distance, at least Euclid's; a full table raises the overflow flag instead."""
     least = euclid(cell, goal)
-    slot, key = slot_of(learned, player, cell, goal)
+    slot, key = distance_slot(learned, player, cell, goal)
     if learned[slot].key == 0:
         if value <= least:
             return

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array
-from rl_envs.minirts.game import fog_of
+from rl_envs.minirts.game import fog_map
 from rl_envs.minirts.symbols import (
     ATTACK,
     BUILD,
@@ -74,7 +74,7 @@ def _ground(game: Any) -> Array:
     """Terrain with both sides' sight, [SIDE * CELL, SIDE * CELL, 3] uint8."""
     terrain = game["terrain"].reshape(SIDE, SIDE)
     colours = np.where((terrain == WATER)[..., None], _WATER, _GRASS).astype(np.float32)
-    sight = fog_of(game["visible_rows"], game["seen_rows"])
+    sight = fog_map(game["visible_rows"], game["seen_rows"])
     for side, colour in enumerate(COLOURS):
         sees = (sight[side] == VISIBLE)[..., None]
         colours = np.where(sees, colours * 0.85 + np.array(colour, np.float32) * 0.15, colours)
@@ -86,7 +86,7 @@ def _ground(game: Any) -> Array:
 def _draw_small_maps(image: Image.Image, game: Any) -> None:
     """Draw a small map of each side at the foot of the panel: terrain, and the objects that it sees or remembers."""
     terrain = np.where((game["terrain"].reshape(SIDE, SIDE) == WATER)[..., None], _WATER, _GRASS)
-    sight = fog_of(game["visible_rows"], game["seen_rows"])
+    sight = fog_map(game["visible_rows"], game["seen_rows"])
     count, width = int(game["num_units"]), SIDE * SMALL
     kinds, owners = game["unit_type"][:count], game["unit_player"][:count]
     columns, rows = (np.clip(np.round(game[f"unit_{axis}"][:count]), 0, SIDE - 1).astype(int) for axis in "xy")

@@ -113,7 +113,7 @@ def wish(s, kind, budget):
 
 
 @kernel
-def total_of(s, kind):
+def count_kind(s, kind):
     """Number of own objects of a type, those in production included."""
     return s.own_count[kind] + s.in_production[kind]
 
@@ -131,12 +131,12 @@ def set_flags(g, s, player):
     if g.script_kind[player] == STRONG:
         choose_counter(g, s, player)
     budget = g.money[player]
-    if total_of(s, PEASANT) < MANY_PEASANTS:
+    if count_kind(s, PEASANT) < MANY_PEASANTS:
         budget = wish(s, PEASANT, budget)
     if g.script_kind[player] == STRONG and g.script_types[player, 0] < 0:
         explore(g, s, player, budget)
         return
-    if g.script_towers[player] and total_of(s, TOWER) < TOWERS:
+    if g.script_towers[player] and count_kind(s, TOWER) < TOWERS:
         budget = wish(s, TOWER, budget)
     wish_for_army(g, s, player, budget)
 
@@ -146,11 +146,11 @@ def explore(g, s, player, budget):
     """The strong script while it knows no enemy army: scouting, towers, and dragons if it has money."""
     if not is_known(g, s, HALL):
         s.flags[SCOUT] = 1
-    if total_of(s, TOWER) < TOWERS:
+    if count_kind(s, TOWER) < TOWERS:
         budget = wish(s, TOWER, budget)
     if g.money[player] < ENOUGH_FOR_DRAGONS:
         return
-    if total_of(s, WORKSHOP) == 0:
+    if count_kind(s, WORKSHOP) == 0:
         budget = wish(s, WORKSHOP, budget)
     if s.own_count[WORKSHOP] > 0 and s.own_count[DRAGON] < g.script_most[player]:
         budget = wish(s, DRAGON, budget)
@@ -165,7 +165,7 @@ def wish_for_army(g, s, player, budget):
         other = g.script_types[player, k]
         if other >= 0:
             army += s.own_count[other]
-            if total_of(s, BUILDER[other]) == 0:
+            if count_kind(s, BUILDER[other]) == 0:
                 budget = wish(s, BUILDER[other], budget)
     if wants and s.own_count[BUILDER[kind]] > 0:
         budget = wish(s, kind, budget)

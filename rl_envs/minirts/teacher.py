@@ -26,7 +26,7 @@ from rl_envs.minirts.factored import (
     UNIT_FACTORS,
 )
 from rl_envs.minirts.game import GAME_NAMES
-from rl_envs.minirts.opponents import opponent_of
+from rl_envs.minirts.opponents import get_opponent
 from rl_envs.minirts.symbols import ATTACK, BUILD, FIRST_BUILDING, GATHER, SIDE
 
 _KEPT = tuple(name for name in GAME_NAMES if name.startswith(("script_", "twister")))
@@ -38,11 +38,11 @@ class ScriptTeacher:
 
     Args:
         num_worlds: B.
-        names: names of the scripts, each one of `opponents.opponent_of`; they take turns, one an episode.
+        names: names of the scripts, each one of `opponents.get_opponent`; they take turns, one an episode.
     """
 
     def __init__(self, num_worlds: int, names: Sequence[str]) -> None:
-        self._scripts = itertools.cycle([opponent_of(name) for name in names])
+        self._scripts = itertools.cycle([get_opponent(name) for name in names])
         self._memory = Games(num_worlds).records
         self._player = Player(1)
 

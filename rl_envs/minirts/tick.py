@@ -40,7 +40,7 @@ def finish_tick(g, s, learned):
     apply_all(g, s)
     drop_ended(g)
     look(g)
-    g.winner = winner_of(g)
+    g.winner = find_winner(g)
     if g.winner >= 0 or g.tick >= g.max_tick:
         g.result = OVER
     elif g.quirks & ABORT and is_jammed(g):
@@ -92,7 +92,7 @@ def run(g, s, learned, row, order):
 
 
 @kernel
-def winner_of(g):
+def find_winner(g):
     """The side that has won, or -1 (sheet, section 1.6)."""
     halls, mobile = np.zeros(PLAYERS, np.int64), np.zeros(PLAYERS, np.int64)
     for row in range(g.num_units):

@@ -24,7 +24,7 @@ the fewest of its class (peasants, army, buildings), for good.
 | text | `text.describe(text.team_view(observations, index))` says in sentences what a side observes, and `text.read` gives the arrays back; `phrases.commands_for` turns a phrase into commands of units, `phrases.collective_action` and `per_unit_action` into an action |
 | rewards | the same to all agents: +1 for a win, -1 for a loss, else 0 |
 | episode end | terminated: a side has won, or (quirk `abort`) 250 moves failed within 30 ticks, a draw; truncated: `max_episode_steps` (256 decisions, 12,800 ticks) |
-| arguments | `agents_per_side` (1), `opponents` (medium: names of `opponents.opponent_of`, one drawn an episode), `own_script` (None: agents play; a name: that script plays side 0 and actions are ignored), `actions` (collective), `oracle` (False; True shows all enemies and resources), `fair` (False; True puts near resources exactly on rings), `extra_units` (0), `income_scale` (1.0, of scripts), `quirks` (None for all: habits of the engine that stay, of `game.QUIRKS`), `engine_hp` (False; True observes 1 at full health, else 0), `facts` (False), `max_episode_steps` (256) |
+| arguments | `agents_per_side` (1), `opponents` (medium: names of `opponents.get_opponent`, one drawn an episode), `own_script` (None: agents play; a name: that script plays side 0 and actions are ignored), `actions` (collective), `oracle` (False; True shows all enemies and resources), `fair` (False; True puts near resources exactly on rings), `extra_units` (0), `income_scale` (1.0, of scripts), `quirks` (None for all: habits of the engine that stay, of `game.QUIRKS`), `engine_hp` (False; True observes 1 at full health, else 0), `facts` (False), `max_episode_steps` (256) |
 | recorded draws | none; maps, opponents and scripts' seeds are drawn when an episode begins |
 | state for `restore` | fields of `game.GAME` by name, as `snapshot` gives them; needed are `terrain` [1024], `num_units`, and by object in the order of ids `unit_id` [128] (player * 2**24 + number), `unit_type`, `unit_player`, `unit_x`, `unit_y`. Left out: full health, finished, no orders, 500 money, first decision, sight as it follows |
 | metrics | `win`, `loss`, 1 or 0; `ticks`, length in ticks |
@@ -41,14 +41,14 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World
 from rl_envs.minirts import kernels
-from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, tables_of
+from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, action_tables
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, packed, set_map, unpacked
 from rl_envs.minirts.factored import MAX_LISTED
 from rl_envs.minirts.facts import FACTS, facts_of, text_tables
 from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
-from rl_envs.minirts.opponents import Opponent, opponent_of
+from rl_envs.minirts.opponents import Opponent, get_opponent
 from rl_envs.minirts.symbols import BUILDER, COST, FIRST_BUILDING, LEARNER, MAX_HP, NUM_TYPES, PEASANT, START_MONEY
 from rl_envs.minirts.tick import ABORTED, RUNNING
 from rl_envs.minirts.twister import THREAD_BITS
@@ -91,8 +91,8 @@ class MiniRts(World):
         _check(agents_per_side, actions, extra_units, income_scale, quirks, max_episode_steps)
         self.agents = tuple(f"agent_{number}" for number in range(agents_per_side))
         names = (opponents,) if isinstance(opponents, str) else tuple(opponents)
-        self._opponents = [opponent_of(name) for name in names]
-        self._own = opponent_of(own_script) if own_script is not None else None
+        self._opponents = [get_opponent(name) for name in names]
+        self._own = get_opponent(own_script) if own_script is not None else None
         self._form, self._fair, self._extras = actions, fair, extra_units
         self._oracle, self._true_hp, self._income = oracle, not engine_hp, income_scale
         self._facts = facts
@@ -114,7 +114,7 @@ class MiniRts(World):
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         games = self.games
-        tables, continues = tables_of(self._form, actions), actions[CONTINUE].astype(np.int8)
+        tables, continues = action_tables(self._form, actions), actions[CONTINUE].astype(np.int8)
         for row in np.flatnonzero(games["result"] == RUNNING):
             self._player.play(games, int(row), tables[row], continues[row])
         self._capacity = games.learned.shape[1]
@@ -230,7 +230,7 @@ class MiniRts(World):
         """A match of two scripts as frames: its start, every so many ticks, and its end.
 
         Args:
-            policies: names of the scripts of both sides, of `opponents.opponent_of`.
+            policies: names of the scripts of both sides, of `opponents.get_opponent`.
             seed: as of `reset`; the match is the first game of a world with these scripts.
             every_ticks: ticks from one frame to the next.
 

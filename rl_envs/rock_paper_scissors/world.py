@@ -36,7 +36,6 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.rock_paper_scissors.splits import LETTERS, triples
 from rl_envs.rtfm.arena import Arena, RoomTexts
 from rl_envs.rtfm.lexicon import Lexicon
-from rl_envs.rtfm.observation import carried_names
 from rl_envs.rtfm.settings import RoomSettings, StepRules
 
 UNARMED = "unarmed"
@@ -130,7 +129,7 @@ class RockPaperScissors(Arena):
         return observations
 
     def _carried(self, held: Array, item_names: Array) -> Array:
-        return self._carried_names[carried_names(held, item_names)]
+        return self._carried_names[super()._carried(held, item_names)]
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         own = {"triple": np.zeros((num_worlds, _SENTENCES), np.int64), "dragon": np.zeros(num_worlds, np.int64)}

@@ -82,7 +82,7 @@ class Grid:
 
 
 @cache
-def grid_of(size: int) -> Grid:
+def make_grid(size: int) -> Grid:
     """The tables of a size, made once per process."""
     return Grid(size)
 

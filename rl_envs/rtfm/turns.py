@@ -44,7 +44,14 @@ class Turns(World):
         self._agents_act(actions, recorded)
         if plans is not None and not self._rules.do_monsters_move_first:
             self._monsters_act(*plans)
-        return self._judge()
+        results = self._judge()
+        if self._rules.do_rewrite_texts:
+            self._write(self._rows)
+        return results
+
+    def _write(self, rows: Array) -> None:
+        """Write new documents and goals in these worlds."""
+        raise NotImplementedError
 
     def _plans(self, recorded: Arrays) -> tuple[Array, Array]:
         """The cell that every monster intends to enter, from the positions before the step, and the monsters' order."""

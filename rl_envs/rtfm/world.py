@@ -29,7 +29,6 @@ document fail.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -98,14 +97,14 @@ class Rtfm(Arena):
             ValueError: an argument out of range.
         """
         _check(num_agents, split, names, resample_text)
-        self._split, self._rewrites_texts = split, resample_text == "step" and nl
+        self._split = split
         self._prepare_texts(NAME_SETS[names], group, nl, num_agents)
         items, monsters = num_agents + bool(distractor_item), num_agents + bool(distractor_monster)
         super().__init__(
             num_worlds,
             first_world,
             RoomSettings(size, num_agents, num_agents, monsters, items),
-            StepRules(dyna, False, max_episode_steps, drop, team_loss),
+            StepRules(dyna, False, max_episode_steps, drop, team_loss, resample_text == "step" and nl),
             RoomTexts(lexicon(), self._writer.document_length, self._writer.goal_length),
             names_per_cell=names_per_cell,
             sight=sight,
@@ -167,12 +166,6 @@ class Rtfm(Arena):
         goals = self._writer.goals(self.state["goal_team"][rows], uniforms[:, 0])
         self.state["document"][rows] = self.texts["document"].add(documents)
         self.state["goal"][rows] = self.texts["goal"].add(goals)
-
-    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        results = super()._advance(actions, recorded)
-        if self._rewrites_texts:
-            self._write(self._rows)
-        return results
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         own = {"assignment": np.zeros(num_worlds, np.int64), "goal_team": np.zeros(num_worlds, np.int64)}

@@ -57,14 +57,14 @@ class ScriptedCooks:
         """Foods of the dish: the order if known; else requested foods; else all foods (to pass on), or a guess."""
         world, memory = self._world, self._asked_for[row, agent]
         if world.knows[agent]:
-            return foods_of(int(world.state["recipe"][row]))
+            return recipe_foods(int(world.state["recipe"][row]))
         if asked is not None:
             if 0 <= asked.thing < NUM_FOODS:
                 memory[asked.thing] = True
             return frozenset(np.flatnonzero(memory).tolist())
         if hands_over(world.kitchen, agent):
             return frozenset(np.flatnonzero(world.kitchen.has[:NUM_FOODS]).tolist())
-        return foods_of(int(world.recipes[world.state["wrong_dishes"][row] % len(world.recipes)]))
+        return recipe_foods(int(world.recipes[world.state["wrong_dishes"][row] % len(world.recipes)]))
 
 
 def knowledge(
@@ -106,7 +106,7 @@ def knowledge(
     )
 
 
-def foods_of(recipe: int) -> frozenset[int]:
+def recipe_foods(recipe: int) -> frozenset[int]:
     """Foods of the recipe with this number."""
     return frozenset(food for food in range(NUM_FOODS) if recipe + 1 >> food & 1)
 

@@ -58,6 +58,7 @@ class Kitchen:
     fixtures: Array  # [49] uint8, kind of each cell
     is_floor: Array  # [49] bool, whether each cell is floor
     homes: Array  # [5] int64, cell of each thing at the start, NOTHING if the kitchen lacks it. Plates in scan order.
+    has: Array  # [5] bool, things that this kitchen has
     boards: Array  # [2] int64, cells; NOTHING for a missing one
     board_of: Array  # [49] int64, number of the board in this cell, or NOTHING
     delivery: int  # cell of the delivery
@@ -71,17 +72,12 @@ class Kitchen:
     in_sight: Array  # [49, 49] bool, whether a cell (second) can be seen from a cell (first)
 
     @property
-    def has(self) -> Array:
-        """[5] bool, things that this kitchen has."""
-        return self.homes != NOTHING
-
-    @property
     def num_boards(self) -> int:
         """Number of boards."""
         return int((self.boards != NOTHING).sum())
 
 
-def drawing_of(layout: str, kitchen: str) -> tuple[str, ...]:
+def get_drawing(layout: str, kitchen: str) -> tuple[str, ...]:
     """Rows of a map with the content of a kitchen."""
     for argument, given, known in (("layout", layout, LAYOUTS), ("kitchen", kitchen, MISSING)):
         if given not in known:
@@ -110,7 +106,7 @@ def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
 
 
 @cache
-def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
+def make_kitchen(drawing: tuple[str, ...], sight: int) -> Kitchen:
     """Compute all tables of a kitchen of seven rows of seven letters; agents see `sight` cells in each direction."""
     letters = _checked(drawing)
     fixtures = np.array([_LETTERS[letter] for letter in letters], np.uint8)
@@ -131,6 +127,7 @@ def kitchen_of(drawing: tuple[str, ...], sight: int) -> Kitchen:
         fixtures=fixtures,
         is_floor=is_floor,
         homes=homes,
+        has=homes != NOTHING,
         boards=boards,
         board_of=board_of,
         delivery=letters.index("D"),

@@ -104,7 +104,7 @@ def next_macro(known: Knowledge) -> int:
     return next((wish for wish in wishes if wish in known.can), macro.WAIT)
 
 
-def subtask_of(action: int, known: Knowledge) -> Subtask:
+def to_subtask(action: int, known: Knowledge) -> Subtask:
     """The subtask to which a macro action belongs."""
     if action == macro.DELIVER:
         return Subtask(SERVING)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import itertools
 import re
 
-from rl_envs.salad.cook import foods_of, knowledge, truth
-from rl_envs.salad.subtasks import BRINGING, CHOPPING, SERVING, WAIT, WAITING, Subtask, next_macro, subtask_of
+from rl_envs.salad.cook import knowledge, recipe_foods, truth
+from rl_envs.salad.subtasks import BRINGING, CHOPPING, SERVING, WAIT, WAITING, Subtask, next_macro, to_subtask
 from rl_envs.salad.symbols import AGENT_NAMES, FOODS, NUM_FOODS
 from rl_envs.salad.world import Salad
 
@@ -39,9 +39,9 @@ def subtasks(world: Salad) -> list[list[Subtask]]:
     belief, available = truth(world)
     planned = []
     for row in range(world.num_worlds):
-        wanted = foods_of(int(world.state["recipe"][row]))
+        wanted = recipe_foods(int(world.state["recipe"][row]))
         known = [knowledge(world, belief, available, row, agent, wanted) for agent in range(world.num_agents)]
-        planned.append([subtask_of(next_macro(one), one) for one in known])
+        planned.append([to_subtask(next_macro(one), one) for one in known])
     return planned
 
 

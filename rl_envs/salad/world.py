@@ -36,7 +36,7 @@ from rl_envs.core.world import World
 from rl_envs.salad import macro_actions as macro
 from rl_envs.salad import observation, rules
 from rl_envs.salad.grammar import NUM_HANDS, Grammar
-from rl_envs.salad.kitchen import STARTS, Kitchen, check_recipes, drawing_of, kitchen_of, usual_kitchen
+from rl_envs.salad.kitchen import STARTS, Kitchen, check_recipes, get_drawing, make_kitchen, usual_kitchen
 from rl_envs.salad.macro_actions import MacroActions
 from rl_envs.salad.state import check_state, initial_state, lying_things, state_bounds
 from rl_envs.salad.symbols import (
@@ -115,8 +115,8 @@ class Salad(World):
             ValueError: an argument out of range, or a recipe that this kitchen cannot make.
         """
         _check(actions, mask, order_known_by, restore_rule, sight, max_episode_steps)
-        rows = drawing_of(layout, kitchen or usual_kitchen(recipes)) if drawing is None else tuple(drawing)
-        self.kitchen: Kitchen = kitchen_of(rows, sight)
+        rows = get_drawing(layout, kitchen or usual_kitchen(recipes)) if drawing is None else tuple(drawing)
+        self.kitchen: Kitchen = make_kitchen(rows, sight)
         check_recipes(recipes, self.kitchen)
         self.recipes = np.array([RECIPES.index(recipe) for recipe in recipes])
         self.knows = np.array([order_known_by in (ALL_AGENTS, name) for name in AGENT_NAMES])

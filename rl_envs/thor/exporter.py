@@ -74,7 +74,7 @@ def export_room(simulator: Simulator, scene: str) -> Room:
     places = simulator.reachable()
     if not len(places):
         raise ThorError(f"no place in scene {scene} can be reached: choose another scene")
-    lattice = lattice_of(places)
+    lattice = make_lattice(places)
     cells = lattice.cells(places[:, 0], places[:, 2])
     floor = np.zeros(cells.max(0) + 1 + _MARGIN, bool)
     floor[cells[:, 0], cells[:, 1]] = True
@@ -91,7 +91,7 @@ def export_room(simulator: Simulator, scene: str) -> Room:
     return room
 
 
-def lattice_of(places: Array) -> Lattice:
+def make_lattice(places: Array) -> Lattice:
     """The lattice of an exported room: one cell of margin around what can be reached, [K, 3] metres."""
     return Lattice(float(places[:, 0].min()) - _MARGIN * CELL_METRES, float(places[:, 2].max()) + _MARGIN * CELL_METRES)
 
@@ -181,7 +181,7 @@ def _write_room(simulator: Simulator, scene: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     room = export_room(simulator, scene)
     save_room(room, path, f"Scene {scene} of AI2-THOR, engine commit {simulator.commit}; inferred television cells.")
-    share = share_of_known_floor(room, lattice_of(simulator.reachable()))
+    share = share_of_known_floor(room, make_lattice(simulator.reachable()))
     print(f"wrote {path}" + (f", with {share:.0%} of ALFRED's floor cells" if share is not None else ""))
 
 

@@ -25,7 +25,7 @@ from rl_envs.furnmove.ithor import PREFIX as ITHOR_PREFIX
 from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.world import FurnMove
-from rl_envs.thor.exporter import lattice_of
+from rl_envs.thor.exporter import make_lattice
 from rl_envs.thor.simulator import HORIZON_DEGREES, QUARTER_DEGREES, Controller, Lattice, Simulator, ThorError
 
 GOALS = ("Dresser", "TVStand", "SideTable", "CoffeeTable")
@@ -87,7 +87,7 @@ class UnityRenderer:
         self.simulator.open(scene_of(room))
         places = self.simulator.reachable()
         self._floor_metres = float(places[0, 1]) if len(places) else 0.0
-        self._lattice = _first_of_ithor(room) or lattice_of(places)
+        self._lattice = _first_of_ithor(room) or make_lattice(places)
         self._television = self._object("Television")
         self._put(self._object(*GOALS), goal, 0.0)
 

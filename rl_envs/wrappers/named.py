@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Any
 
 import gymnasium
 
-from rl_envs.core.errors import CustomEnvError, EnvRaisedError
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError, did_you_mean
 from rl_envs.core.world import World
 from rl_envs.registry import GYMNASIUM, WORLDS
 from rl_envs.wrappers.custom.build import SoloEnv, named_env
@@ -64,9 +63,8 @@ def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> 
 
 def _nearest(name: str) -> str:
     """Question after an id that was meant, or nothing."""
-    if near := difflib.get_close_matches(name, WORLDS, n=1):
-        return f"did you mean {near[0]}?"
-    return f"did you mean {GYMNASIUM}{name}?" if name in gymnasium.registry else ""
+    otherwise = f"did you mean {GYMNASIUM}{name}?" if name in gymnasium.registry else ""
+    return did_you_mean(name, WORLDS, otherwise)
 
 
 def _known_gymnasium(name: str) -> str:
@@ -79,8 +77,8 @@ def _known_gymnasium(name: str) -> str:
     try:
         gymnasium.spec(found)
     except Exception as error:
-        near = difflib.get_close_matches(found, gymnasium.registry, n=1)
-        hint = f"did you mean {GYMNASIUM}{near[0]}?" if near else "write gymnasium:ID, or gymnasium:package.module:ID"
+        advice = "write gymnasium:ID, or gymnasium:package.module:ID"
+        hint = did_you_mean(found, gymnasium.registry, advice, GYMNASIUM)
         raise CustomEnvError(f"Gymnasium has no environment {found!r} ({described(error)}); {hint}") from error
     return found
 

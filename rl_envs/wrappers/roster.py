@@ -59,7 +59,7 @@ class Roster:
         self.observations = self.single_world.reset(seed)
         alive = self._alive()
         self.live = tuple(name for name, lives in zip(self.world.agents, alive, strict=True) if lives)
-        return {name: self.observation_of(name) for name in self.live}
+        return {name: self.agent_observation(name) for name in self.live}
 
     def step(self, actions: Mapping[str, Any]) -> AgentSteps:
         """One env step.
@@ -78,14 +78,14 @@ class Roster:
         self.live = tuple(name for name in before if not (gone[name] or stopped[name]))
         index = {name: i for i, name in enumerate(self.world.agents)}
         return AgentSteps(
-            {name: self.observation_of(name) for name in before},
+            {name: self.agent_observation(name) for name in before},
             {name: float(turn.reward[index[name]]) for name in before},
             gone,
             stopped,
             {name: self._info(index[name], turn.duration, turn.episode) for name in before},
         )
 
-    def observation_of(self, name: str) -> Arrays:
+    def agent_observation(self, name: str) -> Arrays:
         """Observation of one agent, dict of fresh arrays."""
         index = self.world.agents.index(name)
         return {key: np.array(value[index]) for key, value in self.observations.items()}

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from rl_envs.core.spec import ActionSpec, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 
-_MAX_TEXTS = 10_000
+MAX_TEXTS = 10_000
 """Texts of one key that a wrapped world keeps, and a hundred for each agent of each world."""
 
 
@@ -85,6 +85,6 @@ def forget_texts(world: World) -> None:
 
     Call it when all observations have become tokens, because row numbers change.
     """
-    most = _MAX_TEXTS + 100 * world.num_worlds * world.num_agents
+    most = MAX_TEXTS + 100 * world.num_worlds * world.num_agents
     if any(len(store) > most for store in world.texts.values()):
         world.compact_texts()

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.algorithms.learner_config import AnnealedOptimiserConfig, OptimiserConfig
-from rl_models.configuration import constants_of
+from rl_models.configuration import list_constants
 from rl_models.schedule import Progress, Schedule
 
 _RMSPROP_ALPHA = 0.99
@@ -56,7 +56,7 @@ def optimiser_settings(
         return config.falling(rate, rate * config.final_learning_rate_share, budget_env_steps)
 
     return OptimiserSettings(
-        **constants_of(config, OptimiserConfig),
+        **list_constants(config, OptimiserConfig),
         learning_rate=falling(learning_rate),
         critic_learning_rate=falling(critic_learning_rate) if critic_learning_rate else None,
     )

@@ -21,7 +21,7 @@ from rl_models.algorithms.actor_critic import with_extra_losses
 from rl_models.algorithms.learner_config import QmixConfig, QmixLearnerConfig
 from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, alive_mask
-from rl_models.configuration import constants_of
+from rl_models.configuration import list_constants
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
 from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, make_mixing
@@ -42,7 +42,7 @@ def qmix_objective(config: QmixLearnerConfig, gamma: float, batch_env_steps: int
         texts: observation keys whose texts the team reads.
     """
     return Qmix(
-        **constants_of(config, QmixConfig),
+        **list_constants(config, QmixConfig),
         gamma=gamma,
         epsilon=Schedule.linear(1.0, config.exploration_final_epsilon, config.exploration_env_steps),
         gradient_steps=max(1, batch_env_steps // config.train_every_env_steps),

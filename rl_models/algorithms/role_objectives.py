@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rl_models.algorithms.qmix import Qmix
 from rl_models.batch import WHOLE, Batch, Share
-from rl_models.configuration import constants_of
+from rl_models.configuration import list_constants
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.maser import find_subgoals, maser_losses, proxy_reward
 from rl_models.losses.roles import RoleLoss
@@ -34,7 +34,7 @@ def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qm
         return qmix
     qmix = dataclasses.replace(qmix, agents_leave=False)  # what is added to its loss counts all agents at all steps
     if method == "maser":
-        return Maser(**constants_of(qmix, Qmix), config=config.maser)
+        return Maser(**list_constants(qmix, Qmix), config=config.maser)
     added = RoleLoss(config.roma_losses) if method == "roma" else SubtaskLoss(config.ldsa_losses)
     return dataclasses.replace(qmix, extra_losses=(*qmix.extra_losses, added))
 

@@ -50,7 +50,7 @@ class Usage:
         return counts | ({"chat_cost": self.cost(prices)} if prices != Prices() else {})
 
 
-def usage_of(record: Path) -> Usage:
+def read_usage(record: Path) -> Usage:
     """The usage of all exchanges in a record; zero if the file does not exist.
 
     Raises:

@@ -134,7 +134,7 @@ class CollectivePolicy:
         command = actions[self.factors.command]
         commanded = later[self.factors.command]
         for name, commands in self.factors.arguments.items():
-            commanded = commanded + _where(is_one_of(command, commands), later[name])
+            commanded = commanded + _where(is_member(command, commands), later[name])
         goes_on = actions[self.factors.stop] == 0
         return stop + _where(goes_on, flagged + _where(flags.any(-1), commanded))
 
@@ -185,7 +185,7 @@ def _where(mask: Tensor, values: Tensor) -> Tensor:
     return torch.where(mask, values, 0.0)
 
 
-def is_one_of(command: Tensor, commands: tuple[int, ...]) -> Tensor:
+def is_member(command: Tensor, commands: tuple[int, ...]) -> Tensor:
     """Whether numbers [...] int64 are among some, [...] bool; nothing is copied to a device, as a list would be."""
     return functools.reduce(torch.logical_or, [command == one for one in commands])
 

@@ -111,6 +111,21 @@ def is_possible(log_probabilities: Tensor) -> Tensor:
     return log_probabilities > NEVER / 2
 
 
+def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
+    """Logits [..., A] with those of illegal actions far below all others; as they are if `legal` is None.
+
+    Args:
+        logits: [..., A] float32.
+        legal: [..., A] bool, of a shape that the logits' broadcasts to.
+    """
+    return logits if legal is None else logits.masked_fill(~legal, NEVER)
+
+
+def legal_or_all(legal: Tensor | None) -> Tensor | None:
+    """The mask [..., A] bool, and everything where nothing is legal."""
+    return None if legal is None else legal | ~legal.any(-1, keepdim=True)
+
+
 def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
     """The policy itself, checked to have a joint tensor."""
     if not isinstance(policy, WholeJointPolicy):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.collective import CollectiveFactors, CollectivePolicy
-from rl_models.heads.mixture_heads import legal_logits, legal_or_all
+from rl_models.distributions.joint_policy import legal_logits, legal_or_all
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.policy import Features
 from rl_models.unit_spec import CELLS, CONTEXT, LEGAL, OWN_MASK, TARGETS, UNITS, UnitSpec, UnitWidths

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from rl_models.distributions.joint_policy import legal_or_all
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.heads.mixture_heads import legal_or_all
 from rl_models.policy import Features
 
 

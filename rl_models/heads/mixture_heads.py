@@ -15,7 +15,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from rl_models.distributions.joint_policy import NEVER
+from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.layers.initialisation import glorot_, glorot_matrices_
 from rl_models.policy import Features
@@ -55,21 +55,6 @@ class AgentLinear(AgentLayers):
         """
         super().__init__(nn.Linear(inputs, outputs) for _ in range(members))
         glorot_matrices_(self)
-
-
-def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
-    """Logits [..., A] with those of illegal actions far below all others; as they are if `legal` is None.
-
-    Args:
-        logits: [..., A] float32.
-        legal: [..., A] bool, of a shape that the logits' broadcasts to.
-    """
-    return logits if legal is None else logits.masked_fill(~legal, NEVER)
-
-
-def legal_or_all(legal: Tensor | None) -> Tensor | None:
-    """The mask [..., A] bool, and everything where nothing is legal."""
-    return None if legal is None else legal | ~legal.any(-1, keepdim=True)
 
 
 class LegalPolicyHead(nn.Module):

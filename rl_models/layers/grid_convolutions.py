@@ -51,7 +51,7 @@ class ChannelEmbedding(nn.Module):
         return (self.shares(grid).movedim(1, -1) @ self.weight).movedim(-1, 1)
 
 
-_VALUES_AT_ONCE = 2**19
+VALUES_AT_ONCE = 2**19
 """Cells or pixels times channels of the frames in one chunk on a CPU. With more of them the convolutions do not fit
 into the caches: chunks of 512 frames take 10 % more time in FurnMove's grid and 15 % more with frames of 42 x 42."""
 
@@ -133,5 +133,5 @@ def apply_in_chunks(function: Callable[[Tensor], Tensor], frames: Tensor) -> Ten
     """`function` applied to frames [K, ...] -> [K, F]; on a CPU in chunks that fit into its caches."""
     if frames.device.type != "cpu":
         return function(frames)
-    at_once = max(1, _VALUES_AT_ONCE // math.prod(frames.shape[1:]))
+    at_once = max(1, VALUES_AT_ONCE // math.prod(frames.shape[1:]))
     return torch.cat([function(chunk) for chunk in frames.split(at_once)])

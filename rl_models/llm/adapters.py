@@ -7,6 +7,7 @@ all models of the process on the same base (`shared_base.py`).
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import warnings
@@ -19,11 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.llm.base_model import LanguageModelError, first_line
-from rl_models.llm.gpu_arithmetic import adapters_in_half_precision, fuse_norms
+from rl_models.llm.frozen_layers import FrozenLayers, can_be_split
 from rl_models.llm.llm_config import Adapter, LoraSettings
-from rl_models.llm.scoring import Scorer, Scores, score_alone, score_trie
+from rl_models.llm.scoring import Scorer, Scores, encode, inner_model, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
-from rl_models.llm.tokens import Candidates, Ids, Tokens, context_of
+from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length
 
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
@@ -31,6 +32,8 @@ _MEANING = ("peft_type", "lora_alpha", "use_rslora", "use_dora", "alpha_pattern"
 """Those settings of an adapter that say what its weights mean; their shapes say the rest."""
 _HALF_TOLERANCE = 0.2
 """Share of the logits' standard deviation. Rounding to 8 bits moves scores by a tenth of it, a wrong mask far more."""
+_NORM_TOLERANCE = 0.02
+"""Largest difference of a norm's outputs, which are of the order of 1: half precision rounds to a hundredth."""
 
 
 class AdaptedModel(nn.Module):
@@ -43,15 +46,22 @@ class AdaptedModel(nn.Module):
         scorer: how candidates are scored.
     """
 
-    def __init__(self, base: SharedBase, lora: LoraSettings, seed: int = 0) -> None:
+    def __init__(self, base: SharedBase, lora: LoraSettings, seed: int = 0, cache_bytes: int = 2**30) -> None:
         """Add two fresh adapters, which change nothing yet, with weights drawn from `seed`.
 
+        Args:
+            base: the model.
+            lora: form of the adapters.
+            seed: seed of their weights.
+            cache_bytes: bound of the memory for states below the adapters.
+
         Raises:
-            LanguageModelError: the base has no layers of the names that are to be adapted.
+            LanguageModelError: the base has no layers of the names that are to be adapted, or cannot be adapted in its
+                last layers alone.
         """
         super().__init__()
         config, self._shared = base.model.config, base
-        self.tokens = Tokens(base.tokenizer, context_of(config))
+        self.tokens = Tokens(base.tokenizer, context_length(config))
         # In a list, where torch does not look for parts of this module.
         tree = base.tree()
         fuse_norms(tree)
@@ -63,6 +73,9 @@ class AdaptedModel(nn.Module):
         if base.honours_masks is None:
             base.honours_masks = _honours_masks(self.base)
         self.scorer: Scorer = score_trie if base.honours_masks else score_alone
+        self._last_layers, self._cache_bytes = lora.last_layers, cache_bytes
+        if lora.last_layers and base.honours_masks:
+            _check_parts(self.base, self.frozen_layers)
         self._window = int(getattr(config, "sliding_window", None) or 2**20)
 
     @property
@@ -110,8 +123,15 @@ class AdaptedModel(nn.Module):
         # A mask of one's own replaces the model's, which is another one where attention reaches back some tokens only.
         longest = max(len(prompt) + most for prompt, most in zip(prompts, following, strict=True))
         scorer = self.scorer if longest <= self._window else score_alone
+        if scorer is score_trie and self._last_layers:
+            scorer = functools.partial(score_trie, encode=self.frozen_layers)
         with self.using(adapter), self._recomputing():
             return scorer(self.base, prompts, candidates)
+
+    @property
+    def frozen_layers(self) -> FrozenLayers:
+        """The layers below the adapters, with the states kept of them."""
+        return self._shared.frozen_layers(self._last_layers, self._cache_bytes)
 
     def weights(self, name: Adapter | None) -> Iterable[Tensor]:
         """Tensors that change whenever values computed with an adapter (None: the bare base) become invalid.
@@ -218,7 +238,12 @@ def _with_adapters(base: Any, lora: LoraSettings, seed: int) -> Any:
     from peft import LoraConfig, get_peft_model
 
     form = LoraConfig(
-        r=lora.rank, lora_alpha=lora.alpha, target_modules=list(lora.targets), bias="none", task_type="CAUSAL_LM"
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        target_modules=list(lora.targets),
+        layers_to_transform=_adapted_layers(base, lora),
+        bias="none",
+        task_type="CAUSAL_LM",
     )
     try:
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
@@ -231,6 +256,33 @@ def _with_adapters(base: Any, lora: LoraSettings, seed: int) -> Any:
             f"this language model has no layers called {', '.join(lora.targets)}; name its own as the LoRA targets"
         ) from error
     return model.eval()
+
+
+def _adapted_layers(base: Any, lora: LoraSettings) -> list[int] | None:
+    """Numbers of the layers that get adapters; None for all."""
+    if not lora.last_layers:
+        return None
+    if not can_be_split(base):
+        raise LanguageModelError(
+            f"--lora.last-layers needs a model with its layers in one list, and {type(base).__name__} has none: set it "
+            "to 0"
+        )
+    layers = len(inner_model(base).layers)
+    if lora.last_layers > layers:
+        raise LanguageModelError(f"--lora.last-layers is {lora.last_layers}, and this model has {layers} layers")
+    return list(range(layers - lora.last_layers, layers))
+
+
+@torch.no_grad()
+def _check_parts(base: Any, frozen: FrozenLayers) -> None:
+    """Refuse a model that computes something else when its layers are run in two parts."""
+    probe = [tuple(range(1, 8))], [((1, 2), (1, 3))]
+    whole, parts = (score_trie(base, *probe, encode=how).log_probs for how in (encode, frozen))
+    if not bool(((whole - parts).abs() <= (1e-4 if base.dtype == torch.float32 else 0.1) * whole.abs()).all()):
+        raise LanguageModelError(
+            f"--lora.last-layers runs layers in two parts, and {type(base).__name__} computes something else then: set "
+            "it to 0"
+        )
 
 
 @torch.no_grad()
@@ -258,3 +310,56 @@ def _spread(base: Any, prompt: Ids) -> float:
     """Standard deviation of the logits behind the tokens of a prompt."""
     logits = base(input_ids=torch.tensor([prompt], device=base.device), use_cache=False).logits
     return float(logits.float().std())
+
+
+# ------------------------------------------------------------------------------------- in half precision on a GPU
+#
+# A model of a billion parameters spends more than half of an update outside matrix products: norms in seven passes over
+# all states, and adapters in float32 whose inputs and outputs are cast (measured on an H200). On the CPU, and in
+# float32, nothing changes.
+
+
+def is_half_on_gpu(model: Any) -> bool:
+    """Whether a model's weights are in half precision on a GPU."""
+    return model.device.type == "cuda" and model.dtype in (torch.bfloat16, torch.float16)
+
+
+@contextmanager
+def adapters_in_half_precision(peft_model: Any, base: Any) -> Iterator[None]:
+    """Within it adapters of a base in half precision on a GPU compute in the base's type; weights stay float32."""
+    if not is_half_on_gpu(base):
+        yield
+        return
+    from peft.helpers import disable_input_dtype_casting
+
+    with torch.autocast(base.device.type, base.dtype), disable_input_dtype_casting(peft_model):
+        yield
+
+
+def fuse_norms(tree: nn.Module) -> int:
+    """Let torch's one kernel compute each root mean square norm on a GPU, if it computes the same; how many."""
+    fused = 0
+    for module in tree.modules():
+        if type(module).__name__.endswith("RMSNorm") and not isinstance(module, nn.RMSNorm):
+            epsilon = getattr(module, "variance_epsilon", getattr(module, "eps", None))
+            if isinstance(epsilon, float) and _computes_rms_norm(module, epsilon):
+                module.forward = functools.partial(_rms_norm, module, module.forward, epsilon)  # type: ignore[method-assign]
+                fused += 1
+    return fused
+
+
+def _rms_norm(module: Any, own: Callable[[Tensor], Tensor], epsilon: float, states: Tensor) -> Tensor:
+    if states.device.type != "cuda" or states.dtype == torch.float32:
+        return own(states)
+    return nn.functional.rms_norm(states, module.weight.shape, module.weight, epsilon)
+
+
+@torch.no_grad()
+def _computes_rms_norm(module: Any, epsilon: float) -> bool:
+    """Whether a norm is what torch calls by this name: some add 1 to their weights."""
+    weight = getattr(module, "weight", None)
+    if weight is None or weight.ndim != 1:
+        return False
+    states = torch.linspace(-2, 2, len(weight), device=weight.device, dtype=weight.dtype)[None]
+    expected = nn.functional.rms_norm(states, weight.shape, weight, epsilon)
+    return bool(((module(states) - expected).abs() < _NORM_TOLERANCE).all())

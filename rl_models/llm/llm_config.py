@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.configuration import MAY_CHANGE
 
@@ -45,6 +45,9 @@ class LoraSettings:
     """Numerator of an adapter's scale: its output is multiplied by alpha / rank."""
     targets: tuple[str, ...] = ("q_proj", "v_proj")
     """Names of the linear layers that get an adapter."""
+    last_layers: NonNegativeInt = 0
+    """Number of layers, counted from the last, that get adapters; 0: all. The states of the layers below are computed
+    once for each prompt with its candidates, and kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,8 @@ class LanguageModelSettings:
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Data type (dtype) of the base model: float32, bfloat16, or auto, which is bfloat16 where it runs on a GPU, else
     float32."""
+    state_cache_megabytes: PositiveInt = field(default=1024, metadata=MAY_CHANGE)
+    """Largest memory for states of the layers below the adapters, in each process; read with --lora.last-layers."""
     gradient_checkpointing: bool = field(default=False, metadata=MAY_CHANGE)
     """Whether the backward pass computes layers again; it needs less memory and a third more time."""
 

@@ -140,6 +140,6 @@ class Writer:
             return generate(language.base, prompts, most, language.tokens.end, uniforms)
 
 
-def message_of(row: Array) -> Ids:
+def to_message(row: Array) -> Ids:
     """The token ids of one row of a table."""
     return tuple(row[row != PADDING].tolist())

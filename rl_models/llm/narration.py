@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_models.llm.llm_config import LanguageTeamSettings
-from rl_models.llm.messages import PADDING, Writer, message_of
+from rl_models.llm.messages import PADDING, Writer, to_message
 from rl_models.llm.tokens import Ids, Tokens
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.runtime.texts import TEXTS, MissingTextsError
@@ -119,6 +119,10 @@ class Narration:
         """See `Speech.tables`."""
         return {key: one.table for key, one in self._tables.items()}
 
+    def inputs(self) -> dict[str, Tensor]:
+        """See `Speech.inputs`."""
+        return {f"{TEXTS}{key}": torch.from_numpy(one) for key, one in self.tables().items()}
+
     def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
         """See `Speech.keep`."""
         return {key: one.keep(obs[key]) for key, one in self._tables.items()}
@@ -144,7 +148,7 @@ class Narration:
             return [], np.zeros((*lead, agents, 0), np.int64)
         rows, which = np.unique(messages.reshape(-1, length), axis=0, return_inverse=True)
         others = (np.arange(agents)[:, None] + np.arange(1, agents)) % agents
-        return [self._writer.text(message_of(row)) for row in rows], which.reshape(*lead, agents)[..., others]
+        return [self._writer.text(to_message(row)) for row in rows], which.reshape(*lead, agents)[..., others]
 
 
 def situations(obs: dict[str, Tensor], keys: Sequence[str]) -> tuple[Array, Array]:

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.heads.mixture_heads import legal_logits
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
-from rl_models.llm.messages import Writer, message_of
+from rl_models.llm.messages import Writer, to_message
 from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
 from rl_models.llm.tokens import Candidates, Ids
@@ -84,7 +84,7 @@ class LanguageNetwork(Stateless):
 
     def message_text(self, row: Array) -> str:
         """Text of a message from its row [L] int32 of token ids."""
-        return self.writer.text(message_of(row))
+        return self.writer.text(to_message(row))
 
     def message_row(self, text: str) -> Array:
         """A given text as a message, [L] int32 of token ids: what somebody else writes in an agent's place."""
@@ -192,7 +192,7 @@ def _shown(obs: dict[str, Array], key: str) -> tuple[list[Ids], Array]:
             f"observations lack {key!r} with its texts: take what `networks.speech.narrated` makes of them"
         )
     used, rows = np.unique(obs[key], return_inverse=True)
-    return [message_of(row) for row in obs[f"{TEXTS}{key}"][used]], rows.reshape(obs[key].shape)
+    return [to_message(row) for row in obs[f"{TEXTS}{key}"][used]], rows.reshape(obs[key].shape)
 
 
 def _deciding(obs: dict[str, Array]) -> Array:

@@ -48,10 +48,22 @@ Scorer: TypeAlias = Callable[[Any, Sequence[Ids], Sequence[Candidates]], Scores]
 """Model, R prompts (at least one token each), their candidates -> scores."""
 
 
-def score_trie(model: Any, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
+Encode: TypeAlias = "Callable[[Any, Packed, Tensor, Sequence[tuple[Ids, Candidates]]], Tensor]"
+"""Model, R packed rows, their mask [R, 1, S, S] of its dtype, prompt and candidates of each -> states [R, S, F]."""
+
+
+def encode(model: Any, packed: Packed, mask: Tensor, keys: Sequence[tuple[Ids, Candidates]]) -> Tensor:
+    """All layers at once; see `Encode`."""
+    states: Tensor = inner_model(model)(
+        input_ids=packed.tokens, attention_mask=mask, position_ids=packed.positions, use_cache=False
+    ).last_hidden_state
+    return states
+
+
+def score_trie(model: Any, prompts: Sequence[Ids], candidates: Sequence[Candidates], encode: Encode = encode) -> Scores:
     """Each prompt once, with its candidates as a trie."""
     sizes = [len(prompt) + sum(map(len, some)) for prompt, some in zip(prompts, candidates, strict=True)]
-    return _in_parts(_score_trie, model, prompts, candidates, sizes)
+    return _in_parts(functools.partial(_score_trie, encode), model, prompts, candidates, sizes)
 
 
 def score_alone(model: Any, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
@@ -73,14 +85,12 @@ def inner_model(model: nn.Module) -> Any:
     return getattr(model, str(model.base_model_prefix))
 
 
-def _score_trie(model: Any, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
+def _score_trie(encode: Encode, model: Any, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
     packed = pack(prompts, candidates, model.device)
     dtype = model.dtype
     mask = torch.zeros(packed.sees.shape, dtype=dtype, device=model.device)
     mask = mask.masked_fill(~packed.sees, torch.finfo(dtype).min)
-    states = inner_model(model)(
-        input_ids=packed.tokens, attention_mask=mask, position_ids=packed.positions, use_cache=False
-    ).last_hidden_state.flatten(0, 1)
+    states = encode(model, packed, mask, list(zip(prompts, candidates, strict=True))).flatten(0, 1)
     logits = model.get_output_embeddings()(states[packed.speakers]).float()
     of_nodes = logits.log_softmax(-1)[packed.asked, packed.targets]
     of_paths = torch.cat([of_nodes, of_nodes.new_zeros(1)])[packed.paths]
@@ -157,7 +167,7 @@ class Trie:
 
 
 @functools.lru_cache(maxsize=_TRIES_KEPT)
-def trie_of(candidates: Candidates) -> Trie:
+def build_trie(candidates: Candidates) -> Trie:
     """The prefix tree of these candidates; the same for the same ones.
 
     Raises:
@@ -193,6 +203,7 @@ class Packed:
         tokens: [R, S] int64.
         positions: [R, S] int64.
         sees: [R, 1, S, S] bool.
+        lengths: R lengths without padding, on the host.
         ends: [R] int64, place of each prompt's last token among all R * S.
         speakers: [Q] int64, places among all R * S whose next token is asked for, each once.
         asked: [E] int64, for each node which of the Q places it follows.
@@ -203,6 +214,7 @@ class Packed:
     tokens: Tensor
     positions: Tensor
     sees: Tensor
+    lengths: tuple[int, ...]
     ends: Tensor
     speakers: Tensor
     asked: Tensor
@@ -212,12 +224,13 @@ class Packed:
 
 def pack(prompts: Sequence[Ids], candidates: Sequence[Candidates], device: torch.device) -> Packed:
     """Lay R prompts and their candidates out on a device."""
-    tries = [trie_of(each) for each in candidates]
-    width = max(len(prompt) + len(trie.tokens) for prompt, trie in zip(prompts, tries, strict=True))
+    tries = [build_trie(each) for each in candidates]
+    lengths = tuple(len(prompt) + len(trie.tokens) for prompt, trie in zip(prompts, tries, strict=True))
+    width = max(lengths)
     tokens, positions = np.zeros((2, len(prompts), width), np.int64)
     sees = np.repeat(np.tri(width, dtype=bool)[None], len(prompts), axis=0)
     for row, (prompt, trie) in enumerate(zip(prompts, tries, strict=True)):
-        first, last = len(prompt), len(prompt) + len(trie.tokens)
+        first, last = len(prompt), lengths[row]
         tokens[row, :last] = np.concatenate([np.array(prompt, np.int64), trie.tokens])
         positions[row, :last] = np.concatenate([np.arange(first), first + trie.depths])
         sees[row, first:last, first:last] = trie.sees
@@ -227,8 +240,8 @@ def pack(prompts: Sequence[Ids], candidates: Sequence[Candidates], device: torch
     speakers, asked = np.unique(np.concatenate(parents), return_inverse=True)
     targets = np.concatenate([trie.tokens for trie in tries])
     arrays = (tokens, positions, sees[:, None], ends, speakers.astype(np.int64), asked, targets, _paths(tries))
-    names = (field.name for field in fields(Packed))
-    return Packed(**to_device(dict(zip(names, arrays, strict=True)), device))
+    names = (field.name for field in fields(Packed) if field.name != "lengths")
+    return Packed(lengths=lengths, **to_device(dict(zip(names, arrays, strict=True)), device))
 
 
 def _paths(tries: Sequence[Trie]) -> Array:

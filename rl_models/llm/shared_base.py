@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.llm.base_model import load_base_model
+from rl_models.llm.frozen_layers import FrozenLayers
 from rl_models.runtime.device import building_device
 
 
@@ -32,6 +33,13 @@ class SharedBase:
     def __init__(self, model: Any, tokenizer: Any, name: tuple[str, int] | None = None) -> None:
         self.model, self.tokenizer, self.name = model, tokenizer, name
         self.honours_masks: bool | None = None
+        self._frozen: dict[int, FrozenLayers] = {}
+
+    def frozen_layers(self, last_layers: int, max_bytes: int) -> FrozenLayers:
+        """The layers below the last ones, with the states that all models of the process on this base have computed."""
+        layers = self._frozen.setdefault(last_layers, FrozenLayers(last_layers, max_bytes))
+        layers.max_bytes = max_bytes
+        return layers
 
     def tree(self) -> Any:
         """The model as modules of one's own over the same weights."""

@@ -38,10 +38,10 @@ def tokens_of(name: str) -> Tokens:
             f"{name} has no tokenizer that transformers can load ({first_line(error)}); "
             "give a folder that was saved whole"
         ) from error
-    return Tokens(tokenizer, context_of(config))
+    return Tokens(tokenizer, context_length(config))
 
 
-def context_of(config: Any) -> int:
+def context_length(config: Any) -> int:
     """Most tokens that a model of transformers reads."""
     return int(getattr(config, "max_position_embeddings", 2**20))
 

@@ -98,7 +98,7 @@ class GroundingLoss:
         if SCORES not in output.extras:
             raise ValueError("the grounding loss needs a team that reads manuals: set its weight to 0 for other teams")
         parts = [output.extras[name][:, :steps] for name in (SCORES, SENTENCES, SPRITES)]
-        agents = [_agent_loss(*of_agent) for of_agent in zip(*(part.unbind(2) for part in parts), strict=True)]
+        agents = [agent_loss(*of_agent) for of_agent in zip(*(part.unbind(2) for part in parts), strict=True)]
         loss, matched = (torch.stack(values).mean() for values in zip(*agents, strict=True))
         statistics: Statistics = {
             "loss/grounding": loss.detach(),
@@ -108,7 +108,7 @@ class GroundingLoss:
         return weight * loss, statistics
 
 
-def _agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor, Tensor]:
+def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor, Tensor]:
     """Loss of one agent, and share of the steps whose sprites match no other manual better; two scalars.
 
     Args:

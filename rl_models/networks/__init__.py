@@ -1,1 +1,1 @@
-"""Networks: they turn observations into features and recurrent state. They know no head, loss or algorithm."""
+"""Networks: from observations to features and recurrent state, independent of heads, losses and algorithms."""

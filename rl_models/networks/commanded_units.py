@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rl_models.distributions.collective import is_one_of
+from rl_models.distributions.collective import is_member
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.networks.instructions import InstructionAttention, InstructionReader
 from rl_models.networks.network_config import CommandedUnitsConfig
@@ -167,4 +167,4 @@ class CommandedUnits(Stateless):
 
 def _among(commands: Tensor, some: tuple[int, ...]) -> Tensor:
     """[K, U, 1] float32, 1 where a unit's command is one of some."""
-    return is_one_of(commands, some)[..., None].float()
+    return is_member(commands, some)[..., None].float()

@@ -1,6 +1,6 @@
 """EMMA: entities attend to the sentences of a manual (Hanjie et al., 2021, section 4).
 
-Symbols are queries; each sentence has a key and a value (`layers/attention.py`). Input keys: `symbols` and
+Symbols are queries; each sentence has a key and a value (`layers/sentences.py`). Input keys: `symbols` and
 `cells` [B, T, N, moments, E] uint8, entities of the last moments, oldest first; `agent_symbols` and `agent_cells`
 [B, T, N, moments, N] uint8, the agent's own first; `manual` [B, T, N, n] int, numbers of sentences. The text encoder
 stores the sentences. Each sentence is encoded once a batch, or once an episode if a collector keeps the encodings.
@@ -26,8 +26,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rl_models.layers.attention import SentenceReader, attend_to_manual, score_table, scores_in_manual, shares_of_cells
 from rl_models.layers.initialisation import glorot_matrices_
+from rl_models.layers.sentences import SentenceReader, attend_to_manual, score_table, scores_in_manual, shares_of_cells
 from rl_models.layers.tracks import MOVEMENTS, movements
 from rl_models.networks.emma_body import EmmaBody, EmmaSizes, EntityNetwork
 from rl_models.networks.network_config import EmmaConfig

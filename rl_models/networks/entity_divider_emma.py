@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.attention import score_table
 from rl_models.layers.initialisation import glorot_matrices_
+from rl_models.layers.sentences import score_table
 from rl_models.layers.tracks import row_and_column, tracks
 from rl_models.networks.emma import Emma, Sprites, attend
 from rl_models.networks.emma_body import EmmaSizes

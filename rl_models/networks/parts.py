@@ -12,7 +12,7 @@ argument.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -89,13 +89,14 @@ class PartsEncoder(nn.Module):
         texts = [part for part in parts if part.is_text]
         names = [part for part in parts if part.vocabulary and not part.is_text]
         self._images = [part for part in parts if part.is_image and not part.vocabulary]
-        self._ids = [part for part in parts if part.ids]
+        ids = [part for part in parts if part.ids]
+        self._kind_keys, self._name_keys = [part.key for part in ids], [part.key for part in names]
         self._vectors = [part for part in parts if not (part.is_image or part.vocabulary or part.ids)]
         self.scalings = nn.ModuleList(Scaling(part.scale) for part in self._vectors)
         self.images = nn.ModuleList(_ImageEncoder(config, part) for part in self._images)
         width = config.reader.word_features
-        self.kinds = nn.ModuleList(nn.Embedding(part.ids, width) for part in self._ids)
-        self.features = sum(part.size for part in self._vectors) + width * sum(part.size for part in self._ids)
+        self.kinds = nn.ModuleList(nn.Embedding(part.ids, width) for part in ids)
+        self.features = sum(part.size for part in self._vectors) + width * sum(part.size for part in ids)
         self.features += config.image_features * len(self._images)
         vocabulary = max((part.vocabulary for part in [*texts, *names]), default=0)
         self.words = WordTable(vocabulary, width) if names else None
@@ -113,21 +114,41 @@ class PartsEncoder(nn.Module):
             self.reader = TextReader(config.reader, read, words, self.features)
             self.features += self.reader.features
 
-    def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """Observations, name -> [B, T, N, ...], to vectors [B, T, N, F] float32."""
-        flat = (obs[part.key].unsqueeze(-1).flatten(3).float() for part in self._vectors)
+    def forward(self, obs: dict[str, Tensor], weights: Mapping[str, Tensor] | None = None) -> Tensor:
+        """Vectors of agents, [B, T, N, F] float32.
+
+        Args:
+            obs: observations, name -> [B, T, N, ...].
+            weights: factors of numbers, names and kinds, key -> [B, T, N, ...], of which the array has the shape and
+                perhaps further axes; keys that are left out have weight 1.
+        """
+        weights = weights or {}
+        flat = (self.entries(obs, part.key, weights).unsqueeze(-1).flatten(3) for part in self._vectors)
         vectors = [scaling(vector) for scaling, vector in zip(self.scalings, flat, strict=True)]
         images = [encoder(obs[part.key]) for encoder, part in zip(self.images, self._images, strict=True)]
-        kinds = [
-            embedding(obs[part.key].long()).unsqueeze(3).flatten(3)
-            for embedding, part in zip(self.kinds, self._ids, strict=True)
+        kinds = [self.entries(obs, key, weights).unsqueeze(3).flatten(3) for key in self._kind_keys]
+        named = [
+            encoder(self.entries(obs, key, weights)) for encoder, key in zip(self.names, self._name_keys, strict=True)
         ]
-        named = [encoder(self.words, obs) for encoder in self.names]
         seen = torch.cat([*vectors, *images, *kinds, *named], -1)
-        if self.reader is None:
-            return seen
-        tables = {f"{TEXTS}{key}": getattr(self, name) for key, name in self._tables.items()}
-        return torch.cat([seen, self.reader(obs | tables, seen)], -1)
+        return seen if self.reader is None else torch.cat([seen, self.reader(self.with_texts(obs), seen)], -1)
+
+    def entries(self, obs: dict[str, Tensor], key: str, weights: Mapping[str, Tensor] | None = None) -> Tensor:
+        """What the entries of an array say: numbers [B, T, N, ...], or vectors of kinds and names [B, T, N, ..., F]."""
+        if key in self._kind_keys:
+            said = self.kinds[self._kind_keys.index(key)](obs[key].long())
+        elif key in self._name_keys:
+            said = self.names[self._name_keys.index(key)].vectors(self.words)[obs[key].long()]  # type: ignore[operator]
+        else:
+            said = obs[key].float()
+        if not weights or key not in weights:
+            return said
+        weight = weights[key]
+        return said * weight.reshape(*weight.shape, *[1] * (said.ndim - weight.ndim))
+
+    def with_texts(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Observations with the texts that the encoder stores."""
+        return obs | {f"{TEXTS}{key}": getattr(self, name) for key, name in self._tables.items()}
 
     @staticmethod
     def _words(config: PartsConfig, vocabulary: int) -> nn.Module:
@@ -148,17 +169,18 @@ class _NameEncoder(nn.Module):
 
     def __init__(self, config: PartsConfig, part: Part, width: int) -> None:
         super().__init__()
-        self._key = part.key
         self.register_buffer("_table", torch.from_numpy(part.table), persistent=False)
         grid = Part(part.key, (*part.shape[:2], part.shape[2] * width), is_image=True) if part.is_image else None
         self.image = None if grid is None else _ImageEncoder(config, grid)
         self.features = part.size * width if grid is None else config.image_features
 
-    def forward(self, words: nn.Module, obs: dict[str, Tensor]) -> Tensor:
-        """Vectors of words, and observations name -> [B, T, N, ...], to [B, T, N, F] float32."""
+    def vectors(self, words: nn.Module) -> Tensor:
+        """Means of the vectors of each name's words, [names, width] float32."""
         is_word = (self._table != 0)[..., None]
-        vectors = (words(self._table) * is_word).sum(1) / is_word.sum(1).clamp(min=1)
-        named: Tensor = vectors[obs[self._key].long()]
+        return (words(self._table) * is_word).sum(1) / is_word.sum(1).clamp(min=1)
+
+    def forward(self, named: Tensor) -> Tensor:
+        """Vectors of names [B, T, N, ..., width] -> [B, T, N, F] float32."""
         if self.image is None:
             return named.unsqueeze(3).flatten(3)
         encoded: Tensor = self.image(named.flatten(-2))
@@ -279,7 +301,13 @@ class TowersOfParts(Stateless):
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 with two halves."""
-        own, valued = (encoder(obs) for encoder in self.encoders)
+        return self._towers(obs, is_first)
+
+    def _towers(
+        self, obs: dict[str, Tensor], is_first: Tensor, weights: Mapping[str, Tensor] | None = None
+    ) -> Features:
+        """As `forward`, with weights as in `PartsEncoder`."""
+        own, valued = (encoder(obs, weights) for encoder in self.encoders)
         if self._critic == "team":
             team = valued.flatten(2).unsqueeze(2).expand(-1, -1, self.num_agents, -1)
             valued = torch.cat([valued, team], -1)

@@ -13,8 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_scores
-from rl_models.layers.bidirectional import Bidirectional, Cell
+from rl_models.layers.words import Bidirectional, Cell, SelfAttention, TextGroups, attend, padding_scores
 from rl_models.runtime.device import distinct
 from rl_models.runtime.texts import Encoded, EncodedTexts, text_lengths
 

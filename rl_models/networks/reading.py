@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.attention import padding_scores
+from rl_models.layers.words import padding_scores
 from rl_models.networks.film2_stack import GridStack
 from rl_models.networks.mentions import DOCUMENTS, MAX_CONTRASTED, SCORES
 from rl_models.networks.network_config import Activation

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.attention import SentenceReader, padding_scores, score_table
 from rl_models.layers.initialisation import glorot_matrices_
+from rl_models.layers.sentences import SentenceReader, score_table
+from rl_models.layers.words import padding_scores
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.policy import Features, State, Stateless, legal_actions
 from rl_models.runtime.fixed_weights import CachedByWeights

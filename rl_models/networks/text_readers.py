@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.attention import SelfAttention, SentenceReader, padding_scores
-from rl_models.layers.bidirectional import Bidirectional
+from rl_models.layers.sentences import SentenceReader
+from rl_models.layers.words import Bidirectional, SelfAttention
 from rl_models.networks.film2_stack import Film2
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.runtime.device import longest
-from rl_models.runtime.texts import encode_texts, text_lengths
+from rl_models.runtime.texts import Encoded, encode_texts, text_lengths
 
 
 @dataclass(frozen=True)
@@ -82,39 +82,53 @@ class TextReader(nn.Module):
             )
         self.texts, self.words, self.features = tuple(texts), words, config.features
         width = int(getattr(words, "features"))  # noqa: B009 (an attribute that modules do not declare)
-        self.reader = _READERS[config.name](config, width, query)
+        self.reader: _Reader = _READERS[config.name](config, width, query)
 
     def forward(self, obs: dict[str, Tensor], query: Tensor) -> Tensor:
-        """Features of the texts for each agent's query, [B, T, N, F] float32.
+        """Features of the texts for each query, [B, T, N, F] or [B, T, N, X, F] float32.
 
         Args:
             obs: the texts' rows [B, T, N] or [B, T, N, S], and `texts/KEY` [D, L].
-            query: [B, T, N, Q] float32.
+            query: [B, T, N, Q] float32, or X queries of each agent, [B, T, N, X, Q].
         """
         frames = math.prod(query.shape[:3])
         parts = [self._sentences(obs, text, frames) for text in self.texts]
-        most = max(states.shape[2] for states, _ in parts)
-        states = torch.cat([nn.functional.pad(one, (0, 0, 0, most - one.shape[2])) for one, _ in parts], 1)
-        lengths = torch.cat([lengths for _, lengths in parts], 1)
-        read: Tensor = self.reader(states, lengths, query.flatten(0, 2))
-        return read.unflatten(0, query.shape[:3])
+        most = max(part["states"].shape[2] for part in parts) if "states" in parts[0] else 0
+        sentences = {name: torch.cat([_padded(part[name], name, most) for part in parts], 1) for name in parts[0]}
+        read: Tensor = self.reader(sentences, query.reshape(frames, -1, query.shape[-1]))
+        return read.reshape(*query.shape[:-1], -1)
 
-    def _sentences(self, obs: dict[str, Tensor], text: TextPart, frames: int) -> tuple[Tensor, Tensor]:
-        """States [K, S, L, E] of the K frames' sentences, and their lengths [K, S]; an empty one has length 0."""
+    def _sentences(self, obs: dict[str, Tensor], text: TextPart, frames: int) -> Encoded:
+        """What the K frames' sentences say, name -> [K, S, ...]; each distinct sentence is encoded once."""
 
-        def encode(key: str, tokens: Tensor) -> dict[str, Tensor]:
+        def encode(key: str, tokens: Tensor) -> Encoded:
             width = longest(text_lengths(tokens), tokens.shape[1])
-            return {"states": self.words(tokens[:, :width]), "lengths": (tokens != 0).sum(-1)}
+            return self.reader.encode(self.words(tokens[:, :width]), (tokens != 0).sum(-1))
 
         shown = obs[text.key]
         if shown.ndim == 5:  # tokens of several sentences, as in a replay
             obs = obs | {text.key: shown.flatten(2, 3)}
         found = encode_texts(obs, text.key, encode)
-        shape = (frames, text.sentences)
-        return found.of_frames("states").unflatten(0, shape), found.of_frames("lengths").unflatten(0, shape)
+        return {name: found.of_frames(name).unflatten(0, (frames, text.sentences)) for name in found.encoded}
 
 
-class _Film2(nn.Module):
+def _padded(values: Tensor, name: str, length: int) -> Tensor:
+    return nn.functional.pad(values, (0, 0, 0, length - values.shape[2])) if name == "states" else values
+
+
+class _Reader(nn.Module):
+    """Reads the sentences of K frames: their words' states [K, S, L, E] and lengths [K, S], 0 for an empty one."""
+
+    def encode(self, states: Tensor, lengths: Tensor) -> Encoded:
+        """Encodings of D sentences, from states [D, L, E] and lengths [D]: name -> [D, ...]."""
+        return {"states": states, "lengths": lengths}
+
+    def forward(self, sentences: Encoded, query: Tensor) -> Tensor:
+        """Encodings of sentences, name -> [K, S, ...], and query [K, X, Q] -> [K, X, F]."""
+        raise NotImplementedError
+
+
+class _Film2(_Reader):
     """All sentences as one text, and FiLM² on a grid of one cell."""
 
     def __init__(self, config: TextReaderConfig, words: int, query: int) -> None:
@@ -123,15 +137,14 @@ class _Film2(nn.Module):
         self.summary = SelfAttention(self.states.features)
         self.film = Film2(query, self.states.features, config.features, kernel_size=1)
 
-    def forward(self, states: Tensor, lengths: Tensor, query: Tensor) -> Tensor:
-        """States [K, S, L, E], lengths [K, S] and query [K, Q] -> [K, F]."""
-        words, length = _joined(states, lengths)
+    def forward(self, sentences: Encoded, query: Tensor) -> Tensor:
+        words, length = _joined(sentences["states"], sentences["lengths"])
         summary = self.summary(self.states(words, length), length)
-        _, read = self.film(query[:, None, None], summary)
-        return read
+        read: Tensor = self.film(query[:, None], summary)[0]
+        return read.squeeze(1)
 
 
-class _Emma(nn.Module):
+class _Emma(_Reader):
     """A key and a value of each sentence; the query attends."""
 
     def __init__(self, config: TextReaderConfig, words: int, query: int) -> None:
@@ -139,17 +152,17 @@ class _Emma(nn.Module):
         self.sentences, self.query = SentenceReader(words, config.features), nn.Linear(query, config.features)
         self.scale = config.sharpness / math.sqrt(config.features)
 
-    def forward(self, states: Tensor, lengths: Tensor, query: Tensor) -> Tensor:
-        """States [K, S, L, E], lengths [K, S] and query [K, Q] -> [K, F]."""
-        shape = lengths.shape
-        read = self.sentences(states.flatten(0, 1), lengths.flatten().clamp(min=1))
-        keys, values = (one.unflatten(0, shape) for one in (read.keys, read.values))
-        scores = self.scale * (keys @ self.query(query)[..., None]).squeeze(-1)
-        weights = scores.masked_fill(lengths == 0, -1e9).softmax(-1)
-        return (weights[..., None] * values).sum(1)
+    def encode(self, states: Tensor, lengths: Tensor) -> Encoded:
+        read = self.sentences(states, lengths.clamp(min=1))
+        return {"keys": read.keys, "values": read.values, "lengths": lengths}
+
+    def forward(self, sentences: Encoded, query: Tensor) -> Tensor:
+        scores = self.scale * (self.query(query) @ sentences["keys"].mT)
+        weights = scores.masked_fill(sentences["lengths"][:, None] == 0, -1e9).softmax(-1)
+        return weights @ sentences["values"]
 
 
-class _Matching(nn.Module):
+class _Matching(_Reader):
     """The query attends over words; what stands around them is read."""
 
     def __init__(self, config: TextReaderConfig, words: int, query: int) -> None:
@@ -157,41 +170,45 @@ class _Matching(nn.Module):
         self.query, self.output = nn.Linear(query, words), nn.Linear(words, config.features)
         self.window, self.scale = config.window, config.sharpness
 
-    def forward(self, states: Tensor, lengths: Tensor, query: Tensor) -> Tensor:
-        """States [K, S, L, E], lengths [K, S] and query [K, Q] -> [K, F]."""
-        frames, sentences = lengths.shape
-        each = states.flatten(0, 1)
-        padding = padding_scores(each, lengths.flatten()).unflatten(0, (frames, sentences)).squeeze(2)
-        padding = padding.clamp(min=-1e9)  # a frame without any word attends to all places alike, and reads zeros
-        scores = self.scale * (states @ self.query(query)[:, None, :, None]).squeeze(-1) + padding
-        weights = scores.flatten(1).softmax(-1)
+    def encode(self, states: Tensor, lengths: Tensor) -> Encoded:
         size = 2 * self.window + 1
-        around = nn.functional.avg_pool1d(each.mT, size, 1, self.window, count_include_pad=True).mT * size
-        read = (weights[..., None] * around.unflatten(0, (frames, sentences)).flatten(1, 2)).sum(1)
-        return torch.relu(self.output(read))
+        around = nn.functional.avg_pool1d(states.mT, size, 1, self.window, count_include_pad=True).mT * size
+        return {"states": torch.cat([states, around], -1), "lengths": lengths}
+
+    def forward(self, sentences: Encoded, query: Tensor) -> Tensor:
+        words, around = sentences["states"].flatten(1, 2).chunk(2, -1)
+        is_word = _is_word(sentences["states"], sentences["lengths"]).flatten(1)
+        scores = self.scale * (self.query(query) @ words.mT)
+        # A frame without any word attends to all places alike, and reads zeros.
+        weights = scores.masked_fill(~is_word[:, None], -1e9).softmax(-1)
+        return torch.relu(self.output(weights @ around))
 
 
-class _Words(nn.Module):
+class _Words(_Reader):
     """The mean of the words."""
 
     def __init__(self, config: TextReaderConfig, words: int, query: int) -> None:
         super().__init__()
         self.output = nn.Linear(words, config.features)
 
-    def forward(self, states: Tensor, lengths: Tensor, query: Tensor) -> Tensor:
-        """States [K, S, L, E], lengths [K, S] and query [K, Q], not used -> [K, F]."""
-        is_word = torch.arange(states.shape[2], device=lengths.device) < lengths[..., None]
-        total = (states * is_word[..., None]).sum((1, 2))
-        return torch.relu(self.output(total / lengths.sum(1, keepdim=True).clamp(min=1)))
+    def forward(self, sentences: Encoded, query: Tensor) -> Tensor:
+        states, lengths = sentences["states"], sentences["lengths"]
+        total = (states * _is_word(states, lengths)[..., None]).sum((1, 2))
+        read = torch.relu(self.output(total / lengths.sum(1, keepdim=True).clamp(min=1)))
+        return read[:, None].expand(-1, query.shape[1], -1)
 
 
 _READERS = {"film2": _Film2, "emma": _Emma, "matching": _Matching, "words": _Words}
 
 
+def _is_word(states: Tensor, lengths: Tensor) -> Tensor:
+    """Places of the words of sentences, [K, S, L] bool, from states [K, S, L, E] and lengths [K, S]."""
+    return torch.arange(states.shape[2], device=lengths.device) < lengths[..., None]
+
+
 def _joined(states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """All words of a frame's sentences one after the other: states [K, L, E] and lengths [K], at least 1."""
-    is_word = torch.arange(states.shape[2], device=lengths.device) < lengths[..., None]
-    order = (~is_word.flatten(1)).to(torch.uint8).argsort(dim=1, stable=True)
+    order = (~_is_word(states, lengths).flatten(1)).to(torch.uint8).argsort(dim=1, stable=True)
     total = lengths.sum(1).clamp(min=1)
     kept = order[:, : longest(total, order.shape[1])]
     words = states.flatten(1, 2)

@@ -1,7 +1,7 @@
 """Configurations of txt2π (RTFM, section 4), its ablations, the baselines of RTFM's appendix C, and SILG's model.
 
 The defaults are those of the released code; `PAPER` follows the paper where the two differ. The equations are in
-`film2_stack.py` (1-8, 17-19), `layers/attention.py` (10-16), `readers.py` (9-16, 18), `reading.py`
+`film2_stack.py` (1-8, 17-19), `layers/words.py` (10-16), `readers.py` (9-16, 18), `reading.py`
 (20) and `heads/mixture_heads.py` (21-22). With 262 words and its heads txt2π has 912,872 parameters, FiLM 342,077 and
 CNN 466,517; all of them are used.
 
@@ -20,8 +20,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from rl_models.layers.attention import SelfAttention, TextGroups, padding_scores
-from rl_models.layers.bidirectional import Bidirectional, Cell
+from rl_models.layers.words import Bidirectional, Cell, SelfAttention, TextGroups, padding_scores
 from rl_models.networks.film2_stack import ConvolutionStack, Film2Stack, GridStack
 from rl_models.networks.network_config import CHANNELS, Activation, FirstSummary, SilgConfig
 from rl_models.networks.readers import (

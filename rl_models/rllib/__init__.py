@@ -1,1 +1,1 @@
-"""RLlib's door to the policies: the only folder here that imports Ray. It adds no mathematics."""
+"""RLlib integration of the policies: the only folder of this package that imports Ray."""

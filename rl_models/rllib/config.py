@@ -1,4 +1,4 @@
-"""One function from what an experiment chose to an RLlib configuration, and the connector of its learners.
+"""Builds the RLlib configuration of a training plan, and the connector of its learners.
 
 The connector takes fragments and returns one flat batch of tensors.
 """

@@ -29,7 +29,7 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
 
     @staticmethod
     @abstractmethod
-    def inputs_of(policy: JointPolicy) -> Tensor:
+    def to_inputs(policy: JointPolicy) -> Tensor:
         """Flat inputs of `from_logits` for a joint policy, [..., inputs]."""
 
     @classmethod
@@ -75,7 +75,7 @@ class MixtureDistribution(TeamDistribution):
     components: int
 
     @staticmethod
-    def inputs_of(policy: JointPolicy) -> Tensor:
+    def to_inputs(policy: JointPolicy) -> Tensor:
         """Log weights, then log marginals."""
         mixture = as_mixture(policy)
         return torch.cat([mixture.log_weights, mixture.log_marginals.flatten(-3)], dim=-1)
@@ -91,7 +91,7 @@ class CentralDistribution(TeamDistribution):
     """One probability for each joint action: inputs [..., A ** N]."""
 
     @staticmethod
-    def inputs_of(policy: JointPolicy) -> Tensor:
+    def to_inputs(policy: JointPolicy) -> Tensor:
         """Log of the joint tensor, joint actions in row-major order."""
         whole = as_whole_joint(policy)
         return whole.log_joint().flatten(-whole.num_agents)

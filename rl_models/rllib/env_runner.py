@@ -46,7 +46,7 @@ of their own `sampling/cpu_seconds`."""
 
 @dataclass(frozen=True)
 class FailedFragment:
-    """The error that a game raised in a runner just restarted by Ray, in place of a fragment; the trial ends with it.
+    """Error of an environment in a runner that Ray has just restarted, in place of a fragment; the trial fails with it.
 
     RLlib divides what runners bring over the learners by length. This is longer than all fragments, so every learner
     gets a piece of it; one that got none would wait for the others in vain.
@@ -56,7 +56,7 @@ class FailedFragment:
     length: int = 2**30
 
     def __len__(self) -> int:
-        """How much RLlib divides."""
+        """Length by which RLlib splits batches."""
         return self.length
 
     def __getitem__(self, part: slice) -> FailedFragment:
@@ -68,7 +68,7 @@ class FailedFragment:
         return self[part]
 
     def env_steps(self) -> int:
-        """None were played."""
+        """0."""
         return 0
 
 
@@ -125,13 +125,13 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
             world.close()
 
     def sample_fragments(self, force_reset: bool) -> list[Any]:
-        """Play T steps in every world, whatever number RLlib asked for: a fragment has one size."""
+        """Play T steps in every world, regardless of RLlib's `num_timesteps`: fragments have a fixed size."""
         try:
             fragment = self._play(force_reset)
         except Exception as error:
             # A runner that raises dies and is restarted. RLlib would do so a hundred times, and not say why.
             is_final = getattr(error, "is_final", False)  # other episodes would not mend it
-            if not self.worker_index or not (is_final or (_was_restarted() and not self._has_played)):
+            if not self.worker_index or not (is_final or (was_restarted() and not self._has_played)):
                 raise
             # PPO samples until it has counted a batch.
             self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)
@@ -231,10 +231,10 @@ def as_sent(error: Exception) -> Exception:
 
 def _restarts_offset() -> int:
     """0, unless Ray restarted this process after a failure: it must not play its first episodes once more."""
-    return time.time_ns() % 2**32 if _was_restarted() else 0
+    return time.time_ns() % 2**32 if was_restarted() else 0
 
 
-def _was_restarted() -> bool:
+def was_restarted() -> bool:
     """Whether this is an actor that has failed before."""
     if not ray.is_initialized() or (context := ray.get_runtime_context()).get_actor_id() is None:
         return False  # Ray refuses to answer a driver that asks

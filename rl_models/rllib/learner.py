@@ -1,4 +1,4 @@
-"""RLlib learners that hand every batch to the Ray-free `Learner` of `training/loop.py`, and nothing more.
+"""RLlib learners that pass every batch to the `Learner` of `training/loop.py`.
 
 PPO's learner runs in RLlib's synchronous update, IMPALA's in its learner thread. Stock losses are not called: the
 stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end. Nor are gradients averaged by torch's
@@ -131,7 +131,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         return 0
 
     def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
-        """Nothing of RLlib's: coefficients and rates follow our own progress."""
+        """No-op: coefficients and learning rates follow the objective's own progress."""
 
     def training_state(self, with_weights: bool = True) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
         """Copies of weights, optimiser and replay, and how far training has come, between two updates.
@@ -163,7 +163,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
 
     @property
     def progress(self) -> Progress:
-        """How far training has come."""
+        """Progress of training."""
         return self.core.progress
 
     @property
@@ -194,14 +194,14 @@ class TeamImpalaLearner(PrivateImpalaLearner, TeamLearner, IMPALATorchLearner):
         self.replace_updates_done(self.updates_done)
 
     def before_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
-        """Nothing of RLlib's: coefficients follow our own progress."""
+        """No-op: coefficients follow the objective's own progress."""
 
     def _queue_length(self) -> int:
         return self.waiting_batches
 
 
 class _UpdatesDone(threading.Event):
-    """RLlib's sign that the learner thread has done its updates, for which it would wait for ever on a dead thread."""
+    """Event that RLlib waits for after updates; does not block when the learner thread is dead."""
 
     def __init__(self, threads: list[threading.Thread]) -> None:
         super().__init__()

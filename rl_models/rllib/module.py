@@ -60,7 +60,7 @@ class TeamModule(PrivateModule, TorchRLModule, ValueFunctionAPI):
 
     def _stock(self, batch: dict[str, Any], output: TeamOutput) -> dict[str, Any]:
         has_time = Columns.STATE_IN in batch
-        inputs = team_distribution(self.policy).inputs_of(output.policy)
+        inputs = team_distribution(self.policy).to_inputs(output.policy)
         columns = {
             Columns.ACTION_DIST_INPUTS: inputs if has_time else inputs[:, 0],
             Columns.VF_PREDS: output.values.sum(-1) if has_time else output.values.sum(-1)[:, 0],

@@ -1,4 +1,4 @@
-"""Every private name of Ray that we touch: Ray promises nothing about them, so they stand here and nowhere else.
+"""All uses of Ray's private names, which may change between releases, in one file.
 
 Mixins give the private methods that RLlib calls, and the private attributes that it sets, public names of ours. A mixin
 stands before RLlib's class in the list of bases. `PRIVATE_NAMES` lists all of them, and a test looks for each in the
@@ -62,7 +62,7 @@ class PrivateDevice:
 
     @_device.setter
     def _device(self, device: Any) -> None:
-        """RLlib's choice is left aside."""
+        """Ignores RLlib's choice."""
 
 
 class PrivateLearner(PrivateDevice):
@@ -84,11 +84,11 @@ class PrivateLearner(PrivateDevice):
 
     @property
     def weights_number(self) -> int:
-        """How often the weights have changed, as runners count them."""
+        """RLlib's `weights_seq_no`."""
         return self._weights_seq_no
 
     def count_weights(self) -> None:
-        """Say that the weights are newer than all that were sent."""
+        """Increment RLlib's `weights_seq_no`."""
         self._weights_seq_no += 1
 
     def _make_modules_ddp_if_necessary(self) -> None:

@@ -1,4 +1,4 @@
-"""RLlib's algorithm for one trial, behind the five calls that a training loop needs."""
+"""RLlib's algorithm of one trial, with the interface of `training/algorithm.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rl_models.rllib.learner import BUSY_SHARE, CPU_SECONDS, POLICY_LAG, QUEUE_L
 from rl_models.rllib.workers import TrainingPlan
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, SKIPPED_UPDATES, Tensors
-from rl_models.training.dealing import dealt, dealt_replays, group_sizes, in_order
+from rl_models.training.resharding import group_sizes, in_order, reshard_replays, reshard_snapshots
 
 
 class TeamAlgorithm:
@@ -59,7 +59,7 @@ class TeamAlgorithm:
         return row | {name: float(value) for name, value in metrics.items() if value is not None}
 
     def progress(self) -> Progress:
-        """How far training has come."""
+        """Progress of training."""
         progress: Progress = self.each_learner(_progress)[0]
         return progress
 
@@ -71,7 +71,7 @@ class TeamAlgorithm:
         return policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """Everything a checkpoint holds, and how far training is.
+        """State of a checkpoint, and the progress of training.
 
         The tensors are weights, optimiser, each learner's replay if it has one, and each runner's worlds and recurrent
         state.
@@ -85,14 +85,14 @@ class TeamAlgorithm:
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue from a checkpoint, also one of other runners, groups or learners.
 
-        Worlds and recurrent states are dealt out to the runners that there are now. They begin new episodes where there
-        are more or fewer worlds than before, or `dealt` cannot deal them out.
+        Worlds and recurrent states are redistributed over the runners that there are now. They begin new episodes where there
+        are more or fewer worlds than before, or `reshard_snapshots` cannot redistribute them.
         """
         workers = self.plan.workers
         replays = in_order(tensors, REPLAY)
         learners = max(1, workers.learners)
         if (empty := self.plan.objective.new_replay()) is not None and len(replays) != learners:
-            replays = dealt_replays(replays, learners, empty.capacity)
+            replays = reshard_replays(replays, learners, empty.capacity)
         training = {name: tensors[name] for name in ("weights", "optimizer", *({SKIPPED_UPDATES} & tensors.keys()))}
         training |= {f"{REPLAY}_{rank}" if rank else REPLAY: replay for rank, replay in enumerate(replays)}
         self.each_learner(lambda learner: learner.restore_training_state(training, progress))
@@ -104,7 +104,7 @@ class TeamAlgorithm:
             timeout_seconds=self.algorithm.config.sample_timeout_s,
         )
         sizes = [group_sizes(workers.worlds_per_runner, workers.world_groups)] * max(1, workers.runners)
-        snapshots = dealt(in_order(tensors, "runner"), sizes)
+        snapshots = reshard_snapshots(in_order(tensors, "runner"), sizes)
         restarted = group.foreach_env_runner(
             lambda runner: runner.restore_snapshot(
                 {} if snapshots is None else snapshots[_place(runner)], seed_offset=progress.updates

@@ -1,4 +1,4 @@
-"""Training plan, and its numbers of processes. Apart from the rest of `rllib/`, because its import loads no Ray."""
+"""Training plan and its numbers of processes. This module does not import Ray."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Workers:
 
     @property
     def worlds(self) -> int:
-        """How many are played at once."""
+        """Number of worlds that are played at once."""
         return max(self.runners, 1) * self.worlds_per_runner
 
     @property

@@ -13,17 +13,15 @@ Texts and messages come from the network's `Speech`. Each distinct text travels 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_models.fragment import Array
 from rl_models.policy import TeamNetwork
-from rl_models.runtime.texts import TEXTS
 from rl_models.team_world import Chance
 
 NOISE = "noise"
@@ -105,6 +103,9 @@ class Speech(Protocol):
     def tables(self) -> dict[str, Array]:
         """The texts of each observation key's rows, key -> [D, L] int32."""
 
+    def inputs(self) -> dict[str, Tensor]:
+        """The same texts as a network reads them, `texts/KEY` -> [D, L] int32 on the CPU."""
+
     def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
         """Drop all texts that do not occur in these observations.
 
@@ -145,30 +146,6 @@ def with_messages_at_the_end(speech: Speech, obs: dict[str, Array], beside: dict
     return {MESSAGES: beside[MESSAGES]} | obs
 
 
-def with_speech(
-    speech: Speech,
-    uniforms_of: Callable[[int, int], Array],
-    obs: dict[str, Array],
-    tensors: Callable[[dict[str, Array]], dict[str, Tensor]],
-) -> dict[str, Array]:
-    """Observations with texts and messages, name -> [B, N, ...]; messages in the observations stay.
-
-    Args:
-        speech: speech of the collector.
-        uniforms_of: (numbers an agent, number of the first draw) -> uniforms [B, 1, N, draws] in [0, 1).
-        obs: present observations, name -> [B, N, ...].
-        tensors: turns observations into tensors [B, 1, N, ...], with the world's texts.
-    """
-    is_drawn = speech.draws and MESSAGES not in obs
-    uniforms = torch.from_numpy(uniforms_of(speech.draws, MESSAGE_DRAW)) if is_drawn else None
-    return obs | {key: value[:, 0].cpu().numpy() for key, value in speech.narrate(tensors(obs), uniforms).items()}
-
-
-def tables_of(speech: Speech) -> dict[str, Tensor]:
-    """The texts of a speech as a network reads them, `texts/KEY` -> [D, L] int32 on the CPU."""
-    return {f"{TEXTS}{key}": torch.from_numpy(one) for key, one in speech.tables().items()}
-
-
 def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Observations with all texts and messages that a network reads, name -> [B, T, N, ...]; no words are drawn.
 
@@ -177,4 +154,4 @@ def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         obs: name -> [B, T, N, ...].
     """
     speech = make_speech(network)
-    return obs if speech is None else obs | speech.narrate(obs) | tables_of(speech)
+    return obs if speech is None else obs | speech.narrate(obs) | speech.inputs()

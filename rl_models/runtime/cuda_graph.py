@@ -155,7 +155,7 @@ class _Schedules:
         return self._places[schedule]
 
     def set_to(self, progress: Progress | None) -> None:
-        """Let all coefficients have their values of now."""
+        """Write the present values of all coefficients."""
         if progress is not None:
             for schedule, place in self._places.items():
                 place.fill_(schedule.at(progress))
@@ -181,7 +181,7 @@ class Graphed:
     """A function of tensors, which a GPU replays from its third call with inputs of the same shapes on."""
 
     def __init__(self, module: nn.Module, leaves_gradients: bool) -> None:
-        """Know nothing of the function yet.
+        """Wrap a function; nothing is captured yet.
 
         Args:
             module: holds all weights and buffers that the function reads.
@@ -250,13 +250,13 @@ class Graphed:
 
     def _watched(self, known: _Known, function: Function, inputs: Inputs) -> Outputs:
         """Call the function as it is, and find out whether it can be captured."""
-        with _capturing(), _Watch() as watch, observed_by(self._schedules):
+        with _capturing(), Watch() as watch, observed_by(self._schedules):
             outputs = function(inputs)
         known.was_watched, self.never = True, watch.waits
         return self._schedules.kept(outputs)
 
     def _is_captured(self, known: _Known, function: Function, inputs: Inputs) -> bool:
-        """Capture the function; False where the driver refuses, and then for ever."""
+        """Capture the function; False, from then on, where the driver refuses."""
         known.inputs = {name: torch.empty_like(value).copy_(value) for name, value in inputs.items()}
         try:
             with _capturing(), observed_by(self._schedules):
@@ -281,7 +281,7 @@ class Graphed:
         return {name: one.clone() if isinstance(one, Tensor) else one for name, one in outputs.items()}
 
 
-class _Watch(TorchDispatchMode):
+class Watch(TorchDispatchMode):
     """Notices what makes the host wait, or copies between host and device, in this thread and its backward passes."""
 
     waits = False

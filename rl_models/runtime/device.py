@@ -71,13 +71,13 @@ def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
 
 
 def refuse_gpu() -> None:
-    """From now on `auto` is the CPU in this process: another one was given the GPU that it may see."""
+    """Make `auto` mean the CPU in this process, because the visible GPU is assigned to another one."""
     _PROCESS.refuses_gpu = True
 
 
 @contextmanager
 def refusing_gpu(refuses: bool = True) -> Iterator[None]:
-    """Within it `auto` is the CPU in this process, if it `refuses`."""
+    """Context in which `auto` means the CPU in this process, if `refuses`."""
     before = _PROCESS.refuses_gpu
     _PROCESS.refuses_gpu = before or refuses
     try:
@@ -88,7 +88,7 @@ def refusing_gpu(refuses: bool = True) -> Iterator[None]:
 
 @contextmanager
 def building_for(device: torch.device) -> Iterator[None]:
-    """Within it modules are built that go to a device: a base that is read from disk is brought there at once."""
+    """Context in which modules are built for a device: weights that are read from disk are loaded there."""
     token = _BUILDING_FOR.set(device)
     try:
         yield
@@ -123,7 +123,7 @@ def can_capture(device: torch.device) -> bool:
 
 
 def give_memory_back() -> None:
-    """Hand what is no longer used on a GPU back, where others can have it."""
+    """Release unused GPU memory for other processes."""
     if torch.cuda.is_initialized():
         gc.collect()
         torch.cuda.empty_cache()

@@ -95,7 +95,7 @@ class LRUCache(Generic[_Key, _Value]):
     """
 
     def __init__(self, most: int) -> None:
-        """Keep at most so many."""
+        """Set the capacity."""
         self._most = most
         self._values: dict[_Key, _Value] = {}
         self._watch = WeightChangeDetector()

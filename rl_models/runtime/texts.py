@@ -112,7 +112,7 @@ class TextEncodings:
     """Encodings of the texts at which observations' row numbers point; texts for a network that encodes none."""
 
     def __init__(self, network: TeamNetwork, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
-        """Begin without any.
+        """No text is encoded yet.
 
         Args:
             network: any network; one that `EncodesTexts` gets encodings, and one that `OwnsTexts` reads these, too.
@@ -130,7 +130,7 @@ class TextEncodings:
         return bool(self._texts) and self._encode_text is not None
 
     def forget(self) -> None:
-        """Begin without any again."""
+        """Drop all encodings."""
         self._caches = {}
 
     def inputs(self, arrays: Mapping[str, Array]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Ready-made teams of EMMA (Hanjie et al., 2021): EMMA and its Game-ID baseline, with their heads."""
+"""Ready-made teams of EMMA (Hanjie et al., 2021), with their heads: EMMA, also with EnDi's divider, and Game-ID."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 from rl_models.heads.mixture_heads import PolicyTower, ValueTower
 from rl_models.networks.emma import Emma, GameId
 from rl_models.networks.emma_body import EmmaSizes
+from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.network_config import EmmaConfig
 from rl_models.networks.private import number_of_networks, shared_or_private
 from rl_models.policy import TeamPolicy, seeded
@@ -17,9 +18,9 @@ from rl_models.text.encoder import SentenceEncoder
 
 @dataclass(frozen=True)
 class EmmaTeamConfig:
-    """Configuration of a team of EMMA or of its Game-ID baseline."""
+    """Configuration of a team of EMMA, with an entity divider or without, or of its Game-ID baseline."""
 
-    network: EmmaConfig = field(default_factory=EmmaConfig)
+    network: EmmaConfig | DividedEmmaConfig = field(default_factory=EmmaConfig)
     reads: Literal["manual", "roles"] = "manual"
     """`manual` is EMMA, which reads the manual; `roles` is the Game-ID baseline, which gets each role's symbol."""
     sees_movement: bool = False
@@ -46,14 +47,17 @@ def emma_team(
     """
 
     def build() -> Emma | GameId:
-        if config.reads == "roles":
-            return GameId(config.network, sizes)
+        network = config.network
+        if config.reads == "roles" and isinstance(network, EmmaConfig):
+            return GameId(network, sizes)
         if build_encoder is None:
             raise ValueError("a team that reads manuals needs a text encoder: pass build_encoder")
-        return Emma(config.network, sizes, build_encoder(), config.sees_movement)
+        if isinstance(network, DividedEmmaConfig):
+            return DividedEmma(network, sizes, build_encoder(), num_actions)
+        return Emma(network, sizes, build_encoder(), config.sees_movement)
 
     with seeded(seed):
         members = number_of_networks(config.shares_network, sizes.num_agents)
-        features = 2 * config.network.hidden_size
-        network, policy = shared_or_private(build, members), PolicyTower(features, num_actions, members)
-        return TeamPolicy(network, policy, ValueTower(features, members))
+        network = shared_or_private(build, members)
+        policy = PolicyTower(network.features, num_actions, members)
+        return TeamPolicy(network, policy, ValueTower(network.features, members))

@@ -1,4 +1,4 @@
-"""Ready-made teams for games of vectors, images and texts: IPPO, MAPPO, CommNet, TBONE, SYNC, QMIX, VDN."""
+"""Ready-made teams for games of vectors, images and texts: IPPO, MAPPO, CommNet, TBONE, SYNC, EnDi, QMIX, VDN."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rl_models.heads.mixture_heads import (
     ValueHead,
     ValueTower,
 )
+from rl_models.networks.entity_divider_parts import DividedParts, EntityKeys
 from rl_models.networks.network_config import PartsConfig
 from rl_models.networks.parts import Part, PartsEncoder, TboneOfParts, TeamState, TowersOfParts
 from rl_models.networks.q_network import QNetwork
@@ -78,6 +79,31 @@ def parts_team(
             rounds=_COMMNET_ROUNDS if kind == "commnet" else 0,
         )
         return TeamPolicy(towers, LegalPolicyTower(towers.features, num_actions), ValueTower(towers.features))
+
+
+def divided_parts_team(
+    config: PartsConfig,
+    parts: Sequence[Part],
+    entities: EntityKeys,
+    num_agents: int,
+    num_actions: int,
+    goal_features: int = 16,
+    seed: int = 0,
+) -> TeamPolicy:
+    """Build a team of EnDi, whose agents divide entities among themselves.
+
+    Args:
+        config: widths of the network.
+        parts: parts of an agent's observation.
+        entities: keys of the entities among them.
+        num_agents: N, at least 2.
+        num_actions: A.
+        goal_features: width of the grounded goal for each of the two sides.
+        seed: seed of the initial weights.
+    """
+    with seeded(seed):
+        network = DividedParts(config, parts, entities, num_agents, num_actions, goal_features)
+        return TeamPolicy(network, LegalPolicyTower(network.features, num_actions), ValueTower(network.features))
 
 
 def qmix_parts_team(

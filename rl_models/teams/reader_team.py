@@ -1,52 +1,91 @@
-"""Ready-made teams that read, with their heads: txt2π and its baselines (RTFM, section 4 and appendix C), and ours.
+"""Ready-made teams that read documents, with their heads.
 
-`matching_team` is the mention-matching reader (`networks/matching.py`), which is of no paper.
+txt2π and its baselines (RTFM, section 4 and appendix C), SILG, the mention-matching reader (`networks/matching.py`, of
+no paper), and both readers with an entity divider (EnDi).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import torch
+from torch import Tensor
 
 from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
+from rl_models.networks.entity_divider import DividedReading, DividedReadingConfig
+from rl_models.networks.entity_divider_matching import DividedMatching, DividedMatchingConfig
 from rl_models.networks.matching import MatchingConfig, MatchingReader, MatchingSizes
 from rl_models.networks.private import number_of_networks, shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import ReadingConfig, Txt2PiConfig, reading_network
 from rl_models.policy import FeatureNetwork, TeamPolicy, seeded
 
+ReaderNetworkConfig: TypeAlias = ReadingConfig | MatchingConfig | DividedReadingConfig | DividedMatchingConfig
+_HEAD_SCALE = 0.1
+"""Scale of the initial weights of a matching reader's heads, in PyTorch's: all actions are nearly equally likely."""
+
 
 @dataclass(frozen=True)
-class ReadingTeamConfig:
-    """Configuration of a reading network with a policy head and a value head."""
+class ReaderTeamConfig:
+    """Configuration of a reader with a policy head and a value head."""
 
-    network: ReadingConfig = field(default_factory=Txt2PiConfig)
+    network: ReaderNetworkConfig = field(default_factory=Txt2PiConfig)
     head_hidden_size: int = 0
     """Width of the hidden layer of each head (eqs. 21-22); 0 for no hidden layer, as in the released code."""
     only_legal_moves: bool = True
     """Draw legal moves only, so no moves into walls, as in the released code; the paper does not mention it."""
     shares_network: bool = True
-    """True: all agents share one network. False: one network an agent, with nothing shared, as in EnDi's baselines."""
+    """True: all agents share one network. False: one network an agent, with nothing shared, as in EnDi."""
 
 
-def reading_team(config: ReadingTeamConfig, sizes: ReadingSizes, num_actions: int, seed: int = 0) -> TeamPolicy:
+def reader_team(
+    config: ReaderTeamConfig, sizes: ReadingSizes, num_actions: int, seed: int = 0, is_entity: Tensor | None = None
+) -> TeamPolicy:
     """Build a team that reads.
 
     Args:
         config: configuration of the team.
-        sizes: sizes of the world.
+        sizes: sizes of the world; of a matching reader `MatchingSizes`.
         num_actions: A.
         seed: seed of the initial weights.
+        is_entity: [K] bool, names of entities, for readers that divide them.
     """
-    make_network = functools.partial(reading_network, config.network, sizes)
     members = number_of_networks(config.shares_network, sizes.num_agents)
-    return build_reader_team(make_network, members, num_actions, config.head_hidden_size, config.only_legal_moves, seed)
+    team = build_team(
+        lambda: make_reader(config.network, sizes, num_actions, is_entity),
+        members,
+        num_actions,
+        config.head_hidden_size,
+        config.only_legal_moves,
+        seed,
+    )
+    if isinstance(config.network, MatchingConfig | DividedMatchingConfig):
+        with torch.no_grad():
+            for weights in (*team.policy_head.parameters(), *team.value_head.parameters()):
+                weights.mul_(_HEAD_SCALE)
+    return team
 
 
-def build_reader_team(
+def make_reader(
+    config: ReaderNetworkConfig, sizes: ReadingSizes, num_actions: int, is_entity: Tensor | None = None
+) -> FeatureNetwork:
+    """Build the network of a configuration; arguments as of `reader_team`."""
+    if isinstance(config, MatchingConfig | DividedMatchingConfig):
+        assert isinstance(sizes, MatchingSizes)
+        if isinstance(config, MatchingConfig):
+            return MatchingReader(config, sizes)
+    elif not isinstance(config, DividedReadingConfig):
+        return reading_network(config, sizes)
+    if is_entity is None:
+        raise ValueError("an entity divider needs the names of entities: pass is_entity")
+    if isinstance(config, DividedReadingConfig):
+        return DividedReading(config, sizes, is_entity, num_actions)
+    return DividedMatching(config, sizes, is_entity, num_actions)
+
+
+def build_team(
     make_network: Callable[[], FeatureNetwork],
     members: int,
     num_actions: int,
@@ -68,51 +107,3 @@ def build_reader_team(
         network = shared_or_private(make_network, members)
         policy = LegalPolicyHead(network.features, num_actions, head_hidden_size, only_legal_moves, members)
         return TeamPolicy(network, policy, LayeredValueHead(network.features, head_hidden_size, members))
-
-
-_HEAD_SCALE = 0.1
-"""Scale of the heads' initial weights, in PyTorch's."""
-
-
-@dataclass(frozen=True)
-class MatchingTeamConfig:
-    """Configuration of a matching reader with a policy head and a value head."""
-
-    network: MatchingConfig = field(default_factory=MatchingConfig)
-    only_legal_moves: bool = True
-    """Draw legal moves only, so no moves into walls."""
-    shares_network: bool = True
-    """True: all agents share one network. False: one network an agent, with nothing shared."""
-
-
-def matching_team(config: MatchingTeamConfig, sizes: MatchingSizes, num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a team that reads.
-
-    Args:
-        config: configuration of the team.
-        sizes: sizes of the world.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
-    make_network = functools.partial(MatchingReader, config.network, sizes)
-    members = number_of_networks(config.shares_network, sizes.num_agents)
-    return near_uniform_reader_team(make_network, members, num_actions, config.only_legal_moves, seed)
-
-
-def near_uniform_reader_team(
-    make_network: Callable[[], FeatureNetwork], members: int, num_actions: int, only_legal_moves: bool, seed: int
-) -> TeamPolicy:
-    """Build a team of any readers that begins with all actions nearly equally likely.
-
-    Args:
-        make_network: builds a reader with `features`, its width.
-        members: number of networks: 1 that all agents share, or one per agent.
-        num_actions: A.
-        only_legal_moves: whether only legal moves are drawn.
-        seed: seed of the initial weights.
-    """
-    team = build_reader_team(make_network, members, num_actions, 0, only_legal_moves, seed)
-    with torch.no_grad():
-        for weights in (*team.policy_head.parameters(), *team.value_head.parameters()):
-            weights.mul_(_HEAD_SCALE)
-    return team

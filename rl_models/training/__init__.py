@@ -1,1 +1,1 @@
-"""Collecting, learning and keeping what was learned, without Ray. `rllib/` runs the same pieces on a cluster."""
+"""Rollouts, updates and checkpoints without Ray; `rllib/` runs the same classes on a cluster."""

@@ -1,4 +1,4 @@
-"""The protocol of what trains a stage: RLlib's loop, one without Ray, supervised warm starts, fine-tuning."""
+"""Protocol of the trainer of a stage: RLlib's loop, one without Ray, supervised warm starts, fine-tuning."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if there are none."""
 
 
 class Algorithm(Protocol):
-    """Trains one team, a piece at a time, and can be continued from what `checkpoint` gave."""
+    """Trains one team in iterations; resumes from `checkpoint`."""
 
     def train(self) -> dict[str, float]:
-        """Train a little; what was logged, name -> number."""
+        """Run one training iteration; returns its metrics, name -> number."""
 
     def progress(self) -> Progress:
-        """How far training has come."""
+        """Progress of training."""
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """Everything that `restore` needs, and how far training is at this moment."""
+        """State for `restore`, and the progress of training."""
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue where `checkpoint` was taken, or begin with the weights of the stage before."""

@@ -1,4 +1,4 @@
-"""Checkpoints that a crash never halves and that cannot run code: safetensors for arrays, JSON for the rest.
+"""Atomic checkpoints that cannot run code: safetensors for arrays, JSON for the rest.
 
     folder/checkpoint_000123/<group>.safetensors   one file a group ("weights", "optimizer", "runner_0", ...)
     folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
@@ -79,7 +79,7 @@ def save_checkpoint(
 
 @contextlib.contextmanager
 def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
-    """A hidden directory that becomes `folder/checkpoint_<step>` if what is written into it raises nothing.
+    """Hidden directory that is renamed to `folder/checkpoint_<step>` when the block ends without an error.
 
     Raises:
         CheckpointError: a negative step, one that has a whole checkpoint, or a disk that refuses; earlier checkpoints
@@ -187,7 +187,7 @@ def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
 
 
 def delete_checkpoint(path: Path) -> None:
-    """Delete a checkpoint's own files, and its directory unless it holds anything else; what refuses to go is left."""
+    """Delete a checkpoint's own files, and its directory if it is empty then; files that cannot be deleted are left."""
     if path.is_symlink():
         return
     # state.json last: what a crash leaves half deleted still says what it was.

@@ -1,4 +1,4 @@
-"""The file format under `checkpoint`: durable writing, and reading that trusts nothing.
+"""The file format under `checkpoint`: durable writes, and reads that validate everything.
 
 A group of arrays is one safetensors file; `state.json` lists every file with its size and SHA-256, and carries its own.
 """

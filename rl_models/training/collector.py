@@ -1,4 +1,4 @@
-"""The time loop: a policy acts in a batched world and what happens is written into preallocated fragments.
+"""Rollouts: a policy acts in a batched world, and the steps are written into preallocated fragments.
 
 The world is any `TeamWorld`. Actions are sampled by inverse CDF from the world's own counter-based uniforms, so what an
 agent does depends on its world's key alone, not on how many worlds or runners there are. So is the noise of a network
@@ -20,12 +20,12 @@ from rl_models.fragment import Array, Fragment
 from rl_models.policy import State, TeamOutput, TeamPolicy, fixed_weights
 from rl_models.runtime import device as devices
 from rl_models.runtime.added_observations import (
+    MESSAGE_DRAW,
+    MESSAGES,
     draws_noise,
     make_speech,
-    tables_of,
     with_messages_at_the_end,
     with_noise,
-    with_speech,
 )
 from rl_models.runtime.cuda_graph import Graphed, Inputs
 from rl_models.runtime.device import Arrival, to_device, to_host
@@ -85,7 +85,7 @@ class Collector:
         return [self.world]
 
     def reset(self, seed: int) -> None:
-        """Begin new episodes in every world."""
+        """Start new episodes in every world."""
         self._begin_reading()
         self._speech = make_speech(self.policy.network)
         self._obs = self._completed(self.world.reset(seed))
@@ -220,13 +220,13 @@ class Collector:
             obs = with_noise(self.policy.network, self.world.chance, self.world.num_agents, obs, worlds)
         if self._speech is None:
             return obs
-
-        def uniforms(draws: int, first_draw: int) -> Array:
+        speech, uniforms = self._speech, None
+        if speech.draws and MESSAGES not in obs:
             agents = self.world.num_agents
-            drawn = self.world.chance.policy_uniforms(agents * draws, first_draw)[worlds]
-            return drawn.reshape(-1, 1, agents, draws)
-
-        return with_speech(self._speech, uniforms, obs, self._tensors)
+            drawn = self.world.chance.policy_uniforms(agents * speech.draws, MESSAGE_DRAW)[worlds]
+            uniforms = torch.from_numpy(drawn.reshape(-1, 1, agents, speech.draws))
+        added = speech.narrate(self._tensors(obs), uniforms)
+        return obs | {key: value[:, 0].cpu().numpy() for key, value in added.items()}
 
     def _keep_final_observations(self, step: int, truncated: Array, info: dict[str, Any]) -> None:
         """Keep the observations at which episodes were merely stopped, whose values the fragment needs."""
@@ -282,7 +282,7 @@ class Collector:
             tensors = to_device({key: value[:, None] for key, value in obs.items()}, self.device)
         else:
             tensors = self._texts.inputs(obs)
-        return tensors if self._speech is None else tensors | tables_of(self._speech)
+        return tensors if self._speech is None else tensors | self._speech.inputs()
 
     def _begin_reading(self) -> None:
         """Look where the policy lives, and begin without encodings: texts may get other row numbers."""

@@ -14,7 +14,7 @@ from rl_models.fragment import Array, Fragment
 from rl_models.policy import TeamPolicy
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector, collect_in_turns
-from rl_models.training.dealing import group_sizes
+from rl_models.training.resharding import group_sizes
 
 _World = TypeVar("_World", bound=TeamWorld)
 
@@ -49,7 +49,7 @@ class GroupedCollector:
             group.version = version
 
     def reset(self, seed: int) -> None:
-        """Begin new episodes in every world."""
+        """Start new episodes in every world."""
         for group in self.groups:
             group.reset(seed)
 

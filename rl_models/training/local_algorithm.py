@@ -20,9 +20,9 @@ from rl_models.schedule import Progress
 from rl_models.team_world import TeamWorld
 from rl_models.training.algorithm import RESTARTED, SKIPPED_UPDATES, Tensors
 from rl_models.training.collector import Collector
-from rl_models.training.dealing import dealt, dealt_replays, in_order
 from rl_models.training.grouped_collector import GroupedCollector
 from rl_models.training.loop import Learner
+from rl_models.training.resharding import in_order, reshard_replays, reshard_snapshots
 
 BeforeCollect: TypeAlias = Callable[[TeamWorld, TeamPolicy, Progress], None]
 """Called with the world, the present policy and the progress before each fragment."""
@@ -39,7 +39,7 @@ class LocalAlgorithm:
         before_collect: BeforeCollect | None = None,
         updates_per_train: int = 1,
     ) -> None:
-        """Begin the first episodes.
+        """Start the first episodes.
 
         Args:
             collector: collector that plays; its policy is the learner's.
@@ -71,7 +71,7 @@ class LocalAlgorithm:
         return means | {name: float(value) for name, value in statistics.items()}
 
     def progress(self) -> Progress:
-        """How far training has come."""
+        """Progress of training."""
         return self.learner.counted_progress()
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
@@ -83,7 +83,7 @@ class LocalAlgorithm:
         return policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """Everything a checkpoint holds (weights, optimiser, replay, worlds and recurrent state), and how far it is.
+        """State of a checkpoint (weights, optimiser, replay, worlds and recurrent state), and its progress.
 
         All are copies, and stay those of this moment.
         """
@@ -101,8 +101,8 @@ class LocalAlgorithm:
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue from a checkpoint, also one of several runners, groups or learners.
 
-        Worlds begin episodes that they have not played where there are more or fewer of them than before, or `dealt`
-        cannot deal them out.
+        Worlds begin episodes that they have not played where there are more or fewer of them than before, or `reshard_snapshots`
+        cannot redistribute them.
         """
         weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
         self.learner.policy.load_state_dict(weights)
@@ -111,10 +111,10 @@ class LocalAlgorithm:
         if self.learner.replay is not None:
             replays = in_order(tensors, "replay")
             if len(replays) > 1:
-                replays = dealt_replays(replays, 1, self.learner.replay.capacity)
+                replays = reshard_replays(replays, 1, self.learner.replay.capacity)
             self.learner.replay.load(replays[0] if replays else {})
         worlds = self._collector.worlds
-        snapshots = dealt(in_order(tensors, "runner"), [[world.num_worlds for world in worlds]])
+        snapshots = reshard_snapshots(in_order(tensors, "runner"), [[world.num_worlds for world in worlds]])
         if snapshots is None:
             if progress.updates:
                 self._collector.reset(self.learner.seed + progress.updates)

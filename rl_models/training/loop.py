@@ -1,4 +1,4 @@
-"""The whole of training without Ray: collect, loss, step, alone or as one of several learners.
+"""Training loop without Ray: collect, compute the loss, step; alone or as one of several learners.
 
 Unit tests, benchmarks and GPU measurements use it, and RLlib's learners hand their batches to its `Learner`. A
 minibatch may come in parts whose gradients are summed before a step; a part weighs as much as its share of the steps
@@ -91,11 +91,11 @@ class Learner:
         return next(self.policy.parameters()).device
 
     def update(self, fragments: list[Fragment]) -> Statistics:
-        """Learn all epochs over the fragments; the statistics of the last minibatch."""
+        """Run all epochs over the fragments; returns the statistics of the last minibatch."""
         return self.learn(to_batch(Fragment.join(fragments), self.device))
 
     def learn(self, batch: Batch) -> Statistics:
-        """Learn all epochs over a batch (of `to_batch`), this learner's share of the worlds, which may be none.
+        """Run all epochs over a batch (of `to_batch`), this learner's share of the worlds, which may be none.
 
         Returns:
             the statistics of the last minibatch of which this learner held something; each learner's are its own.
@@ -194,7 +194,7 @@ def _filled_up(table: Tensor) -> Tensor:
 
 
 def count_progress(progress: Progress, batch: Batch, over_learners: OverLearners = alone) -> None:
-    """Count what all learners are about to learn from, of which this one holds the batch."""
+    """Add the env steps and episodes of all learners' batches to the progress."""
     ended = batch["terminated"] | batch["truncated"]
     counts = torch.stack([torch.full((), ended.numel(), device=ended.device), ended.sum()])
     env_steps, episodes = over_learners(counts).tolist()
@@ -242,13 +242,13 @@ class Divergence:
     """
 
     def __init__(self, objective: Objective) -> None:
-        """Know the objective's limit."""
+        """Read the KL limit of the objective."""
         self._limit = objective.target_kl
         self._sums = torch.zeros(2, dtype=torch.float64)
         self.is_too_large = False
 
     def begin(self, device: torch.device) -> None:
-        """Forget the minibatch before."""
+        """Reset for the next minibatch."""
         self._sums = torch.zeros(2, dtype=torch.float64, device=device)
         self.is_too_large = False
 
@@ -259,7 +259,7 @@ class Divergence:
             self._sums = self._sums + torch.stack([mean.double() * number, number.double()])
 
     def agree(self, learners: Learners) -> None:
-        """Sum over the learners, so that all go on or stop together; the host asks once."""
+        """Sum over the learners, so that all continue or stop together; synchronises with the host once."""
         if self.has_limit:
             self._sums = learners.sum(self._sums)
             self.is_too_large = float(self.mean) > self._limit
@@ -272,7 +272,7 @@ class Divergence:
 
     @property
     def has_limit(self) -> bool:
-        """An update can end before its last epoch."""
+        """Whether an update can stop early."""
         return self._limit > 0
 
     def statistics(self) -> Statistics:
@@ -318,7 +318,7 @@ class SkippedUpdates:
     """
 
     def __init__(self, device: torch.device) -> None:
-        """Begin with none; `device` is that of the gradients."""
+        """Start at zero; `device` is that of the gradients."""
         self._device = device
         self._total = torch.zeros((), dtype=torch.int64, device=device)
         self._recent: deque[Tensor] = deque(maxlen=WINDOW)

@@ -28,7 +28,6 @@ class WeightTransfer:
     Attributes:
         weights: name -> value, everything that the new team needs.
         loaded: names of those taken whole.
-        by_rows: name -> (shape there, shape here) of tables whose first rows were taken.
         other_shape: name -> (shape there, shape here) of those that begin as built, because they do not fit.
         skipped: names that the old team has and the new one has not.
         new: names that the new team has and the old one has not; they begin as built.
@@ -36,7 +35,6 @@ class WeightTransfer:
 
     weights: dict[str, Tensor] = field(repr=False)
     loaded: tuple[str, ...]
-    by_rows: dict[str, tuple[Shape, Shape]]
     other_shape: dict[str, tuple[Shape, Shape]]
     skipped: tuple[str, ...]
     new: tuple[str, ...]
@@ -44,7 +42,6 @@ class WeightTransfer:
     def sentence(self) -> str:
         """One sentence of counts: `31 of 33 weights loaded, 1 of another shape, 1 new, 2 left behind`."""
         counts = {
-            "by rows": len(self.by_rows),
             "of another shape": len(self.other_shape),
             "new": len(self.new),
             "left behind": len(self.skipped),
@@ -53,39 +50,31 @@ class WeightTransfer:
         return f"{len(self.loaded)} of {len(self.weights)} weights loaded{rest}"
 
 
-def transfer_weights(
-    there: Mapping[str, Tensor], here: Mapping[str, Tensor], grown: Sequence[str] = ()
-) -> WeightTransfer:
+def transfer_weights(there: Mapping[str, Tensor], here: Mapping[str, Tensor]) -> WeightTransfer:
     """Take from the old team what fits the new one.
 
     Args:
         there: the old team's weights.
         here: the new team's, as built.
-        grown: patterns of names of tables [V, ...] that may have more rows here than there.
 
     Raises:
-        ValueError: nothing fits, or a pattern that names nothing.
+        ValueError: nothing fits.
     """
-    may_grow = set(matching(grown, here))
     taken: dict[str, Tensor] = {}
-    by_rows, other_shape = {}, {}
+    other_shape = {}
     common = [name for name in here if name in there]
     for name in common:
         old, new = torch.as_tensor(there[name]), here[name]
         shapes = tuple(old.shape), tuple(new.shape)
         if shapes[0] == shapes[1]:
             taken[name] = old.detach().clone()
-        elif name in may_grow and _has_grown(*shapes):
-            by_rows[name] = shapes
-            taken[name] = torch.cat([old.to(new), new[len(old) :].detach()])
         else:
             other_shape[name] = shapes
     if not taken:
         raise ValueError("nothing can be transferred, for no weight has the same name and shape in both teams")
     return WeightTransfer(
         {name: taken.get(name, value.detach().clone()) for name, value in here.items()},
-        tuple(name for name in common if name in taken and name not in by_rows),
-        by_rows,
+        tuple(taken),
         other_shape,
         tuple(name for name in there if name not in here),
         tuple(name for name in here if name not in there),
@@ -159,7 +148,3 @@ class FrozenBuild:
         if not trainable_names(policy):
             raise ValueError(f"{', '.join(self.patterns)} freezes every parameter; leave some to train")
         return policy
-
-
-def _has_grown(there: Shape, here: Shape) -> bool:
-    return len(there) == len(here) > 0 and there[1:] == here[1:] and there[0] < here[0]

@@ -12,7 +12,7 @@ from benchmarks.harness.measurements import Measurement, load_parts
 @pytest.mark.slow
 def test_on_the_cpu_acting_learning_and_the_loop_are_measured(capsys, monkeypatch):
     monkeypatch.setattr(gpu, "TURNS", 1)
-    monkeypatch.setattr(gpu, "_worlds", lambda: iter([]))
+    monkeypatch.setattr(gpu, "world_speeds", lambda: iter([]))
     monkeypatch.setattr(gpu, "language_model", lambda on_gpu: iter([]))
     small = {"emma_stage1": lambda settings: gpu.messenger_loop.training_loop(1, 1.0, 2, settings)}
     monkeypatch.setattr(gpu, "loops", lambda on_gpu: small)
@@ -30,7 +30,7 @@ def test_flops_of_learning_are_four_for_each_parameter_and_token(monkeypatch):
     for name, value in {"TURNS": 1, "WARM_UP": 0, "PROMPT_TOKENS": 10}.items():
         monkeypatch.setattr(gpu, name, value)
     monkeypatch.setattr(gpu, "SMALL", gpu.SMALL | {"hidden_size": 64, "num_attention_heads": 8})
-    monkeypatch.setattr(gpu, "_peak", lambda: 1e9)
+    monkeypatch.setattr(gpu, "peak_flops", lambda: 1e9)
     found = {one.name: one.value for one in gpu.language_model(on_gpu=False)}
     per_token = found["gpu.verco.learning"] / found["gpu.verco.learning_tokens"]
     np.testing.assert_allclose(per_token, 4 * found["gpu.verco.parameters_without_embeddings"])

@@ -56,9 +56,10 @@ def test_a_run_folder_that_names_it_imports_it_only_for_who_names_its_module(tmp
 
 
 @pytest.mark.long
-def test_it_trains_in_rays_learner_and_is_opened_by_who_names_its_module(ray_session, tmp_path):
+def test_it_trains_and_is_opened_by_who_names_its_module(tmp_path):
+    """The corridor of these examples trains with losses of its own in Ray's workers."""
     arguments = ["--preset", "smoke", "--methods", "marginal", "--learner.algorithm", NAME, "--out", str(tmp_path)]
-    assert main(EXPERIMENT, arguments) == 0
+    assert main(EXPERIMENT, [*arguments, "--local"]) == 0
     with pytest.raises(UserError, match=r"--allow examples\.dual_clip"):
         load_policy(tmp_path)
     assert load_policy(tmp_path, allow=["examples.dual_clip"]).method == "marginal"

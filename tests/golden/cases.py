@@ -1,13 +1,19 @@
 """Which recordings the golden tests replay: our own small ones, and those of GOLDEN_DIR where it is set.
 
+`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/<world>`. Without
+it the recordings of our own are replayed, so a change of the rules always fails.
+
 Whoever sets GOLDEN_DIR is told by a failure where it is not there, where a world's folder in it holds no file or one
 that is not of its schema, and (conftest.py) where nothing in it is replayed. A world without a folder in it is skipped
-by name, unless `-k` asks for that world.
+by name, unless `-k` asks for that world. Ours were played by the worlds themselves; the programs that wrote them are in
+the history (`git log -- tests/golden/record.py`).
 """
 
 import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 OWN = Path(__file__).parent / "recordings"
@@ -46,6 +52,16 @@ def own_or_golden(pattern, world="furnmove", but="-"):
     if golden and not (golden / world).is_dir():
         cases.append(unreplayed(world, f"GOLDEN_DIR={golden} holds no folder {world}"))
     return cases
+
+
+def measured(world, pattern):
+    """(file, groups of the match) of every measurement in a world's statistics whose name matches, as test cases."""
+    return [
+        pytest.param(path, *found.groups(), id=f"{file} {found[0]}")
+        for file, path in files_of(world, "stats*.npz")
+        for name in np.load(path, allow_pickle=False).files
+        if (found := re.fullmatch(pattern, name))
+    ]
 
 
 def worlds_without_an_engine():

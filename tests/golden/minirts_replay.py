@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from rl_envs.minirts import kernels
-from rl_envs.minirts.game import LEARNED, SCRATCH, blank_games, fog_of, rows_of
+from rl_envs.minirts.game import LEARNED, SCRATCH, blank_games, fog_map, rows_of
 from rl_envs.minirts.observation import OBSERVATION
 from rl_envs.minirts.planner import BLOCKED
 from rl_envs.minirts.symbols import MEDIUM, PASSIVE, SIMPLE, STRONG
@@ -205,7 +205,7 @@ class Recording:
 
     def _compare_sight(self, at, where):
         data, game = self.data, self.game
-        np.testing.assert_array_equal(fog_of(game["visible_rows"], game["seen_rows"]), data["fog"][at], where)
+        np.testing.assert_array_equal(fog_map(game["visible_rows"], game["seen_rows"]), data["fog"][at], where)
         count, seen = game["num_units"], slice(*data["seen_off"][at : at + 2])
         ids = game["unit_id"][:count]
         for player in range(2):

@@ -1,8 +1,6 @@
 """Replay of recordings of the authors' FurnLift: poses, rewards, counters, metrics, and the expert with its gap.
 
-`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/furnlift`. Without
-it, a small recording of our own beside this file is replayed, so a change of the rules always fails. The recordings
-say which cells the television closes and who sees it; FurnLift takes both instead of its own rules.
+The recordings say which cells the television closes and who sees it; FurnLift takes both instead of its own rules.
 """
 
 import json
@@ -51,7 +49,8 @@ class Replay:
             min_separation_cells=first["min_separation_cells"],
         )
         self.world.auto_resets = False
-        closed = np.zeros_like(self.world._blank_state(len(self.episodes))["closed_cells"])
+        height, width = np.max([rooms[scene].agent_cells.shape for scene in scenes], axis=0)
+        closed = np.zeros((len(self.episodes), height, width), bool)
         for number, episode in enumerate(self.episodes):
             closed[(number, *np.array(episode["blocked_by_tv"], int).reshape(-1, 2).T)] = True
         agents = np.array([episode["agents"] for episode in self.episodes])

@@ -1,8 +1,4 @@
-"""Replay of recordings of the authors' gridworld: every pose, flag, reward, coordination matrix and observation.
-
-`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/furnmove`. Without
-it, a small recording of our own beside this file is replayed, so a change of the rules always fails.
-"""
+"""Replay of recordings of the authors' gridworld: every pose, flag, reward, coordination matrix and observation."""
 
 import json
 

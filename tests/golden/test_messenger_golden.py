@@ -1,8 +1,6 @@
 """Replay of recordings of the authors' engines: places, messages, deaths, latches, rewards, ends, and entities' moves.
 
-`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/messenger`.
-Without it, small recordings of our own beside this file are replayed, so a change of the rules always fails. Those of
-one agent hold the rules as they are; those of two agents hold the release's, with all its named behaviours.
+Recordings of one agent hold the rules as they are, those of two agents the release's, with all its named behaviours.
 """
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 
 from rl_envs.messenger.games import LISTS, games_by_rule
 from rl_envs.messenger.movements import Walk, single_variants
-from rl_envs.messenger.stages import SINGLE_PACE, TEAM_PACE
+from rl_envs.messenger.stages import SINGLE_PACE, TEAM_PACE, starts
 from rl_envs.messenger.symbols import FIRST_ENTITY, STAY, STEPS, SYMBOLS, WITH_MESSAGE, WITHOUT_MESSAGE
 from tests.golden.cases import own_or_golden
 from tests.golden.messenger_replay import Replay, events, touched
@@ -88,15 +86,12 @@ def could_revert(places, possible):
 @pytest.mark.parametrize("path", RECORDINGS)
 def test_starts_and_games_are_those_that_we_could_draw(path):
     replay = Replay(path)
-    data, world = replay.data, replay.world
+    data = replay.data
     numbers = {name: {tuple(game) for game in games.tolist()} for name, games in games_by_rule().items()}
     lists = dict(zip(("train_mc", "train_sc", "val", "test"), LISTS, strict=True))
     for split, game in zip(data["splits"][data["ep_split"]], data["ep_game"] - FIRST_ENTITY, strict=True):
         assert tuple(game.tolist()) in numbers[lists[split]]
-    known = {
-        str(places.tolist())
-        for places in np.concatenate([world._stage.entity_starts, world._stage.avatar_starts], axis=1)
-    }
+    known = {str(places.tolist()) for places in np.concatenate(starts(replay.stage, 1 + replay.is_team), axis=1)}
     entities, avatars = replay.places(data["ep_npc0"]), replay.of_agents(replay.places(data["ep_avatar0"]))
     assert {str(places.tolist()) for places in np.concatenate([entities, avatars], axis=1)} <= known
     if replay.stage == 1 or (replay.is_team and replay.stage == 2):

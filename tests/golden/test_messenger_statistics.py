@@ -1,7 +1,5 @@
 """Random play ends as often in each way and lasts as long as in the authors' engines; entities move as theirs do."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -9,22 +7,11 @@ from scipy.stats import chi2
 from rl_envs.messenger.movements import DRAWS, Walk
 from rl_envs.messenger.stages import SINGLE_PACE, TEAM_PACE
 from rl_envs.messenger.symbols import UNKNOWN
-from tests.golden.cases import files_of
+from tests.golden.cases import measured
 from tests.golden.messenger_play import first_episodes, setting
 
 STANDARD_ERRORS = 3
-FILES = files_of("messenger", "stats*.npz")
 LARGEST = 20_000
-
-
-def measured(pattern):
-    """(file, setting) of every measurement in the files whose name matches."""
-    return [
-        pytest.param(path, found[1], id=f"{file} {found[1]}")
-        for file, path in FILES
-        for name in np.load(path, allow_pickle=False).files
-        if (found := re.fullmatch(pattern, name))
-    ]
 
 
 def of_setting(path, name):
@@ -32,7 +19,7 @@ def of_setting(path, name):
         return {key.removeprefix(f"{name}_"): file[key] for key in file.files if key.startswith(f"{name}_")}
 
 
-@pytest.mark.parametrize(("path", "name"), measured(r"(\w+_stage\d(?:_limit\d+)?)_n"))
+@pytest.mark.parametrize(("path", "name"), measured("messenger", r"(\w+_stage\d(?:_limit\d+)?)_n"))
 def test_random_play_ends_as_often_in_each_way_and_lasts_as_long(path, name):
     recorded = of_setting(path, name)
     make, limit = setting(name)
@@ -49,7 +36,7 @@ def test_random_play_ends_as_often_in_each_way_and_lasts_as_long(path, name):
     assert abs(lengths.mean() - recorded["mean_len"]) <= allowed
 
 
-@pytest.mark.parametrize(("path", "name"), measured(r"(single_stage\d)_moves"))
+@pytest.mark.parametrize(("path", "name"), measured("messenger", r"(single_stage\d)_moves"))
 def test_chasers_and_fleers_choose_as_often_as_recorded(path, name):
     table = Walk(SINGLE_PACE).table
     statistic, freedom = 0.0, 0
@@ -66,7 +53,7 @@ def test_chasers_and_fleers_choose_as_often_as_recorded(path, name):
     assert chi2.sf(statistic, freedom) > 1e-4 if freedom else len(situations) == 0
 
 
-@pytest.mark.parametrize(("path", "name"), measured(r"(two_agent_stage\d_limit\d+)_npc_moves"))
+@pytest.mark.parametrize(("path", "name"), measured("messenger", r"(two_agent_stage\d_limit\d+)_npc_moves"))
 def test_wandering_entities_take_each_open_direction_as_often_as_recorded(path, name):
     recorded = of_setting(path, name)
     ours = np.bincount(Walk(TEAM_PACE).table[UNKNOWN, 0, 0], minlength=5)[:4] / DRAWS

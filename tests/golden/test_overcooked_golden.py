@@ -1,8 +1,4 @@
-"""Replay of recordings of the original engine: states, shared and shaped rewards, ends, every plane of the encoding.
-
-`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/overcooked`.
-Without it, small recordings of our own beside this file are replayed, so a change of the rules always fails.
-"""
+"""Replay of recordings of the original engine: states, shared and shaped rewards, ends, every plane of the encoding."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,7 @@
 """Replay of recordings of the authors' engine: cells, pick-ups, fights, legal moves, rewards, ends and wins.
 
-`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/rtfm`. Without it,
-small recordings of our own beside this file are replayed, so a change of the rules always fails. Where both monsters
-met the agent at once the original fights in no particular order, so that step's monsters are not compared.
+Where both monsters met the agent at once the original fights in no particular order, so that step's monsters are not
+compared.
 """
 
 import numpy as np

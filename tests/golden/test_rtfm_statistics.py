@@ -1,31 +1,18 @@
 """Random play is won as often and lasts as long as in the authors' engine, and monsters walk as theirs do."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from rl_envs.rtfm.grid import WALKS, grid_of
-from tests.golden.cases import files_of
+from rl_envs.rtfm.grid import WALKS, make_grid
+from tests.golden.cases import measured
 from tests.golden.random_play import SETTINGS, first_episodes
 
 STANDARD_ERRORS = 3
-FILES = files_of("rtfm", "stats.npz")
-
-
-def measured(pattern):
-    """(file, setting, mode) of every measurement in the files whose name matches."""
-    return [
-        pytest.param(path, *found.groups(), id=f"{file} {found[0]}")
-        for file, path in FILES
-        for name in np.load(path, allow_pickle=False).files
-        if (found := re.fullmatch(pattern, name))
-    ]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("path", "setting", "mode"), measured(r"(\w+_\d+)_(legal|any)_n"))
+@pytest.mark.parametrize(("path", "setting", "mode"), measured("rtfm", r"(\w+_\d+)_(legal|any)_n"))
 def test_random_play_wins_as_often_and_lasts_as_long(path, setting, mode):
     recorded = {
         key.removeprefix(f"{setting}_{mode}_"): value
@@ -38,10 +25,10 @@ def test_random_play_wins_as_often_and_lasts_as_long(path, setting, mode):
         assert abs(ours.mean() - recorded[name]) <= allowed
 
 
-@pytest.mark.parametrize(("path", "setting", "mode"), measured(r"(\w+_\d+)_(legal|any)_toward"))
+@pytest.mark.parametrize(("path", "setting", "mode"), measured("rtfm", r"(\w+_\d+)_(legal|any)_toward"))
 def test_monsters_approach_and_stay_as_often_as_recorded(path, setting, mode):
     situations = np.load(path, allow_pickle=False)[f"{setting}_{mode}_toward"]
-    ours = chances(grid_of(int(setting.rsplit("_")[-1])))
+    ours = chances(make_grid(int(setting.rsplit("_")[-1])))
     for column in (4, 5):
         statistic, freedom = 0.0, 0
         for row in situations.tolist():

@@ -1,8 +1,6 @@
 """Replay of recordings of the authors' engine: places, hands, chops, plates, what cells show, rewards, ends.
 
-`GOLDEN_DIR=<folder> pytest tests/golden` replays every file of the schema that it finds in `<folder>/salad`. Without
-it, small recordings of our own beside this file are replayed, so a change of the rules always fails. Every file is
-played twice: under the rules that it names, and under ours until they have to part.
+Every file is played twice: under the rules that it names, and under ours until they have to part.
 """
 
 import numpy as np

@@ -13,11 +13,13 @@ import pytest
 
 from rl_envs.furnmove.room import room_from_drawing
 from rl_envs.furnmove.room_file import save_room
-from rl_envs.furnmove.splits import RoomStream, rooms_of
+from rl_envs.furnmove.splits import RoomStream, split_rooms
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
-from tests.tune_experiments.run.refusals import DEAD, assert_contract, checked, complaint, refusal
+from tests.tune_experiments.run.refusals import DEAD, SMOKE, assert_contract, checked, refusal, save
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.furnmove_sync import EXPERIMENT as FURNMOVE
 from tune_experiments.launch.experiment import main
@@ -49,7 +51,7 @@ FLAGS = [
         ("--workers.fragment-length", 0), ("--learner.num-minibatches", 0), ("--learner.gamma", "nan"),
         ("--learner.gae-lambda", 1.5), ("--marginal.learning-rate", -1.0), ("--network.hidden-size", 0),
         ("--sync.learning-rate", "inf"), ("--marginal.entropy-coef", "nan"), ("--max-concurrent-trials", 0),
-        ("--slice-seconds", "inf"), ("--search", 0), ("--seeds", -1),
+        ("--slice-seconds", 0), ("--slice-seconds", "inf"), ("--search", 0), ("--seeds", -1),
     )),
     ("--workers.worlds-per-runner 2 --workers.learners 3", "--workers.learners", 3),
     ("--methods sync_2 sync_2", "--methods"),
@@ -61,6 +63,9 @@ FLAGS = [
     ("--search-by asha", "--search-by"),
     ("--search 2 --search-over learner.gama=grid:0.5", "learner.gama", "learner.gamma"),
     ("--search 3 --search-by pbt --max-concurrent-trials 2", "--max-concurrent-trials"),
+    *((f"--search 2 --search-by {by} --search-over workers.runners=grid:0,1", "workers.runners")
+      for by in ("pbt", "optuna")),
+    ("--slice-seconds 9 --search 2", "--slice-seconds"),
     ("--network.no-communicates", "no_communication"),
     ("--train-rooms trane", "trane", "train_stream"),
     ("--train-rooms nowhere.json", "nowhere.json"),
@@ -150,7 +155,7 @@ def room_file(tmp_path, change):
 
 
 def starts_file(tmp_path, agents=2, rooms=None):
-    rooms = rooms_of("test", "laptop")[:2] if rooms is None else rooms
+    rooms = split_rooms("test", "laptop")[:2] if rooms is None else rooms
     save_starts(tmp_path / "starts.json", make_starts(rooms, agents, 2))
     return tmp_path / "starts.json"
 
@@ -170,7 +175,7 @@ ENVIRONMENTS = [
     ("--test-starts", lambda at: starts_file(at, agents=3), ("--num-agents",)),
     (
         "--test-starts",
-        lambda at: starts_file(at, rooms=rooms_of("valid", "laptop")[:1]),
+        lambda at: starts_file(at, rooms=split_rooms("valid", "laptop")[:1]),
         ("valid_room_01", "--valid-rooms", "--test-starts"),
     ),
     (
@@ -207,18 +212,38 @@ def test_a_missing_module_where_a_run_is_continued(script, tmp_path):
     assert_contract(script("--env", "gone.away:parallel_env", experiment=TEAMS), "gone", "PYTHONPATH")
 
 
-@pytest.mark.processes
-def test_a_cluster_that_does_not_answer(tmp_path):
-    said = complaint("tune_experiments/furnmove_sync.py", "--preset", "smoke", "--out", tmp_path / "out")
-    assert_contract(said, "RAY_ADDRESS", DEAD)
-
-
-def test_a_cluster_that_does_not_start(monkeypatch):
+def test_a_cluster_that_does_not_answer_or_start(monkeypatch):
     def init(**_):
         raise Exception("The current node timed out during startup. Some of it was slow.")
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init, is_initialized=lambda: False))
     monkeypatch.setattr("tune_experiments.run.ray_cluster.job_that_imports_from", list)
-    for address in ("127.0.0.1:99999", "http://a b:1", ""):
+    for address in (DEAD, "127.0.0.1:99999", "http://a b:1", "garbage", ""):
         monkeypatch.setenv("RAY_ADDRESS", address)
         assert_contract(refusal(lambda: ray_cluster().__enter__()), "RAY_ADDRESS", address)
+
+
+def test_more_runners_than_cpus_before_ray_starts(script, tmp_path, monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS")
+    for flags in ("--workers.runners 9999", "--search-by grid --search-over workers.runners=grid:0,9999"):
+        assert_contract(script(*flags.split()), "10000 CPUs", "--workers.runners")
+        assert not (tmp_path / "out").exists(), "nothing is claimed"
+
+
+def test_a_run_of_a_larger_machine_is_continued_on_a_smaller_one(script, tmp_path, monkeypatch):
+    config = with_overrides(SMOKE, {"workers.runners": 9999, "workers.worlds_per_runner": 1})
+    RunFolder.open(tmp_path / "out", config_to_json(config), FURNMOVE.name).close()
+    save(tmp_path / "out/trials/marginal-seed0/checkpoints")
+
+    def joins():
+        raise UserError("the cluster is asked")
+
+    monkeypatch.setattr("tune_experiments.launch.launch.ray_cluster", joins)
+    assert script("--workers.runners", 0, "--workers.worlds-per-runner", 9999) == "the cluster is asked"
+
+
+def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = with_overrides(SMOKE, {"train_rooms": "mine.json", "test_rooms": ("test", "mine.json")})
+    mine = str(tmp_path / "mine.json")
+    assert (config.train_rooms, config.test_rooms) == (mine, ("test", mine))

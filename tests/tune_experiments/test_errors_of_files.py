@@ -93,7 +93,7 @@ STATES = {
     ),
     "progress": ({"progress": 3}, {"progress": {}}, {"progress": {"env_steps": "many"}}),
     "experiment": tuple(
-        {"experiment": name} for name in ("os", "../x", "", "furnmove_sync.__class__", 3, None, ["os"])
+        {"experiment": name} for name in ("os", "../x", "__main__", "", "furnmove_sync.__class__", 3, None, ["os"])
     ),
     "weights": ({"weights": {"w": torch.zeros(3)}},),
     "version": ({"written_by": {"schema_version": 1}}, {"written_by": {}}),
@@ -105,19 +105,25 @@ def test_a_checkpoint_of_no_trial(tmp_path, changes):
     assert_contract(refusal(lambda: load_policy(save(tmp_path, **changes))))
 
 
-CHECKPOINT_FILES = {
-    "cut off": ("weights.safetensors", lambda content: content[:-100]),
-    "altered": ("weights.safetensors", lambda content: content[:-1] + bytes([content[-1] ^ 1])),
-    "half a state": ("state.json", lambda content: b"{"),
-    "another state": ("state.json", lambda content: b'{"weights": 1}'),
-}
+@pytest.mark.parametrize("changes", STATES["experiment"], ids=str)
+def test_a_checkpoint_can_name_no_module_that_is_no_experiment(tmp_path, monkeypatch, changes):
+    path = save(tmp_path, **changes)
+    monkeypatch.setattr("importlib.import_module", lambda name: pytest.fail(f"{name} was imported"))
+    assert "no experiment is called" in refusal(lambda: load_policy(path))
 
 
-@pytest.mark.parametrize("kind", CHECKPOINT_FILES)
-def test_a_damaged_checkpoint(tmp_path, kind):
-    name, damage = CHECKPOINT_FILES[kind]
+def test_a_whole_checkpoint_is_loaded_without_the_rooms_of_training(tmp_path):
+    path = save(tmp_path, config=config_to_json(SMOKE) | {"train_rooms": "gone.json"})
+    assert load_policy(path).method == "marginal"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("weights.safetensors", b"nothing"), ("state.json", b"{"), ("state.json", b'{"weights": 1}')],
+)
+def test_a_damaged_checkpoint(tmp_path, name, content):
     checkpoint = save(tmp_path)
-    (checkpoint / name).write_bytes(damage((checkpoint / name).read_bytes()))
+    (checkpoint / name).write_bytes(content)
     assert_contract(refusal(lambda: load_policy(checkpoint)), checkpoint.name)
 
 
@@ -150,7 +156,8 @@ WORDS = [
     *((f"{name} {{at}}", "{at}") for name in ("evaluate", "play", "render", "table")),
     *((f"{name} {{at}}/missing", "{at}/missing") for name in ("evaluate", "play", "render", "table", "doctor")),
     *((f"{name} {{at}}/notes.txt", "{at}/notes.txt") for name in ("evaluate", "doctor")),
-    *((f"{name} s3://bucket/run", "s3://bucket/run", "path") for name in ("evaluate", "doctor")),
+    *((f"{name} s3://bucket/run", "s3://bucket/run", "path") for name in ("evaluate", "doctor", "table")),
+    ("compare runs/a s3://bucket/a", "s3://bucket/a"),
     ("render {at}/team/checkpoint_000000 --out episode.png", "episode.png", "--out"),
     ("render {at}/team/checkpoint_000000 --out {at}/notes.txt/episode.gif", "--out"),
     ("render {at}/team/checkpoint_000000 --out {at}/mine.gif", "mine.gif", "--out"),
@@ -260,7 +267,7 @@ def test_a_missing_file_of_a_run(tmp_path, name):
 
 def test_what_cannot_be_compared_or_tabulated(tmp_path):
     write(tmp_path / "results.jsonl", [Result(**LINE)])
-    assert_contract(refusal(lambda: read_runs([tmp_path, tmp_path])), tmp_path)
+    assert_contract(refusal(lambda: read_runs([tmp_path, tmp_path / "trials" / ".."])), tmp_path)
     assert_contract(refusal(lambda: compare(read_runs([tmp_path]))))
     assert_contract(refusal(lambda: make_table([Result(**LINE)], "table 9")), "table 9", "A table")
 

@@ -67,7 +67,7 @@ class Config(TrainingConfig):
     """One run of an experiment on Gridworld-FurnMove."""
 
     methods: tuple[MethodName, ...]
-    """Rows of the table, each a method that is trained."""
+    """Methods to train."""
     num_agents: Annotated[int, Field(ge=1, le=_MAX_AGENTS)] = 2
     """Number of agents who carry the television, from 1 to 4."""
     room_size: Literal["laptop", "full"] = "laptop"

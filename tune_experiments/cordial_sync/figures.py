@@ -29,7 +29,7 @@ from tune_experiments.play.recording import record_episode, record_states
 from tune_experiments.play.trial_figures import Draw, Trials, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import plots
-from tune_experiments.results.trial_log import logs_of
+from tune_experiments.results.trial_log import find_logs
 from tune_experiments.run.final_evaluation import figure_data_files
 from tune_experiments.run.run_folder import read_config
 
@@ -150,7 +150,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
 
 
 def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
-    """The rows of a family share a hue; CORDIAL makes it dark, the line heavy and markers filled."""
+    """The methods of a family share a hue; CORDIAL makes it dark, the line heavy and markers filled."""
     looks = {}
     for method in methods:
         light, dark, marker = HUES[method.removesuffix("_cordial")]
@@ -163,7 +163,7 @@ def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
 
 def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
     """Over env steps, which every method gets alike, and over episodes, as the paper has it."""
-    if runs := logs_of(trials):
+    if runs := find_logs(trials):
         looks = styles(runs)
         yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS, styles=looks)
         path = out / "plots/curves_by_episodes.png"

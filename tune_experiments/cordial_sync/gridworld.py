@@ -28,6 +28,7 @@ from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
 from tune_experiments.cordial_sync.rooms import has_inferred_masks, named_rooms
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Episodes, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import Experiment
@@ -36,8 +37,13 @@ from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+    from tune_experiments.cordial_sync import evaluation, figures, trials
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
+else:
+    evaluation = LazyModule("tune_experiments.cordial_sync.evaluation")
+    figures = LazyModule("tune_experiments.cordial_sync.figures")
+    trials = LazyModule("tune_experiments.cordial_sync.trials")
 
 _AUTHORS_LEARNER = AlgorithmConfig(
     algorithm="impala",
@@ -92,14 +98,10 @@ class GridworldExperiment(Experiment[Config]):
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO or IMPALA in rooms of training."""
-        from tune_experiments.cordial_sync.trials import plan
-
-        return plan(config, method, seed)
+        return trials.plan(config, method, seed)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """Fixed starts in rooms that no method has seen."""
-        from tune_experiments.cordial_sync import evaluation
-
         return evaluation.evaluate(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -132,8 +134,6 @@ class GridworldExperiment(Experiment[Config]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, joint policies and an episode of each method."""
-        from tune_experiments.cordial_sync import figures
-
         return figures.draw(run_folder, trials)
 
     def spectator(self, loaded: LoadedPolicy) -> TalkSpectator:
@@ -142,16 +142,12 @@ class GridworldExperiment(Experiment[Config]):
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Worlds that draw a start in the test's rooms, for videos and `play`."""
-        from tune_experiments.cordial_sync import evaluation
-
         return evaluation.shown_world(config, num_worlds)
 
     def valid_world(self, config: Config, num_worlds: int) -> World:
         """Worlds at the starts of validation, whose rooms serve nothing else."""
-        from tune_experiments.cordial_sync.evaluation import check_rooms_apart, valid_starts, world_from
-
-        check_rooms_apart(config)
-        return world_from(config, valid_starts(config), num_worlds)
+        evaluation.check_rooms_apart(config)
+        return evaluation.world_from(config, evaluation.valid_starts(config), num_worlds)
 
     def search_space(self) -> SearchSpace:
         """One space for all methods, ranked by success in validation rooms; `uses` says which of it a method has.
@@ -243,12 +239,10 @@ def paper_preset(laptop: Config) -> Config:
 
 def _rooms_of(config: Config) -> str:
     """Sentence on which rooms are generated and which have iTHOR's floors and inferred television masks."""
-    from tune_experiments.cordial_sync.evaluation import test_starts
-
     used = {
         "training": named_rooms(config.room_size, (config.train_rooms,)),
         "validation": named_rooms(config.room_size, config.valid_rooms),
-        "test": test_starts(config).rooms,
+        "test": evaluation.test_starts(config).rooms,
     }
     inferred = [name for name, rooms in used.items() if has_inferred_masks(rooms)]
     context = ": the paper's numbers are context, not a target"

@@ -40,7 +40,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     """One run of the experiment on FurnLift."""
 
     methods: tuple[LiftMethod, ...] = LIFT_METHODS
-    """Rows of the table, each a method that is trained: no_communication, marginal, sync, central."""
+    """Methods to train: no_communication, marginal, sync, central."""
     room_size: Literal["laptop", "full"] = "laptop"
     """Size of the rooms: laptop, 9 to 12 cells a side; full, as large as AI2-THOR's living rooms."""
     train_rooms: str = "train_stream"

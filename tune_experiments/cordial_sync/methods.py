@@ -53,7 +53,7 @@ def method_of(name: str) -> Method:
     """`sync_4_cordial` -> SYNC with four components and CORDIAL.
 
     Raises:
-        ValueError: no row has this name.
+        ValueError: no method has this name.
     """
     if name not in METHODS:
         raise ValueError(f"no method is called {name!r}: choose one of {', '.join(METHODS)}")

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tune_experiments.core.config_json import DataclassInstance, fault_in_words, is_configuration
-from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.config_path import flag_name, value_at
 from tune_experiments.core.errors import UserError
 
 __all__ = ["check_precision_of_values", "check_ranges", "check_some"]
@@ -60,7 +60,7 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
             except ValidationError as error:
                 for fault in error.errors(include_url=False):
                     if also_types or fault["type"] in _OUTSIDE:
-                        raise UserError(f"{flag_of(f'{path}{name}')}{fault_in_words(fault)}") from None
+                        raise UserError(f"{flag_name(f'{path}{name}')}{fault_in_words(fault)}") from None
 
 
 def check_some(config: DataclassInstance, *paths: str) -> None:
@@ -79,4 +79,4 @@ def check_precision_of_values(config: DataclassInstance, *paths: str) -> None:
 
 def _require(holds: bool, path: str, wanted: str, value: Any) -> None:
     if not holds:
-        raise UserError(f"{flag_of(path)} must be {wanted}, not {value}")
+        raise UserError(f"{flag_name(path)} must be {wanted}, not {value}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import json
 import math
@@ -15,16 +14,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
 from tune_experiments.core.errors import UserError
 
 __all__ = [
     "changed_flags",
     "checked_path",
-    "flag_of",
+    "flag_name",
     "flag_words",
     "flags_between",
-    "replaced",
     "spelled",
     "spelled_rows",
     "value_at",
@@ -47,13 +46,6 @@ def value_at(config: object, path: str) -> Any:
     return config
 
 
-def replaced(config: Config, path: str, value: Any) -> Config:
-    """Copy of a configuration with another value at a path, checked like any other."""
-    name, _, rest = path.partition(".")
-    inner = replaced(getattr(config, name), rest, value) if rest else value
-    return dataclasses.replace(config, **{name: inner})
-
-
 def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
     """Copy of a configuration with other values, each checked against its field's type.
 
@@ -68,7 +60,7 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
     for path, value in _one_by_one(config, overrides):
         *groups, name = path.split(".")
         functools.reduce(operator.getitem, groups, data)[name] = _plain(path, value)
-    return config_from_json(type(config), data, name_of=flag_of) if overrides else config
+    return config_from_json(type(config), data, name_of=flag_name) if overrides else config
 
 
 def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, Any]]:
@@ -97,7 +89,7 @@ def with_flags(sentence: str, config: object) -> str:
 
     Names of one word are left alone: they are words of the sentence, too.
     """
-    named = {path.rpartition(".")[2]: flag_of(path) for path, _ in _leaves(config)}
+    named = {path.rpartition(".")[2]: flag_name(path) for path, _ in _leaves(config)}
     flags = {name: flag for name, flag in named.items() if "_" in name}
     return re.sub(r"(?<![\w.'\"/-])[a-z]+(?:_[a-z]+)+(?![\w.'\"/])", lambda word: flags.get(word[0], word[0]), sentence)
 
@@ -111,8 +103,7 @@ def checked_path(config: object, name: str) -> str:
     path = name.removeprefix("--").replace("-", "_")
     known = [leaf for leaf, _ in _leaves(config)]
     if path not in known and not any(leaf.startswith(f"{path}.") for leaf in known):
-        near = difflib.get_close_matches(path, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        hint = did_you_mean(path, known, f"there are {', '.join(known)}")
         raise UserError(f"the configuration has no field {name}; {hint}")
     return path
 
@@ -134,12 +125,12 @@ def _plain(path: str, value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     raise UserError(
-        f"{flag_of(path)} takes text, numbers and lists, which a run can store, and not a {type(value).__name__}: of a "
-        "function or a class write the name, 'package.module:function'"
+        f"{flag_name(path)} takes text, numbers and lists, which a run can store, and not a {type(value).__name__}: "
+        "of a function or a class write the name, 'package.module:function'"
     )
 
 
-def flag_of(path: str) -> str:
+def flag_name(path: str) -> str:
     """The field's flag as tyro writes it, which keeps an underscore at the end."""
     return f"--{path.rstrip('_').replace('_', '-')}{'_' * path.endswith('_')}"
 
@@ -176,7 +167,7 @@ def flag_words(path: str, value: Any) -> list[str]:
     """Command-line words of a field with a value, as Python or JSON has it."""
     if isinstance(value, bool):
         group, dot, name = path.rpartition(".")
-        return [flag_of(path if value else f"{group}{dot}no_{name}")]
+        return [flag_name(path if value else f"{group}{dot}no_{name}")]
     if isinstance(value, tuple | list):
-        return [flag_of(path), *map(str, value)]
-    return [flag_of(path), str(value)]
+        return [flag_name(path), *map(str, value)]
+    return [flag_name(path), str(value)]

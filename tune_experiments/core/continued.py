@@ -10,7 +10,7 @@ from rl_models.configuration import CONTINUED
 from tune_experiments.core.config_json import ABSENT, DataclassInstance, differences, is_configuration
 from tune_experiments.core.config_path import flag_words, value_at
 
-__all__ = ["Difference", "Rules", "differences_of", "grown_values", "rules_of"]
+__all__ = ["Difference", "Rules", "continuation_rules", "find_differences", "grown_values"]
 
 
 Rules: TypeAlias = Mapping[str, str]
@@ -47,7 +47,7 @@ class Difference:
         return " ".join(flag_words(self.path, self.old))
 
 
-def rules_of(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
+def continuation_rules(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
     """Rules of the fields of a configuration, of the kinds in `may`."""
     return {path: rule for path, rule in _rules(config).items() if rule in may}
 
@@ -64,7 +64,7 @@ def _rules(config: DataclassInstance, path: str = "", inherited: str | None = No
     return found
 
 
-def differences_of(old: Any, new: Any, rules: Rules) -> list[Difference]:
+def find_differences(old: Any, new: Any, rules: Rules) -> list[Difference]:
     """All leaves in which two configurations differ, as JSON values."""
     return [Difference(path, was, now, rules.get(path, "stays")) for path, was, now in differences(old, new)]
 

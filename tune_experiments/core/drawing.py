@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 from tune_experiments.core.errors import UserError, first_line
 
-__all__ = ["Drawn", "Missing", "attempt", "lines_of", "reason_of", "tried"]
+__all__ = ["Drawn", "Missing", "attempt", "describe_drawings", "short_reason", "tried"]
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[D
         made = make()
         yield from [made] if isinstance(made, Path) else made
     except (Exception, SystemExit) as error:  # whatever a foreign environment, matplotlib or the disk says
-        yield Missing(what, reason_of(error))
+        yield Missing(what, short_reason(error))
 
 
 def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: T) -> T:
@@ -48,18 +48,18 @@ def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: 
     except NotImplementedError:
         return otherwise
     except (Exception, SystemExit) as error:
-        missing.setdefault(what, reason_of(error))
+        missing.setdefault(what, short_reason(error))
         return otherwise
 
 
-def reason_of(error: BaseException) -> str:
+def short_reason(error: BaseException) -> str:
     """Cause of an error in one line, with its type unless it is a sentence for users."""
     said = first_line(error)
     is_sentence = isinstance(error, UserError | ValueError | NotImplementedError) or said == type(error).__name__
     return said if is_sentence else f"{type(error).__name__}: {said}"
 
 
-def lines_of(drawn: Sequence[Drawn], place: Callable[[Path], object] = str) -> list[str]:
+def describe_drawings(drawn: Sequence[Drawn], place: Callable[[Path], object] = str) -> list[str]:
     """A line for each file, and one for each cause with all that it left out."""
     by_cause: dict[str, list[str]] = {}
     for one in drawn:

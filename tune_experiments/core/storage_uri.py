@@ -11,14 +11,14 @@ from pathlib import Path
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["SCHEMES", "below", "check_folders", "uri_of"]
+__all__ = ["SCHEMES", "below", "check_folders", "parse_uri"]
 
 SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "abfs", "abfss")
 """Schemes of `pyarrow.fs.FileSystem.from_uri` for stores that keep what they get; they are written in lower case."""
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter is a drive of Windows, and a path
 
 
-def uri_of(out: Path | str) -> str | None:
+def parse_uri(out: Path | str) -> str | None:
     """The URI that `--out` names, or None for a folder; `Path` makes one slash of two.
 
     Raises:
@@ -55,7 +55,7 @@ def check_folders(command: object) -> None:
         for place in value if isinstance(value, tuple) else (value,):
             if "\0" in str(place):
                 raise UserError(f"{field.name}: {str(place)!r} cannot be the name of a file or a folder")
-            if isinstance(place, Path) and (uri := uri_of(place)) is not None:
+            if isinstance(place, Path) and (uri := parse_uri(place)) is not None:
                 raise UserError(
                     f"{uri} lies in an object store, and {field.name} names what is on this machine: name a folder, "
                     f"and copy between both, as by `aws s3 sync {uri} FOLDER`"

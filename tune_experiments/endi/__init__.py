@@ -1,1 +1,1 @@
-"""Shared code of EnDi's experiments on both worlds: settings, rows, evaluation, tables, videos with masks."""
+"""Shared code of EnDi's experiments on both worlds: settings, methods, evaluation, tables, videos with masks."""

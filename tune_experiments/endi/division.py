@@ -18,7 +18,7 @@ from rl_envs import World
 from rl_envs.core.metrics import COUNT, PROPORTION
 from rl_models.networks.network_config import check_channels
 from tune_experiments.core.config_json import DataclassInstance
-from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.config_path import flag_name, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
@@ -32,7 +32,7 @@ DividedRow: TypeAlias = Literal["endi_num", "endi_dis", "endi_sup", "endi_reg", 
 """Methods with the entity divider and the paper's backbone; the paper has no `endi_kl` and no `endi_dis_balance`."""
 PAPER_DIVISIONS: tuple[DividedRow, ...] = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
 DIVIDED = "endi_"
-"""Rows whose teams divide begin with it."""
+"""Methods whose teams divide begin with it."""
 ON_MATCHING = "_matching"
 """Methods with the entity divider and the mention-matching reader in place of the paper's backbone end with it."""
 MEASURES = ("overlap", "coverage", "taken", "conflicts")
@@ -48,10 +48,10 @@ class DivisionSettings:
     regulariser_coef: NonNegativeFloat = 1.0
     """Weight of the regulariser, at least 0; the paper gives none, the release has 1."""
     kl_deviation: PositiveFloat = 0.5
-    """Standard deviation of the target of the row `endi_kl`, in entities, above 0; the paper gives none."""
+    """Standard deviation of the target of the method `endi_kl`, in entities, above 0; the paper gives none."""
     modelling_coef: NonNegativeFloat = 1.0
-    """Weight of agent modelling, at least 0; the paper gives none, the release has 1. Rows with weak modelling have a
-    tenth of it."""
+    """Weight of agent modelling, at least 0; the paper gives none, the release has 1. Methods with weak modelling have
+    a tenth of it."""
     loss_reduction: Literal["as_learner", "mean"] = "as_learner"
     """How the regulariser and agent modelling are reduced: as_learner, as the learner's own loss, which IMPALA may sum
     over the T steps of a fragment (`--learner.loss-reduction`); or mean, over all steps, so that beside a summed loss
@@ -74,16 +74,16 @@ def check_stack(config: DataclassInstance, path: str) -> None:
     try:
         check_channels(value_at(config, path))
     except ValueError as error:
-        raise UserError(f"{flag_of(path)}: {error}") from error
+        raise UserError(f"{flag_name(path)}: {error}") from error
 
 
 def is_divided(row: str) -> bool:
-    """Whether a row's teams divide."""
+    """Whether a method's teams divide."""
     return row.startswith(DIVIDED)
 
 
 def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
-    """Losses of a row that divides, besides the algorithm's loss, with the weights of a run."""
+    """Losses of a method that divides, besides the algorithm's loss, with the weights of a run."""
     from rl_models.teams.endi_team import VARIANTS
 
     losses = VARIANTS[row.removesuffix(ON_MATCHING)]
@@ -106,7 +106,7 @@ def evaluation_of(settings: DivisionSettings, way: type[Way], world: World, poli
 
 
 def division_notes(settings: DivisionSettings, rows: Sequence[str]) -> list[str]:
-    """Deviations from the paper of the rows of a run, which no flag says."""
+    """Deviations from the paper of the methods of a run, which no flag says."""
     notes = []
     if any(map(is_divided, rows)):
         notes.append("masks are of entities, with the same noise in all epochs; the release masks cells and draws anew")

@@ -1,4 +1,4 @@
-"""Curves of a run of EnDi (figures 7 and 8) with how its masks develop, and a video of an episode of each row."""
+"""Curves of a run of EnDi (figures 7 and 8) with how its masks develop, and a video of an episode of each method."""
 
 from __future__ import annotations
 

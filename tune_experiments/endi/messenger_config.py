@@ -32,7 +32,7 @@ class EndiMessengerConfig(
     num_agents: ClassVar[int] = 2
 
     methods: tuple[RowName, ...] = (*PAPER_ROWS, "emma_grounding", "endi_dis_grounding")
-    """Rows of the table, each a method that is trained."""
+    """Methods to train."""
     learner: MessengerLearnerConfig = field(
         default_factory=lambda: MessengerLearnerConfig(
             joint_ratio=False,
@@ -44,7 +44,7 @@ class EndiMessengerConfig(
             final_entropy_coef=(0.01, 0.01, 0.01),
         )
     )
-    """How all rows learn, with one number for each stage in a triple."""
+    """How all methods learn, with one number for each stage in a triple."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How methods with the entity divider differ from their backbones."""
     goal_features: PositiveInt = 64
@@ -52,7 +52,7 @@ class EndiMessengerConfig(
     silg: SilgConfig = field(
         default_factory=lambda: SilgConfig(hidden_size=32, word_features=32, channels=(16, 16), features=64)
     )
-    """Widths of the row `silg`."""
+    """Widths of the method `silg`."""
     weights: Literal["validated", "last"] = "validated"
     """Weights that go to the next stage and to the test: validated, those that won most validation games, or last."""
 

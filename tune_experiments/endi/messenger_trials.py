@@ -1,4 +1,4 @@
-"""Training run of a row in MESSENGER, built from settings: its team, its losses, its tests."""
+"""Training run of a method in MESSENGER, built from settings: its team, its losses, its tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
-from rl_models.teams.endi_team import DividedEmmaTeamConfig, divided_emma_team, silg_entities_team
+from rl_models.teams.endi_team import silg_entities_team
 from tune_experiments.endi.division import evaluation_of, is_divided, losses_of
 from tune_experiments.endi.messenger_config import EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
@@ -28,7 +28,7 @@ ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.
 
 
 def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
-    """The stages of one row with one seed."""
+    """The stages of one method with one seed."""
     row = Row(
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=extra_losses(config, method),
@@ -41,7 +41,7 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
 
 
 def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPolicy:
-    """The team of one row with its initial weights."""
+    """The team of one method with its initial weights."""
     sizes = EmmaSizes(config.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
     if method == "silg":
         return silg_entities_team(
@@ -57,7 +57,7 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
         has_own_goal_table=not method.endswith(GROUNDED),
         models_others=losses_of(_variant(method), config.division).modelling_coef > 0,
     )
-    return divided_emma_team(DividedEmmaTeamConfig(network, shares), sizes, len(ACTIONS), encoder, seed)
+    return emma_team(EmmaTeamConfig(network, shares_network=shares), sizes, len(ACTIONS), encoder, seed)
 
 
 def texts_of(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]:
@@ -67,7 +67,7 @@ def texts_of(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]
 
 
 def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, ...]:
-    """Losses of a row's teams besides PPO's."""
+    """Losses of a method's teams besides PPO's."""
     found: tuple[ExtraLoss, ...] = ()
     if is_divided(method):
         found += losses_of(_variant(method), config.division).extra_losses()

@@ -2,7 +2,7 @@
 
 EnDi (2023), sections 5.1 and A.1: stages S1 to S5, each with one more difficulty.
 
-`QmixSettings` are of the row `qmix`, EnDi's reference without language (2023, section 5.3).
+`QmixSettings` are of the method `qmix`, EnDi's reference without language (2023, section 5.3).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class EndiRtfmConfig(
     """One run."""
 
     methods: tuple[RowName, ...] = PAPER_ROWS
-    """Rows of the table, each a method that is trained."""
+    """Methods to train."""
     stages: tuple[int, ...] = (1,)
     """Numbers of the stages S1 to S5, from 1 to 5, that the same team plays one after another: 1 2 3 4 5 for all."""
     task: TeamTask = field(default_factory=TeamTask)
@@ -134,13 +134,13 @@ class EndiRtfmConfig(
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(joint_ratio=False, entropy_coef=0.015, num_minibatches=16)
     )
-    """How all rows learn but `qmix` and those of the mention-matching reader."""
+    """How all methods learn but `qmix` and those of the mention-matching reader."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How methods with the entity divider differ from their backbones."""
     matching_goal_features: PositiveInt = 16
     """Width of the states that ground the goal, in methods with the entity divider and the mention-matching reader."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
-    """How the row `qmix` learns, and its widths."""
+    """How the method `qmix` learns, and its widths."""
     annealing_env_steps: NonNegativeInt = 0
     """Number of env steps in which a stage's learning rate falls linearly towards 0; a shorter stage ends before that;
     0: it falls to the learner's `final_learning_rate_share`."""

@@ -35,7 +35,7 @@ TESTED = (
     "larger room; shuffled: unseen assignments with the document of another episode."
 )
 MATCHING_COMPARED = (("endi_dis_matching", MATCHING), ("endi_dis_weak_modelling_matching", MATCHING))
-"""Main comparison of a run whose rows all read with the mention-matching reader: the first pair that it trains."""
+"""Main comparison of a run whose methods all read with the mention-matching reader: the first pair that it trains."""
 DIVISION_WORLDS = {f"stage_{stage}_{name}": f"S{stage}, {name}" for stage in range(1, 6) for name in ("train", "eval")}
 _UNREAD_ON_MATCHING = {
     "first_stage_env_steps": "--matching.budget-env-steps",
@@ -47,15 +47,15 @@ _UNREAD_ON_MATCHING = {
     "annealing_env_steps": "--matching.learner.final-learning-rate-share",
     "division.shares_network": "--matching.shares-network",
 }
-"""Settings that rows of the mention-matching reader do not read -> the flags that they read in their place."""
+"""Settings that methods of the mention-matching reader do not read -> the flags that they read in their place."""
 
 
 class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     """One table on multi-agent RTFM.
 
     Attributes:
-        paper: stage -> row -> column of the table -> what the paper prints.
-        compared: the two rows of the main comparison, on unseen assignments of the last stage.
+        paper: stage -> method -> column of the table -> what the paper prints.
+        compared: the two methods of the main comparison, on unseen assignments of the last stage.
     """
 
     paper: Mapping[int, PaperNumbers] = {}
@@ -83,7 +83,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
 
     def main_comparisons(self, config: EndiRtfmConfig) -> Sequence[MainComparison]:
-        """Both rows on unseen assignments of the last stage; with the mention-matching reader where it alone reads."""
+        """Both methods on unseen assignments of the last stage, with the mention-matching reader if all have it."""
         from tune_experiments.endi.rtfm_trials import on_matching
 
         stage = config.last_stage
@@ -97,7 +97,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         """Build the worlds of all tests, which come after days of training.
 
         Raises:
-            UserError: a setting that no row of the run reads.
+            UserError: a setting that no method of the run reads.
             ValueError: a room that is too small for what a stage has in it.
         """
         from tune_experiments.endi.rtfm_trials import on_matching
@@ -138,7 +138,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         return make_stage(config, config.last_stage, num_worlds, split="test")
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, divisions among them, and an episode of each row."""
+        """Curves, divisions among them, and an episode of each method."""
         from tune_experiments.endi.figures import draw_all
 
         more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}

@@ -1,7 +1,7 @@
-"""Training run of a row in RTFM, built from settings: its team, its losses, its stages.
+"""Training run of a method in RTFM, built from settings: its team, its losses, its stages.
 
-Rows are teams of independent learners, with PPO or IMPALA, except for the row `qmix`. Its worlds, budgets, validation
-and tests are those of the other rows.
+Methods are teams of independent learners, with PPO or IMPALA, except for `qmix`. Its worlds, budgets, validation and
+tests are those of the other methods.
 """
 
 from __future__ import annotations
@@ -12,23 +12,16 @@ import functools
 import torch
 
 from rl_envs import World
-from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
+from rl_models.networks.entity_divider import DividedReadingConfig
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
-from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.qmix_encoders import GridSymbolsConfig
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
-from rl_models.teams.endi_team import (
-    DividedMatchingTeamConfig,
-    DividedReadingTeamConfig,
-    divided_matching_team,
-    divided_reading_team,
-)
 from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
-from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tune_experiments.endi.division import ON_MATCHING, is_divided, losses_of
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
@@ -42,7 +35,7 @@ from tune_experiments.rtfm.trials import sizes
 
 
 def plan(config: EndiRtfmConfig, method: str, seed: int) -> Curriculum:
-    """The stages of one row with one seed."""
+    """The stages of one method with one seed."""
     return Curriculum(tuple(_stage(config, method, seed, stage) for stage in config.stages))
 
 
@@ -77,7 +70,7 @@ def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int
 
 
 def on_matching(row: str) -> bool:
-    """Whether a row's teams read with the mention-matching reader."""
+    """Whether a method's teams read with the mention-matching reader."""
     return row == MATCHING or row.endswith(ON_MATCHING)
 
 
@@ -97,7 +90,7 @@ def matching_stage(config: EndiRtfmConfig, row: str, seed: int, stage: int) -> T
 
 
 def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamPolicy:
-    """The team of a row that divides with the mention-matching reader, with its initial weights."""
+    """The team of a method that divides with the mention-matching reader, with its initial weights."""
     world = make_world(config.task)
     assert isinstance(world.action_spec, int)
     network = DividedMatchingConfig(
@@ -105,34 +98,35 @@ def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamP
         config.matching_goal_features,
         models_others=losses_of(row, config.division).modelling_coef > 0,
     )
-    team = DividedMatchingTeamConfig(network, shares_network=config.matching.shares_network)
-    return divided_matching_team(team, matching_sizes(config.task), _is_entity(world), world.action_spec, seed)
+    team = ReaderTeamConfig(network, shares_network=config.matching.shares_network)
+    return reader_team(team, matching_sizes(config.task), world.action_spec, seed, is_entity=_is_entity(world))
 
 
 def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
-    """The team of one row with its initial weights, the same in all stages."""
+    """The team of one method with its initial weights, the same in all stages."""
     world = make_world(config.task)
     actions, of_world, shares = world.action_spec, sizes(config.task), config.division.shares_network
     assert isinstance(actions, int)
     reads = dataclasses.replace(team_config("txt2pi", config.network), shares_network=shares)
     if method == "silg":
-        silg = ReadingTeamConfig(silg_config(config.network), only_legal_moves=reads.only_legal_moves)
-        return reading_team(dataclasses.replace(silg, shares_network=shares), of_world, actions, seed)
+        silg = ReaderTeamConfig(silg_config(config.network), only_legal_moves=reads.only_legal_moves)
+        return reader_team(dataclasses.replace(silg, shares_network=shares), of_world, actions, seed)
     if not is_divided(method):
-        return reading_team(reads, of_world, actions, seed)
+        return reader_team(reads, of_world, actions, seed)
     assert isinstance(reads.network, Txt2PiConfig)
     network = DividedReadingConfig(
         dataclasses.replace(reads.network, features=config.divided_features),
         config.goal_channels,
         models_others=losses_of(method, config.division).modelling_coef > 0,
     )
-    team = DividedReadingTeamConfig(network, reads.only_legal_moves, shares)
-    return divided_reading_team(team, of_world, _is_entity(world), actions, seed)
+    team = ReaderTeamConfig(network, only_legal_moves=reads.only_legal_moves, shares_network=shares)
+    return reader_team(team, of_world, actions, seed, is_entity=_is_entity(world))
 
 
 def _is_entity(world: World) -> torch.Tensor:
     """Names of entities that can be divided, [K] bool."""
-    return torch.from_numpy(world.tables["name_kinds"] >= KIND_MONSTER)
+    assert world.entity_spec is not None and world.entity_spec.is_entity is not None
+    return torch.from_numpy(world.entity_spec.is_entity)
 
 
 def silg_config(settings: NetworkSettings) -> SilgConfig:
@@ -149,7 +143,7 @@ QMIX = "qmix"
 
 
 def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan:
-    """A stage of the other rows, learned by QMIX: a joint learner that reads no document.
+    """A stage of the other methods, learned by QMIX: a joint learner that reads no document.
 
     Args:
         config: configuration of the run.
@@ -166,7 +160,7 @@ def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan
 
 
 def build_qmix_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
-    """The team of the row `qmix` with its initial weights."""
+    """The team of the method `qmix` with its initial weights."""
     actions, side = make_world(config.task).action_spec, config.task.size
     assert isinstance(actions, int)
     return qmix_grid_team(_team(config.qmix), sizes(config.task), (side, side), actions, seed)

@@ -43,7 +43,7 @@ class HasMethods(DataclassInstance, Protocol):
 
     @property
     def methods(self) -> Sequence[str]:
-        """Rows of the table, in order."""
+        """Methods of the table, in order."""
 
 
 Config = TypeVar("Config", bound=HasMethods)
@@ -87,7 +87,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
         Args:
             config: Configuration of the run.
-            method: Row of the table.
+            method: Method of the table.
             seed: Seed of weights, environments and action sampling.
             trial_folder: Folder of the trial, with checkpoints and what `prepare` wrote; None where nothing is trained.
         """
@@ -99,7 +99,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
         Args:
             config: Configuration of the run.
-            method: Row of the team.
+            method: Method of the team.
             policy: Trained team.
 
         Returns:
@@ -135,11 +135,11 @@ class BaseExperiment(ABC, Generic[Config]):
         """Write the page that shows an episode of each method."""
 
     def methods(self, config: Config) -> Sequence[str]:
-        """Rows of the table, in order; by default those of the configuration."""
+        """Methods of the table, in order; by default those of the configuration."""
         return config.methods
 
     def depends_on_seed(self, method: str) -> bool:
-        """Whether results depend on the seed; a row without this is run once."""
+        """Whether results depend on the seed; a method without this is run once."""
         return True
 
     def evaluate_trial(self, config: Config, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
@@ -193,7 +193,7 @@ class BaseExperiment(ABC, Generic[Config]):
         Args:
             config: Configuration of the run.
             num_worlds: B.
-            method: Row of the team, where methods see different environments; empty for the first one.
+            method: Method of the team, where methods see different environments; empty for the first one.
 
         Returns:
             By default the environments in which the method is trained.

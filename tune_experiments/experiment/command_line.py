@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 import sys
 import textwrap
 import typing
@@ -24,9 +25,9 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_ranges, check_some
-from tune_experiments.core.config_path import flag_of, spelled, spelled_rows, value_at
+from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.storage_uri import uri_of
+from tune_experiments.core.storage_uri import parse_uri
 
 __all__ = ["RunOptions", "check_options", "parse"]
 
@@ -37,7 +38,7 @@ _Seed = Annotated[int, Field(ge=0, lt=2**31)]
 _FIRST_PAGE = {
     "env": "environment: a name of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function",
     "env_arguments": "keyword arguments of the environment, as JSON",
-    "methods": "rows of the table, each a method that is trained",
+    "methods": "methods to train",
     "network.name": "network, which `--network NAME` sets, too",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",
@@ -135,7 +136,7 @@ def check_options(options: RunOptions) -> None:
     check_ranges(options, also_types=True)
     check_some(options, "seeds")
     if options.out is not None:
-        uri_of(options.out)
+        parse_uri(options.out)
         if "\0" in str(options.out):
             raise UserError(f"--out must be the name of a folder, and {str(options.out)!r} cannot be one")
     if options.local and (options.max_concurrent_trials or 1) > 1:
@@ -147,7 +148,7 @@ def check_options(options: RunOptions) -> None:
         raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
         if not options.searches and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
-            raise UserError(f"{flag_of(name)} belongs to a search; say with --search how many settings to try")
+            raise UserError(f"{flag_name(name)} belongs to a search; say with --search how many settings to try")
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,7 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
     words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default)
+    _check_names(words, default.config)
     read = tyro.cli(schema, prog=prog or None, args=words, default=start, description=description)
     return typing.cast(_Arguments, read)
 
@@ -187,6 +189,21 @@ def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
             (word,) = spelled_rows([word])
         words.append(word)
     return words
+
+
+def _check_names(words: Sequence[str], config: Any) -> None:
+    """Refuse methods and networks that do not exist, with the nearest name that does."""
+    flag = ""
+    for word in words:
+        if word.startswith("--"):
+            flag, _, word = word.partition("=")
+        path = {"--methods": "methods", "--network.name": "network.name"}.get(flag)
+        known = _names_of(config, path) if word and path else []
+        if known and word not in known:
+            near = difflib.get_close_matches(word, known, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            cure = "`concord methods` lists them" if hasattr(config, "env") else f"choose from {', '.join(known)}"
+            raise UserError(f"{flag}: {word!r} does not exist; {hint}{cure}")
 
 
 def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
@@ -213,17 +230,16 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str, p
             except AttributeError:
                 continue
             shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
-            said = f"{meaning}{f': {names}' if names and path == 'methods' else ''}"
-            lines += [f"  {flag_of(path)} {shown}", f"      {said}"]
+            listed = f": {', '.join(names)}" if names and path == "methods" else ""
+            lines += [f"  {flag_name(path)} {shown}", f"      {meaning}{listed}"]
     lines += ["", "--help-all lists every flag; values here are those of the preset, as are all that you leave out."]
     wrapped = (textwrap.wrap(line, _PAGE_WIDTH, subsequent_indent="      ") or [""] for line in lines)
     return "\n".join(one for group in wrapped for one in group)
 
 
-def _names_of(half: Any, path: str) -> str:
+def _names_of(half: Any, path: str) -> list[str]:
     """Choices of a field, from its type."""
-    hint = typing.get_type_hints(type(half)).get(path)
-    choices = [
-        one for inner in typing.get_args(hint) if typing.get_origin(inner) is Literal for one in typing.get_args(inner)
-    ]
-    return ", ".join(map(str, choices))
+    group, _, name = path.rpartition(".")
+    hint = typing.get_type_hints(type(getattr(half, group, None) if group else half)).get(name)
+    choices = [inner for inner in (hint, *typing.get_args(hint)) if typing.get_origin(inner) is Literal]
+    return [str(one) for inner in choices for one in typing.get_args(inner)]

@@ -44,8 +44,8 @@ class Curriculum:
         for stage in self.stages:
             _check(stage, self.workers)
         first = self.stages[0]
-        if first.grown or first.keeps_optimiser:
-            raise ValueError(f"stage {first.name} is the first: there is nothing that it could keep or let grow")
+        if first.keeps_optimiser:
+            raise ValueError(f"stage {first.name} is the first: there is no optimiser that it could keep")
         for before, stage in pairwise(self.stages):
             ours, theirs = stage.plan.optimiser, before.plan.optimiser
             if stage.keeps_optimiser and (ours.optimiser, ours.amsgrad) != (theirs.optimiser, theirs.amsgrad):

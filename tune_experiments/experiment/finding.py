@@ -27,8 +27,6 @@ from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment,
 _OURS = ("rl_envs", "rl_models", PACKAGE)
 UNNAMED = "unnamed:"
 """What stands before the name of an environment that only the process that trains it knows."""
-_EARLIER_NAMES = {"pettingzoo_teams": "train"}
-"""Name of an experiment in older run folders -> its name now."""
 _AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
 """Name, configuration as JSON and module of the experiment of `trusting`."""
 
@@ -46,10 +44,8 @@ def find_experiment(name: str) -> BaseExperiment:
         UserError: there is none.
     """
     known = known_experiments()
-    if isinstance(name, str):
-        if (found := ENTRY_POINT.fullmatch(name)) is not None:
-            return _from_outside(*found.groups())
-        name = _EARLIER_NAMES.get(name, name)
+    if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
+        return _from_outside(*found.groups())
     if name not in known:
         raise UserError(
             f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"

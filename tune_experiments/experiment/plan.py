@@ -200,8 +200,6 @@ class Stage:
         plan: Plan of the stage, with a budget of its own.
         promotion: Rule that ends the stage early; None trains to the budget.
         frozen: Patterns (`network.attention.*`) of parameters that no optimiser touches in this stage.
-        grown: Patterns of embedding tables that may have more rows than before; old rows are transferred, so row i
-            must mean the same in both stages.
         keeps_optimiser: Whether the optimiser state of parameters transferred whole is transferred too.
         evaluate: Test of the stage's last policy, after training; the experiment's own is of the last stage.
     """
@@ -210,7 +208,6 @@ class Stage:
     plan: TrialPlan
     promotion: Promotion | None = None
     frozen: tuple[str, ...] = ()
-    grown: tuple[str, ...] = ()
     keeps_optimiser: bool = False
     evaluate: Callable[[TeamPolicy], Tests] | None = None
 

@@ -39,11 +39,11 @@ class TrainingConfig:
     """Rows, processes and lengths of training."""
 
     methods: tuple[str, ...] = field(default=(), metadata=MAY_GAIN)
-    """Rows of the table, each a method that is trained."""
+    """Methods to train."""
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = field(default=100_000, metadata=MAY_GROW)
-    """Number of joint env steps of training, of each row and seed."""
+    """Number of joint env steps of training, of each method and seed."""
     validate_every_env_steps: PositiveInt = 10_000
     """Validation interval in env steps."""
     checkpoint_every_env_steps: PositiveInt = 10_000

@@ -18,7 +18,7 @@ from rl_models.runtime.device import refusing_gpu
 from rl_models.training.checkpoint import load_state
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags
-from tune_experiments.core.continued import grown_values, rules_of
+from tune_experiments.core.continued import continuation_rules, grown_values
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -39,11 +39,11 @@ from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.local_trials import run_local_trials, what_is_ignored
 from tune_experiments.run.placement import least_gpus, trials_that_fit
-from tune_experiments.run.ray_cluster import check_capacity, gpus_of_cluster, ray_cluster
+from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
-from tune_experiments.run.request import Request, plan_of, request_for
-from tune_experiments.run.run_folder import RunFolder
-from tune_experiments.run.slices import Slice, SliceScheduler, env_steps_of, trained_env_steps
+from tune_experiments.run.request import Request, make_plan, request_for
+from tune_experiments.run.run_folder import ANNOUNCED, PARTS, RunFolder
+from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
@@ -72,7 +72,7 @@ def launch(
         or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{'_search' if search else ''}"
     )
     # Settings of a search are compared, so all must be trained alike: other workers may learn from other batches.
-    rules = rules_of(config) if search is None else rules_of(config, may=())
+    rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
     with (
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
@@ -157,7 +157,7 @@ class _Session(Generic[Config]):
         """Progress of a run whose slice is over."""
         done = budget = 0
         for request in requests:
-            whole = plan_of(self.experiment, request).budget_env_steps
+            whole = make_plan(self.experiment, request).budget_env_steps
             trained = trained_env_steps(request)
             budget += whole
             done += min(trained, whole) if self._is_unfinished(request) else whole
@@ -200,7 +200,7 @@ class _Session(Generic[Config]):
         said = announcements(comparisons, self.experiment.methods(self.config))
         for announcement in said:
             self.console.print(announcement)
-        self.folder.announce(said)
+        self.folder.record(ANNOUNCED, said)
         for change in self.folder.changed:
             self.console.print(f"continues with {change}")
         if not self._left(parts, ()):
@@ -219,7 +219,7 @@ class _Session(Generic[Config]):
 
     def _train(self, parts: Sequence[Part]) -> dict[str, str]:
         requests = self._left(parts, ())
-        plans = {request["name"]: plan_of(self.experiment, request) for request in requests}
+        plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
         self._note_models()
@@ -262,7 +262,7 @@ class _Session(Generic[Config]):
                 if folder.name not in unfinished and (newest := newest_checkpoint(folder)) is not None:
                     entry = self.experiment.entry_point
                     request = request_for(entry, self.config, method, seed, self.folder, folder.name)
-                    plan = plan_of(self.experiment, request)
+                    plan = make_plan(self.experiment, request)
                     parts += finished_otherwise(self.experiment, request, plan, load_state(newest))
         return parts
 
@@ -273,7 +273,7 @@ class _Session(Generic[Config]):
         for request in requests:
             name, plan = request["name"], plans[request["name"]]
             if (newest := newest_checkpoint(Path(request["folder"]))) is not None:
-                begun[name] = env_steps_of(newest)
+                begun[name] = get_checkpoint_step(newest)
                 self.console.print(f"{name} continues from {begun[name]:,} of {plan.budget_env_steps:,} env steps")
                 parts += trained_otherwise(self.experiment, request, plan, load_state(newest))
         if not self.options.searches:
@@ -281,7 +281,7 @@ class _Session(Generic[Config]):
         for part in dict.fromkeys(parts):
             self.console.print(f"  {part}")
         if parts:
-            self.folder.note_parts(list(dict.fromkeys(parts)))
+            self.folder.record(PARTS, list(dict.fromkeys(parts)))
         return begun
 
     def _note_models(self) -> None:
@@ -336,7 +336,7 @@ class _Session(Generic[Config]):
         In a part, what has begun goes on first; one that does not come to its end was stopped.
         """
         workers, device = [plan.workers for plan in plans.values()], self.options.device
-        has_gpus = gpus_of_cluster(ray, device)
+        has_gpus = usable_gpus(ray, device)
         gpus = max(least_gpus(one, has_gpus) for one in workers)
         at_once = check_capacity(ray, max(one.cpus for one in workers), gpus, device)
         at_once = min(trials_that_fit(one, has_gpus, at_once) for one in workers)
@@ -368,9 +368,9 @@ class _Session(Generic[Config]):
 def trial_requests(
     experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
 ) -> list[Request]:
-    """Requests for every method with every seed; a row that does not depend on seeds is run once.
+    """Requests for every method with every seed; a method that does not depend on seeds is run once.
 
-    Sessions with other seeds must not run such a row again: its trials would count as several seeds.
+    Sessions with other seeds must not run such a method again: its trials would count as several seeds.
     """
     there = trial_folders(experiment, config, folder.path)
     trials = [

@@ -18,9 +18,9 @@ class Models:
     """List pretrained models, or fetch one: `concord models fetch NAME`."""
 
     action: tyro.conf.Positional[Literal["list", "fetch"]] = "list"
-    """What to do."""
+    """What to do: list the models, or fetch one."""
     name: tyro.conf.Positional[str] = ""
-    """Model to fetch."""
+    """Name of the model to fetch."""
     accept_terms: bool = False
     """Whether you have read and accept the terms of use of a model that has some."""
     wheels: Path | None = None

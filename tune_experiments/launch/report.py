@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tune_experiments.core.drawing import attempt, lines_of
+from tune_experiments.core.drawing import attempt, describe_drawings
 from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
@@ -50,7 +50,7 @@ def show_results(
             *attempt("figures", lambda: experiment.figures(out, trials)),
             *attempt("page", lambda: experiment.page(out, trials)),
         ]
-    for line in lines_of(drawn, lambda path: below(uri, str(path.relative_to(out))) if uri else path):
+    for line in describe_drawings(drawn, lambda path: below(uri, str(path.relative_to(out))) if uri else path):
         console.print(line)
     where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
     folder = "FOLDER" if uri else out / "trials"

@@ -1,1 +1,1 @@
-"""Shared code of experiments on MESSENGER: settings, rows, evaluation, tables and figures."""
+"""Shared code of experiments on MESSENGER: settings, methods, evaluation, tables and figures."""

@@ -15,7 +15,7 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from rl_envs import make
 from rl_envs.messenger.corpus import Corpus
-from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED, corpus_of
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED, build_corpus
 from rl_envs.messenger.games import Games
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
@@ -29,9 +29,9 @@ from tune_experiments.experiment.training_config import PlanArguments, StagedExp
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding", "emma_movement_grounding"]
 GROUNDED = "_grounding"
-"""Rows with the contrastive grounding loss, which no paper has, end with it."""
+"""Methods with the contrastive grounding loss, which no paper has, end with it."""
 MOVING = "emma_movement"
-"""Rows whose queries say how sprites move, which no paper has, begin with it."""
+"""Methods whose queries say how sprites move, which no paper has, begin with it."""
 
 
 _ByStage: TypeAlias = tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]
@@ -40,7 +40,7 @@ _SharesByStage: TypeAlias = tuple[UnitInterval, UnitInterval, UnitInterval]
 
 @dataclass(frozen=True, kw_only=True)
 class MessengerLearnerConfig(LearnerConfig):
-    """How all rows learn. A triple holds one number for each of MESSENGER's stages."""
+    """How all methods learn. A triple holds one number for each of MESSENGER's stages."""
 
     final_learning_rate_share: UnitInterval = 0.05
     """Share of the learning rate, from 0 to 1, that is left at the end of a stage's budget; the release has 1."""
@@ -60,7 +60,7 @@ class MessengerLearnerConfig(LearnerConfig):
     value_coef: NonNegativeFloat = 0.5
     """Weight of the squared value error in the loss, at least 0."""
     grounding_coef: PositiveFloat = 1.0
-    """Weight of the contrastive grounding loss, above 0, in rows that have it."""
+    """Weight of the contrastive grounding loss, above 0, in methods that have it."""
 
     def at_stage(self, stage: int) -> LearnerConfig:
         """The numbers of one of MESSENGER's stages, from 1."""
@@ -101,7 +101,7 @@ class MessengerRunConfig(
     freezes_attention: bool = False
     """Whether the embeddings of keys and symbols are frozen after the first stage, as in the authors' code."""
     learner: MessengerLearnerConfig = MessengerLearnerConfig()
-    """How all rows learn, with one number for each stage in a triple."""
+    """How all methods learn, with one number for each stage in a triple."""
     first_stage_validate_every_env_steps: PositiveInt = 6_667
     """Number of env steps between validations in the first of the stages; weights are chosen by them."""
     validate_every_env_steps: PositiveInt = 66_667
@@ -153,16 +153,16 @@ class MessengerConfig(MessengerRunConfig):
     """One run of EMMA's experiment."""
 
     learner: MessengerLearnerConfig = field(default_factory=lambda: MessengerLearnerConfig(learning_rate=3e-3))
-    """How all rows learn, with one number for each stage in a triple."""
+    """How all methods learn, with one number for each stage in a triple."""
     movement_grounding_coef: NonNegativeFloat = 1.0
-    """Weight of the movement contrast, at least 0, in the row emma_movement_grounding."""
+    """Weight of the movement contrast, at least 0, in the method emma_movement_grounding."""
     methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
-    """Rows of the table, each a method that is trained: game_id, emma, emma_grounding, emma_movement_grounding."""
+    """Methods to train: game_id, emma, emma_grounding, emma_movement_grounding."""
 
 
 def corpus_of_run(config: MessengerRunConfig) -> tuple[Corpus, Games]:
     """The sentences of a run, and its games."""
-    return corpus_of(config.texts, config.repair_quotes, config.max_sentences_per_cell)
+    return build_corpus(config.texts, config.repair_quotes, config.max_sentences_per_cell)
 
 
 def make_world(

@@ -11,7 +11,7 @@ def deviation_notes(config: MessengerRunConfig) -> list[str]:
     """Deviations from the paper and its release that no flag says."""
     weight = config.learner.grounding_coef
     notes = [
-        f"row {row}: a contrastive grounding loss of weight {weight:g}; the paper has none"
+        f"method {row}: a contrastive grounding loss of weight {weight:g}; the paper has none"
         for row in config.methods
         if row.endswith(GROUNDED)
     ]
@@ -33,10 +33,10 @@ def optimiser_steps_beside(config: MessengerRunConfig, reference: MessengerRunCo
 
 
 def movement_notes(config: MessengerConfig) -> list[str]:
-    """Deviations of rows whose queries hold movements."""
+    """Deviations of methods whose queries hold movements."""
     notes, weight = [], config.movement_grounding_coef
     for row in (row for row in config.methods if row.startswith(MOVING)):
-        notes.append(f"row {row}: a sprite's query says whether it comes nearer or goes away; the paper's does not")
+        notes.append(f"method {row}: a sprite's query says whether it comes nearer or goes away; the paper's does not")
         if weight:
-            notes.append(f"row {row}: a movement contrast of weight {weight:g}; the paper has none")
+            notes.append(f"method {row}: a movement contrast of weight {weight:g}; the paper has none")
     return notes

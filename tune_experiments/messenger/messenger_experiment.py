@@ -21,7 +21,7 @@ class MessengerExperiment(Experiment[Config]):
     """One table on MESSENGER.
 
     Attributes:
-        compared: the two rows of the main comparison, in test games of the last stage.
+        compared: the two methods of the main comparison, in test games of the last stage.
     """
 
     metric_ranges: Mapping[str, MetricRange] = Messenger.metric_ranges
@@ -33,7 +33,7 @@ class MessengerExperiment(Experiment[Config]):
         return self.compared
 
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
-        """Both rows in test games of the last stage."""
+        """Both methods in test games of the last stage."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
         return (MainComparison(*self.rows_compared(config), "win_rate", f"stage_{stage}_test", table=title),)

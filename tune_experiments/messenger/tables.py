@@ -21,14 +21,14 @@ from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 from tune_experiments.run.final_evaluation import condition_and_stage
 
 NOT_IN_THE_PAPER = (
-    f"Rows that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."
+    f"Methods that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."
 )
 MOVING_NOT_IN_THE_PAPER = (
-    f"In rows that begin with {MOVING} queries also hold how sprites were seen to move, and such rows may have a "
+    f"In methods that begin with {MOVING} queries also hold how sprites were seen to move, and such methods may have a "
     "movement contrast; the paper has neither."
 )
 CHOSEN = (
-    "Weights are those that won most validation games: a row that overfits is tested with weights from before that "
+    "Weights are those that won most validation games: a method that overfits is tested with weights from before that "
     "(its curves show what came later)."
 )
 _WORLD = re.compile(r"stage_(\d)_(\w+)")

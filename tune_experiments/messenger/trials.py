@@ -41,7 +41,7 @@ their own; so do the vectors of movements, since nothing moves in the first stag
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Settings of one row of the table.
+    """Settings of one method of the table.
 
     Attributes:
         build_policy: the team with its initial weights, the same in all stages.
@@ -60,12 +60,12 @@ class Row:
 
 
 def plan(config: MessengerConfig, method: str, seed: int) -> Curriculum:
-    """The stages of one row with one seed."""
+    """The stages of one method with one seed."""
     return plan_of(config, _row(config, method, seed), seed)
 
 
 def plan_of(config: MessengerRunConfig, row: Row, seed: int) -> Curriculum:
-    """The stages of a row with one seed."""
+    """The stages of a method with one seed."""
     return Curriculum(tuple(_stage(config, row, seed, stage) for stage in config.stages))
 
 
@@ -84,7 +84,7 @@ def _row(config: MessengerConfig, method: str, seed: int) -> Row:
 
 
 def evaluation_of(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], Tests]:
-    """How a row's teams are tested, `(config, stage, policy)`: of rows that read also whose sentences they read."""
+    """Test of a method's teams, `(config, stage, policy)`; of methods that read also whose sentences they read."""
     return evaluate if method == "game_id" else reading.evaluate
 
 
@@ -114,7 +114,7 @@ def _plan_of_stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) 
 
 
 def build_policy(config: MessengerRunConfig, method: str, seed: int) -> TeamPolicy:
-    """The team of one row with its initial weights, the same in all stages."""
+    """The team of one method with its initial weights, the same in all stages."""
     reads = method != "game_id"
     sees_movement = method.startswith(MOVING)
     team = EmmaTeamConfig(config.network, reads="manual" if reads else "roles", sees_movement=sees_movement)

@@ -1,1 +1,1 @@
-"""Shared code of the experiments in Overcooked: settings, rows, evaluation, tables and figures."""
+"""Shared code of the experiments in Overcooked: settings, methods, evaluation, tables and figures."""

@@ -24,10 +24,14 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.cole_solver import MAX_MEMBERS
 
+COLE = "cole"
+PPO_METHODS = ("selfplay", "selfplay_sparse", "fcp", COLE)
+"""Methods of `trials.ROWS`."""
+
 
 @dataclass(frozen=True)
 class ColeSettings:
-    """How row `cole` grows its population (COLE; Li et al., ICML 2023)."""
+    """How method `cole` grows its population (COLE; Li et al., ICML 2023)."""
 
     generations: PositiveInt = 12
     """Number of generations that the budget is divided into; the learner may join the population after each."""
@@ -45,7 +49,7 @@ class ColeSettings:
 
 @dataclass(frozen=True)
 class ShapingSettings:
-    """Weight of the shaped points in the rewards, in rows with shaping: 1, falling linearly to 0."""
+    """Weight of the shaped points in the rewards, in methods with shaping: 1, falling linearly to 0."""
 
     share: PositiveFloat = 0.6
     """Share of the budget, above 0, after which the shaped points weigh nothing."""
@@ -54,7 +58,7 @@ class ShapingSettings:
 
 
 def learner_config(**changes: Any) -> LearnerConfig:
-    """The learner of all rows; each chef has its own ratio and advantage, as published."""
+    """The learner of all methods; each chef has its own ratio and advantage, as published."""
     laptop = LearnerConfig(
         joint_ratio=False,
         gamma=0.98,
@@ -80,22 +84,22 @@ class OvercookedConfig(
     """One run in one kitchen."""
 
     methods: tuple[str, ...] = ("selfplay", "selfplay_sparse")
-    """Rows of the table, each a method that is trained: selfplay, selfplay_sparse, fcp, cole."""
+    """Methods to train: selfplay, selfplay_sparse, fcp, cole."""
     task: str = "cramped_room"
     """Name of the kitchen: cramped_room, asymmetric_advantages, coordination_ring, forced_coordination or
     counter_circuit_o_1order."""
     population: str = ""
-    """Run folder of this experiment; the teams of its row `selfplay` are the partners of row `fcp`."""
+    """Run folder of this experiment; the teams of its method `selfplay` are the partners of method `fcp`."""
     network: GridCnnConfig = field(
         default_factory=lambda: GridCnnConfig(channels=(16, 16, 16), first_kernel=3, hidden_sizes=(64, 64))
     )
     """Widths of the chefs' network."""
     shaping: ShapingSettings = ShapingSettings()
-    """Weight of the shaped points in the rewards, in rows with shaping."""
+    """Weight of the shaped points in the rewards, in methods with shaping."""
     cole: ColeSettings = ColeSettings()
-    """How row cole grows its population."""
+    """How method cole grows its population."""
     learner: LearnerConfig = field(default_factory=learner_config)
-    """How all rows learn, each chef with its own ratio and advantage."""
+    """How all methods learn, each chef with its own ratio and advantage."""
     max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
     """Number of env steps of an episode, in training and in tests."""
 

@@ -13,16 +13,24 @@ from rl_envs.core.metrics import COUNT
 from rl_envs.overcooked.world import Overcooked
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.launch.experiment import Experiment
-from tune_experiments.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.overcooked.trials import COLE
+from tune_experiments.overcooked.config import COLE, OvercookedConfig, make_world
+from tune_experiments.overcooked.tables import tables
 from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
 if TYPE_CHECKING:
+    from tune_experiments.overcooked import cole_figure, evaluation
+    from tune_experiments.play import trial_figures
+    from tune_experiments.play import video as play_video
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.play.trial_figures import Trials
+else:
+    cole_figure = LazyModule("tune_experiments.overcooked.cole_figure")
+    evaluation = LazyModule("tune_experiments.overcooked.evaluation")
+    play_video = LazyModule("tune_experiments.play.video")
+    trial_figures = LazyModule("tune_experiments.play.trial_figures")
 
 Config = TypeVar("Config", bound=OvercookedConfig)
 
@@ -52,28 +60,21 @@ class OvercookedExperiment(Experiment[Config]):
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
         """Those of validation and test."""
-        from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED
-
-        return VALIDATION_SEED, EVALUATION_SEED
+        return evaluation.VALIDATION_SEED, evaluation.EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
-        from tune_experiments.overcooked.tables import tables
-
         return tables(results, self.caption)
 
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, and an episode of each row's first seed, of those of which there is something yet."""
-        from tune_experiments.overcooked.cole_figure import draw_generations
-        from tune_experiments.play.trial_figures import draw_curves, draw_teams
-        from tune_experiments.play.video import write_gif
+    def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
+        """Curves, and an episode of each method's first seed, of those of which there is something yet."""
 
         def video(row: str, team: LoadedPolicy) -> Path:
-            return write_gif(self.video(team), run_folder / f"videos/{row}.gif")
+            return play_video.write_gif(self.video(team), run_folder / f"videos/{row}.gif")
 
-        curves = draw_curves(run_folder, trials, self.curves, BINS)
-        generations = attempt("generations", lambda: draw_generations(run_folder, trials.get(COLE, {})))
-        return [*curves, *generations, *draw_teams(trials, {"video": video})]
+        curves = trial_figures.draw_curves(run_folder, trials, self.curves, BINS)
+        generations = attempt("generations", lambda: cole_figure.draw_generations(run_folder, trials.get(COLE, {})))
+        return [*curves, *generations, *trial_figures.draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode, [H, W, 3] uint8 a step."""
@@ -99,7 +100,7 @@ class OvercookedExperiment(Experiment[Config]):
 
 
 def cole_notes(config: OvercookedConfig) -> list[str]:
-    """Deviations of row `cole` from the paper, if a run has it."""
+    """Deviations of method `cole` from the paper, if a run has it."""
     if COLE not in config.methods:
         return []
     return [

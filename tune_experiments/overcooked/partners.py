@@ -59,15 +59,15 @@ class KitchenWithPartners(Overcooked):
         self.state["place"][rows] = (self.first_world + rows + self.chance.episode[rows]) % self.num_agents
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        return super()._advance(np.where(self._learns(), actions, self._partners_actions()), recorded)
+        return super()._advance(np.where(self._learns(), actions, self.partners_actions()), recorded)
 
     def _learns(self) -> Array:
         """[B, 2] bool, which chef is the learner's."""
         return np.asarray(self.state["place"][:, None] == np.arange(self.num_agents))
 
     @torch.inference_mode()
-    def _partners_actions(self) -> Array:
-        """[B, 2] int64, what each world's partner would do as either chef."""
+    def partners_actions(self) -> Array:
+        """Actions of each environment's partner as either chef, [B, 2] int64."""
         arrays = {**super()._observe(self._rows), _UNIFORMS: self.chance.uniforms(1 + self.num_agents)}
         actions = np.zeros((self.num_worlds, self.num_agents), np.int64)
         for number, team in enumerate(self._partners):

@@ -13,8 +13,7 @@ from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_precision_of_values, check_ranges
 from tune_experiments.core.errors import UserError
-from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.overcooked.trials import ROWS
+from tune_experiments.overcooked.config import PPO_METHODS, OvercookedConfig
 
 Q_METHODS = ("qmix", "roma", "ldsa", "maser")
 SPARSE = "_sparse"
@@ -23,11 +22,11 @@ Q_ROWS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
 
 @dataclass(frozen=True, kw_only=True)
 class RoleSettings(QmixLearnerConfig):
-    """How the rows of Q-learning learn, chosen by validation of QMIX in cramped_room."""
+    """How the methods of Q-learning learn, chosen by validation of QMIX in cramped_room."""
 
     worlds_per_runner: NonNegativeInt = 8
-    """Number of worlds that one runner steps at once in these rows; 0: the value of `--workers.worlds-per-runner`. The
-    releases have 1 or 8."""
+    """Number of worlds that one runner steps at once in these methods; 0: the value of `--workers.worlds-per-runner`.
+    The releases have 1 or 8."""
     gamma: UnitInterval = 0.99
     """Discount of an env step, from 0 to 1; the releases have 0.99."""
     learning_rate: PositiveFloat = 1e-3
@@ -66,16 +65,16 @@ class OvercookedRolesConfig(
     """One run of role methods in one kitchen."""
 
     methods: tuple[str, ...] = (*Q_ROWS, "selfplay")
-    """Rows of the table, each a method that is trained: qmix, roma, ldsa and maser, the same with _sparse, which are
+    """Methods to train: qmix, roma, ldsa and maser, the same with _sparse, which are
     paid for served soups alone, and selfplay, selfplay_sparse, fcp and cole."""
     roles: RoleSettings = field(default_factory=RoleSettings)
-    """How the rows of Q-learning learn, and their networks."""
+    """How the methods of Q-learning learn, and their networks."""
 
     def __post_init__(self) -> None:
-        """Refuse rows that there are not, and numbers that no run can have."""
+        """Refuse unknown methods, and numbers that no run can have."""
         super().__post_init__()
-        if unknown := [row for row in self.methods if row not in (*Q_ROWS, *ROWS)]:
-            raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *ROWS))}, not {unknown[0]!r}")
+        if unknown := [row for row in self.methods if row not in (*Q_ROWS, *PPO_METHODS)]:
+            raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *PPO_METHODS))}, not {unknown[0]!r}")
         check_ranges(self.roles, "roles.")
         check_precision_of_values(self, "roles.precision")
 

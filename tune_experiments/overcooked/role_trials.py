@@ -35,7 +35,7 @@ _PLANES = "lossless"
 
 
 def plan(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
-    """One row with one seed."""
+    """One method with one seed."""
     if row not in Q_ROWS:
         return plan_ppo(config, row, seed)
     method = cast(RoleMethod, row.removesuffix(SPARSE))
@@ -90,5 +90,5 @@ def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
 
 
 def evaluate_sampled(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
-    """The same numbers of a row that is tested by sampled actions alone."""
+    """The same numbers of a method that is tested by sampled actions alone."""
     return {test: played | {SAMPLED: played["reward"]} for test, played in evaluate_ppo(config, policy).items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tune_experiments.overcooked.trials import COLE
+from tune_experiments.overcooked.config import COLE
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 

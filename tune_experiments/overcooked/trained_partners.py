@@ -18,7 +18,7 @@ from tune_experiments.play.loading import load_policy
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
 SELF_PLAY = "selfplay"
-"""The row that partners come from."""
+"""The method that partners come from."""
 _REWARD = "valid/reward"
 
 
@@ -43,12 +43,12 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
     """
     if not config.population:
         raise UserError(
-            "row fcp learns to cook with others: name them with --population RUN, a run of this experiment with "
+            "method fcp learns to cook with others: name them with --population RUN, a run of this experiment with "
             "--methods selfplay and several --seeds"
         )
     found = [partner for trial in _trials(Path(config.population)) for partner in _levels(trial, config.task)]
     if not found:
-        raise UserError(f"{config.population} has no trained team of row {SELF_PLAY}; train it first")
+        raise UserError(f"{config.population} has no trained team of method {SELF_PLAY}; train it first")
     return found
 
 

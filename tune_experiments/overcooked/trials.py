@@ -1,4 +1,4 @@
-"""One training run in Overcooked, built from settings. A row states its own parts; everything else is shared.
+"""One training run in Overcooked, built from settings. A method states its own parts; everything else is shared.
 
 A further row (another population, another team) is a `Row` that an experiment hands to `plan_of`.
 """
@@ -10,40 +10,43 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from rl_envs.overcooked.words import ACTIONS
+from rl_models.algorithms.configured import make_objective
+from rl_models.algorithms.objective import Objective
+from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import copy_on
+from rl_models.teams.grid_cnn_team import grid_cnn_team
+from rl_models.training.algorithm import Algorithm
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
-from tune_experiments.overcooked.config import OvercookedConfig, arguments_of, make_world
-
-if TYPE_CHECKING:
-    from rl_models.algorithms.objective import Objective
-    from rl_models.policy import TeamPolicy
-    from rl_models.training.algorithm import Algorithm
-    from tune_experiments.overcooked.cole import Cole
-    from tune_experiments.overcooked.partners import KitchenWithPartners
+from tune_experiments.overcooked.cole import Cole
+from tune_experiments.overcooked.config import COLE, OvercookedConfig, arguments_of, make_world
+from tune_experiments.overcooked.crossplay import play_pair
+from tune_experiments.overcooked.evaluation import VALIDATION_SEED, validate
+from tune_experiments.overcooked.partners import KitchenWithMixture, KitchenWithPartners, Mixture
+from tune_experiments.overcooked.trained_partners import load_population
 
 
 def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:
     """Two chefs with the same weights, who act and value apart."""
-    from rl_models.teams.grid_cnn_team import grid_cnn_team
-
     world = make_world(config)
     view = world.observation_spec["lossless"].shape
     return grid_cnn_team(config.network, world.num_agents, (view[0], view[1], view[2]), len(ACTIONS), seed)
 
 
 def objective_of(config: OvercookedConfig) -> Objective:
-    """The loss of all rows that learn by the configured algorithm."""
-    from rl_models.algorithms.configured import make_objective
-
+    """The loss of all methods that learn by the configured algorithm."""
     return make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Settings of one row of a table.
+    """Settings of one method.
 
     Attributes:
         is_shaped: whether it is paid for shaped points in training.
@@ -70,31 +73,22 @@ def make_world_with_partners(
     **arguments: Any,
 ) -> KitchenWithPartners:
     """Kitchens to learn in beside a population; it is read from its run where no partners are given."""
-    from tune_experiments.overcooked.partners import KitchenWithPartners
-
-    cooks = partners or _partners_of(config)
+    cooks = partners or load_partners(config)
     return KitchenWithPartners(num_worlds, first_world, partners=cooks, **arguments_of(config) | arguments)
 
 
-def _partners_of(config: OvercookedConfig) -> list[TeamPolicy]:
+def load_partners(config: OvercookedConfig) -> list[TeamPolicy]:
     """The population on the CPU, from where processes without a GPU can take it, too."""
-    import torch
-
-    from rl_models.runtime.device import copy_on
-    from tune_experiments.overcooked.trained_partners import load_population
-
     return [copy_on(torch.device("cpu"), partner.team) for partner in load_population(config)]
 
 
 def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Algorithm:
     """Read the population once, in the process that leads the trial; env runners get it with their worlds."""
-    make_world = functools.partial(trial.make_world, partners=_partners_of(config))
+    make_world = functools.partial(trial.make_world, partners=load_partners(config))
     return make_team_algorithm(dataclasses.replace(trial, make_world=make_world))
 
 
 def _cole(config: OvercookedConfig, trial: TrialPlan) -> Cole:
-    from tune_experiments.overcooked.cole import Cole
-
     return Cole(config.cole, trial, functools.partial(worlds_of_generation, config), functools.partial(payoff, config))
 
 
@@ -102,11 +96,6 @@ def worlds_of_generation(
     config: OvercookedConfig, members: Sequence[TeamPolicy], weights: Sequence[float], env_steps: int
 ) -> Callable[..., Any]:
     """How the kitchens of a generation of COLE are made."""
-    import torch
-
-    from rl_models.runtime.device import copy_on
-    from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
-
     shaping = config.shaping_after(env_steps)
     if not members:
         return functools.partial(make_world, config, **shaping)
@@ -118,14 +107,10 @@ def worlds_of_generation(
 
 def payoff(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy) -> float:
     """Mean reward of an episode of one team's chef 0 with another's chef 1, with validation's draws of actions."""
-    from tune_experiments.overcooked.crossplay import play_pair
-    from tune_experiments.overcooked.evaluation import VALIDATION_SEED
-
     played = play_pair(config, first, second, config.cole.payoff_episodes, VALIDATION_SEED)
     return float(played["reward"].mean())
 
 
-COLE = "cole"
 ROWS = {
     "selfplay": Row(),
     "selfplay_sparse": Row(is_shaped=False),
@@ -138,7 +123,7 @@ def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
     """One of `ROWS` with one seed.
 
     Raises:
-        UserError: no row is called so.
+        UserError: no method is called so.
     """
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
@@ -146,10 +131,7 @@ def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
 
 
 def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
-    """A row with one seed."""
-    from rl_models.algorithms.optimiser import optimiser_settings
-    from tune_experiments.overcooked.evaluation import validate
-
+    """A method with one seed."""
     shaping = config.shaping_after(0) if row.is_shaped else {}
     return TrialPlan(
         make_world=functools.partial(row.make_world, config, **shaping, **row.world),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rl_models.configuration import DeviceChoice
-from tune_experiments.core.drawing import Drawn, Missing, reason_of
+from tune_experiments.core.drawing import Drawn, Missing, short_reason
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import find_stored, trial_folders, trial_name
@@ -118,7 +118,7 @@ def write_page(
             shown.append(one := shown_team(team, name, seed, episodes, most_steps))
         except Exception as error:
             failures.append(error)
-            missing.append(Missing(f"{name} in {out.name}", reason_of(error)))
+            missing.append(Missing(f"{name} in {out.name}", short_reason(error)))
         else:
             parts = dict(part for episode in one.episodes for part in episode.missing.items())
             missing += [Missing(f"{part} in {out.name}", why) for part, why in parts.items()]

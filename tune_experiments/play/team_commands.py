@@ -21,7 +21,7 @@ from rich.console import Console
 from rl_envs.core.errors import installing
 from rl_envs.registry import make
 from rl_models.configuration import DeviceChoice
-from tune_experiments.core.drawing import lines_of, reason_of
+from tune_experiments.core.drawing import describe_drawings, short_reason
 from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
@@ -146,16 +146,16 @@ class Doctor(Opened):
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
     from tune_experiments.play.loading import load_policy
-    from tune_experiments.run.final_evaluation import evaluate_all, evaluations_of, results_of
+    from tune_experiments.run.final_evaluation import evaluate_all, make_evaluations, make_results
 
     loaded = load_policy(command.path, command.allow, command.device)
     experiment, curriculum = loaded.experiment, loaded.curriculum
     stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")
     rows, trained = [], curriculum.plan.trained_env_steps(loaded.env_steps)
-    found = evaluations_of(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
+    found = make_evaluations(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
     for tested, episodes in evaluate_all(found, loaded.method, loaded.policy):
-        rows += results_of(experiment, loaded.method, loaded.seed, tested, episodes, trained)
+        rows += make_results(experiment, loaded.method, loaded.seed, tested, episodes, trained)
     for table in loaded.experiment.tables(rows):
         console.print(table.for_terminal(console.width), crop=False)
 
@@ -193,7 +193,7 @@ def show(command: Show, console: Console) -> None:
     title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
     with _drawing("page"), _writing(out):
         drawn = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
-    for line in lines_of(drawn):
+    for line in describe_drawings(drawn):
         console.print(line)
 
 
@@ -234,7 +234,7 @@ def _drawing(what: str) -> Iterator[None]:
     except (UserError, KeyboardInterrupt):
         raise
     except (Exception, SystemExit) as error:
-        raise UserError(f"no {what}: {reason_of(error)}; `play` tells an episode in words") from error
+        raise UserError(f"no {what}: {short_reason(error)}; `play` tells an episode in words") from error
 
 
 def _beside(checkpoint: Path) -> Path:

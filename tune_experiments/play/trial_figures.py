@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.results import plots
-from tune_experiments.results.trial_log import logs_of
+from tune_experiments.results.trial_log import find_logs
 
 Trials: TypeAlias = Mapping[str, Mapping[int, Path]]
 """Method -> seed -> folder."""
@@ -33,7 +33,7 @@ def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int,
     """
 
     def draw() -> Iterator[Path]:
-        if runs := logs_of(trials):
+        if runs := find_logs(trials):
             yield plots.learning_curves(runs, out / "plots/curves.png", curves, bins, **options)
 
     yield from attempt("curves", draw)

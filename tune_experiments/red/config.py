@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_envs.minirts.opponents import opponent_of
+from rl_envs.minirts.opponents import get_opponent
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.configuration import STAYS, UnitInterval
 from rl_models.networks.network_config import CommandedUnitsConfig
@@ -88,7 +88,7 @@ class RedConfig(
     """One run of RED; an env step is a decision, and a validation plays under the oracle and without commands."""
 
     methods: tuple[RedRow, ...] = ("red", "rl")
-    """Rows of the table: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
+    """Methods to train: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
     alone."""
     num_agents: PositiveInt = 1
     """Number of agents that share the side, 1, 2 or 3."""
@@ -100,11 +100,11 @@ class RedConfig(
     cloning: CloningSettings = CloningSettings()
     """How the team clones scripts and its own won games."""
     learner: RedLearnerConfig = RedLearnerConfig()
-    """How all rows learn by PPO."""
+    """How all methods learn by PPO."""
     rl_commander: Commander = "none"
     """Commander in reinforcement learning: none as in RED; oracle, fair, random or adversarial."""
     iterations: PositiveInt = 2
-    """Number of rounds of reinforcement learning, each followed by a distillation in the row red."""
+    """Number of rounds of reinforcement learning, each followed by a distillation in the method red."""
     budget_env_steps: PositiveInt = field(default=640_000, metadata=STAYS)  # rounds are shares of it
     """Number of decisions of reinforcement learning, of all its rounds together."""
     value_updates: PositiveInt = 10
@@ -127,7 +127,7 @@ class RedConfig(
             raise UserError("--opponents must name at least one opponent, such as medium_spearman")
         for name in self.opponents:
             try:
-                opponent_of(name)
+                get_opponent(name)
             except ValueError as error:
                 raise UserError(f"--opponents: {error}") from error
 

@@ -1,6 +1,6 @@
 """Stages of one training run of RED, built from settings, and its tests under every commander.
 
-The row `red` clones scripts, lets the value head learn alone, and then plays and distils in turns. Reinforcement
+The method `red` clones scripts, lets the value head learn alone, and then plays and distils in turns. Reinforcement
 learning hears no command: a team that learns under commands it cannot use learns to ignore them (RED, section 4).
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.learner_config import OptimiserConfig
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.configuration import constants_of
+from rl_models.configuration import list_constants
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
@@ -36,7 +36,7 @@ GAME = "minirts"
 
 
 def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
-    """One row with one seed, in stages."""
+    """One method with one seed, in stages."""
     first: list[Stage] = []
     if method != SCRATCH:
         first = [_cloning(config, seed, "cloning", is_distillation=False), _value_stage(config, seed)]
@@ -128,7 +128,7 @@ def _plan(config: RedConfig, seed: int, budget: int, rate: Schedule, **changes: 
         make_world=functools.partial(make_world, config),
         build_policy=functools.partial(build_policy, config, seed),
         objective=make_objective(learner, Schedule.constant(learner.entropy_coef)),
-        optimiser=OptimiserSettings(**constants_of(learner, OptimiserConfig), learning_rate=rate),
+        optimiser=OptimiserSettings(**list_constants(learner, OptimiserConfig), learning_rate=rate),
         workers=config.workers,
         seed=seed,
         budget_env_steps=budget,

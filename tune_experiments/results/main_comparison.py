@@ -89,7 +89,7 @@ class MainComparison:
 
 
 def announcements(comparisons: Sequence[MainComparison], methods: Collection[str]) -> list[str]:
-    """Announcements before a run trains `methods`: its comparisons, or the rows that it lacks for any comparison."""
+    """Announcements before a run trains `methods`: its comparisons, or the methods that it lacks for any comparison."""
     sides = {one: dict.fromkeys((one.method, one.against)) for one in comparisons}
     found = [one.announcement() for one, both in sides.items() if both.keys() <= set(methods)]
     if found or not comparisons:
@@ -125,5 +125,5 @@ def _in_words(difference: Interval, first: int, second: int) -> str:
 
 
 def first_trained(pairs: Sequence[tuple[str, str]], methods: Collection[str]) -> tuple[str, str] | None:
-    """The first pair of rows that a run trains both of, or None."""
+    """The first pair of methods that a run trains both of, or None."""
     return next((pair for pair in pairs if set(pair) <= set(methods)), None)

@@ -25,7 +25,7 @@ from tune_experiments.core.files import write_atomically
 if TYPE_CHECKING:
     from tune_experiments.results.tensorboard_events import EventFile
 
-__all__ = ["CPU_SECONDS", "METRICS_FILE", "OPTIMISER_STEPS", "SPEED", "TrialLog", "logs_of", "read_metrics"]
+__all__ = ["CPU_SECONDS", "METRICS_FILE", "OPTIMISER_STEPS", "SPEED", "TrialLog", "find_logs", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
 SPEED = "speed/env_steps_per_second"
@@ -45,7 +45,7 @@ _AXES = ("env_steps", "wall_time")
 _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 
-def logs_of(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]:
+def find_logs(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]:
     """Method -> the metrics.jsonl of each of its seeds, of those that have one yet."""
     found = {
         method: [path for folder in seeds.values() if (path := folder / METRICS_FILE).exists()]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rl_envs.rtfm.grid import NUM_MOVES, WALKS, grid_of
+from rl_envs.rtfm.grid import NUM_MOVES, WALKS, make_grid
 
 LAYOUTS = 40
 """Starts over which the probability is averaged."""
@@ -48,7 +48,7 @@ def win_probabilities(size: int, reads: bool, max_episode_steps: int) -> np.ndar
 def random_layouts(size: int, count: int) -> Layout:
     """Agent, dragon and items in different cells, uniformly."""
     generator = np.random.default_rng(_SEED)
-    cells = generator.random((count, len(grid_of(size).inside))).argsort(1)
+    cells = generator.random((count, len(make_grid(size).inside))).argsort(1)
     return Layout(cells[:, 0], cells[:, 1], cells[:, 2:5])
 
 
@@ -107,13 +107,13 @@ def bags_after(bags: list[Bag], items: np.ndarray, places: int) -> np.ndarray:
 
 def _target(size: int) -> np.ndarray:
     """[C, 5] int64, where moves lead, in places of the cells inside."""
-    grid = grid_of(size)
+    grid = make_grid(size)
     return np.searchsorted(grid.inside, grid.target[grid.inside])
 
 
 def _walks(size: int) -> np.ndarray:
     """[agent, dragon, 5], probability of each move of the dragon."""
-    grid = grid_of(size)
+    grid = make_grid(size)
     agent, dragon, draws = np.meshgrid(grid.inside, grid.inside, np.arange(WALKS), indexing="ij")
     cells = grid.walk(dragon, agent, draws)
     leads = grid.target[grid.inside][None, :, None] == cells[..., None]

@@ -215,14 +215,14 @@ class RtfmConfig(RunConfig):
     """One run of an experiment on RTFM."""
 
     methods: tuple[MethodName, ...] = ("cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi")
-    """Rows of the table, each a method that is trained."""
+    """Methods to train."""
     task: RtfmTask = RtfmTask()
     """The game that is played, and its room."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatchingRunConfig(RunConfig):
-    """Settings of runs with rows of the mention-matching reader."""
+    """Settings of runs with methods of the mention-matching reader."""
 
     matching: MatchingSettings = field(default_factory=MatchingSettings)
     """Widths of the mention-matching reader, its learner and its budget; with several stages, the budget of the
@@ -241,7 +241,7 @@ class LettersConfig(
     """One run of the experiment on rock-paper-scissors."""
 
     methods: tuple[LettersRow, ...] = ("matching", "cnn", "film", "txt2pi", "txt2pi_supervised_attention")
-    """Rows of the table, each a method that is trained."""
+    """Methods to train."""
     task: LettersTask = LettersTask()
     """The game that is played, and its room."""
     network: NetworkSettings = NetworkSettings(first_summary="max_of_linear", activation="relu")
@@ -250,11 +250,11 @@ class LettersConfig(
     learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
     """How the networks of all methods but `matching` learn."""
     transfer_env_steps: PositiveInt = field(default=500_000, metadata=MAY_GROW)
-    """Number of env steps of training on unseen games, in the rows that train there."""
+    """Number of env steps of training on unseen games, in the methods that train there."""
     attention_coef: PositiveFloat = 0.3
-    """Weight of the auxiliary loss, above 0, in the row `txt2pi_supervised_attention`; the paper has none."""
+    """Weight of the auxiliary loss, above 0, in the method `txt2pi_supervised_attention`; the paper has none."""
     contrastive_coef: PositiveFloat = 0.3
-    """Weight, above 0, of the contrastive loss without labels in the row `txt2pi_contrastive`; the paper has none."""
+    """Weight, above 0, of the contrastive loss without labels in method `txt2pi_contrastive`; the paper has none."""
     warm_start_coef: PositiveFloat = 0.3
     """Weight at the start, above 0, of the loss that shows where the dragon is mentioned, in the row
     `txt2pi_attention_warm_start`; the paper has none."""
@@ -264,14 +264,14 @@ class LettersConfig(
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=2_000_000, budget_env_steps=2_000_000):
-    """One run of an experiment whose rows are ways to the full game; `task` is that game."""
+    """One run of an experiment whose methods are ways to the full game; `task` is that game."""
 
     methods: tuple[RowName, ...] = ("from_scratch", "from_6x6", "from_dyna", "from_dyna_group")
-    """Rows of the table, each a sequence of stages before the full game."""
+    """Methods of the table, each a sequence of stages before the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
-    """The full game and its room, the last stage of all rows."""
+    """The full game and its room, the last stage of all methods."""
     last_learning_rate: PositiveFloat = 2e-3
-    """Learning rate at the start of the full game, above 0, in rows with stages before it."""
+    """Learning rate at the start of the full game, above 0, in methods with stages before it."""
     promote_at: UnitInterval = 0.0
     """Greedy win rate on training assignments, from 0 to 1, that ends a stage if two validations in a row reach it; 0:
     only its budget ends a stage."""

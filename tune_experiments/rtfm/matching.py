@@ -1,4 +1,4 @@
-"""The row `matching`: the mention-matching reader, a network of ours beside the papers', with settings of its own.
+"""The method `matching`: the mention-matching reader, a network of ours beside the papers', with settings of its own.
 
 It learns by reward alone, with one PPO that suits it: many worlds, short fragments, many small steps. The equations are
 in `rl_models/networks/mentions.py` and `matching.py`.
@@ -16,7 +16,7 @@ import numpy as np
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
 from rl_models.schedule import Schedule
-from tune_experiments.core.config_path import flag_of, value_at
+from tune_experiments.core.config_path import flag_name, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm.config import MatchingRunConfig, Task, make_world
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 MatchingRun = TypeVar("MatchingRun", bound=MatchingRunConfig)
 MATCHING = "matching"
 MATCHING_NOTE = (
-    "rows of the mention-matching reader: a network of ours, of no paper, with a learner and a budget of its own. It "
-    "is given which names are monsters and items, and learns by reward alone unless the row's name adds a loss"
+    "methods of the mention-matching reader: a network of ours, of no paper, with a learner and a budget of its own. "
+    "It is given which names are monsters and items, and learns by reward alone unless the method's name adds a loss"
 )
 
 
 def matching_plan(
     config: MatchingRunConfig, row: MatchingRow, seed: int, extra_losses: tuple[ExtraLoss, ...] = ()
 ) -> TrialPlan:
-    """A row with one seed.
+    """A method with one seed.
 
     Args:
         config: configuration of the run.
@@ -58,35 +58,35 @@ def matching_plan(
 
 
 def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
-    """The configuration with the reader's learner and workers in place of the other rows', and further changes."""
+    """The configuration with the reader's learner and workers in place of the other methods', and further changes."""
     return dataclasses.replace(config, learner=config.matching.learner, workers=config.matching.workers, **changes)
 
 
 def refuse_unread(config: MatchingRunConfig, presets: Iterable[MatchingRunConfig], flags: Mapping[str, str]) -> None:
-    """Refuse settings that no row of the mention-matching reader reads, in a run that has no other rows.
+    """Refuse settings that no row of the mention-matching reader reads, in a run that has no other methods.
 
     Args:
         config: configuration of the run.
         presets: presets of the experiment; their values are never refused.
-        flags: dotted path of such a setting -> the flag that these rows read in its place.
+        flags: dotted path of such a setting -> the flag that these methods read in its place.
 
     Raises:
         UserError: a setting is not as in any preset.
     """
     for path, flag in flags.items():
         if (value := value_at(config, path)) not in [value_at(preset, path) for preset in presets]:
-            name = f"{flag_of(path)}.*" if dataclasses.is_dataclass(value) else flag_of(path)
-            raise UserError(f"{name} has no effect on rows of the mention-matching reader: give {flag}")
+            name = f"{flag_name(path)}.*" if dataclasses.is_dataclass(value) else flag_name(path)
+            raise UserError(f"{name} has no effect on methods of the mention-matching reader: give {flag}")
 
 
 def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPolicy:
     """The team with its initial weights."""
-    from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
+    from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 
     actions = make_world(task).action_spec
     assert isinstance(actions, int)
-    config = MatchingTeamConfig(settings.network(), shares_network=settings.shares_network)
-    return matching_team(config, matching_sizes(task), actions, seed)
+    config = ReaderTeamConfig(settings.network(), shares_network=settings.shares_network)
+    return reader_team(config, matching_sizes(task), actions, seed)
 
 
 def matching_sizes(task: Task) -> MatchingSizes:

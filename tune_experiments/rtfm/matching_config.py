@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pydantic import NonNegativeFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import MAY_GROW, constants_of
+from rl_models.configuration import MAY_GROW, list_constants
 from rl_models.networks.network_config import MatchingOptions
 from rl_models.rllib.workers import Workers
 
@@ -36,7 +36,7 @@ CHANGES: dict[MatchingRow, dict[str, Any]] = {
     "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_coef": 0.3},
     "matching_as_vector": {"reads": "vector"},
 }
-"""Row -> settings that it changes: of names and words in the first two ablations, of a comparison in the others."""
+"""Method -> settings that it changes: of names and words in the first two ablations, of a comparison in the others."""
 
 
 def matching_learner(**changes: Any) -> LearnerConfig:
@@ -71,7 +71,7 @@ class MatchingSettings(MatchingOptions):
         """The network with these widths."""
         from rl_models.networks.matching import MatchingConfig
 
-        return MatchingConfig(**constants_of(self, MatchingOptions), contrasts=self.contrastive_coef > 0)
+        return MatchingConfig(**list_constants(self, MatchingOptions), contrasts=self.contrastive_coef > 0)
 
 
 SMOKE_MATCHING = MatchingSettings(

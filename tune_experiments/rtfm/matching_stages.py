@@ -38,7 +38,7 @@ UNREAD = {
     "task.nl": "--stages",
     "task.dyna": "--stages",
 }
-"""Settings that no row reads -> the flag that all rows read in their place."""
+"""Settings that no method reads -> the flag that all methods read in their place."""
 UNREAD_IN_ONE_STAGE = {
     "budget_env_steps": "--matching.budget-env-steps, or more --stages",
     "later_learning_rate": "--matching.learner.learning-rate, or more --stages",
@@ -63,10 +63,10 @@ class MatchingRtfmConfig(
         word_features=64, learner=matching_learner(final_entropy_coef=0.0), budget_env_steps=400_000
     ),
 ):
-    """One run; no row reads the settings of networks that are not ours."""
+    """One run; no method reads the settings of networks that are not ours."""
 
     methods: tuple[MatchingRow, ...] = (MATCHING,)  # type: ignore[assignment]
-    """Rows of the table, each a method that is trained: matching, or an ablation: matching_named,
+    """Methods to train: matching, or an ablation: matching_named,
     matching_frozen_words, matching_two_tables, matching_two_tables_contrastive, matching_as_vector."""
     stages: tuple[StageName, ...] = ("simplest",)
     """Stages that the same team plays one after another, each with the difficulties of those before it: simplest group
@@ -87,7 +87,7 @@ class MatchingRtfmConfig(
 
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:
-    """The stages of one row with one seed."""
+    """The stages of one method with one seed."""
     return Curriculum(tuple(_stage(config, row, seed, index) for index in range(len(config.stages))))
 
 

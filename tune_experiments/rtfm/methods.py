@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 
-from rl_models.layers.bidirectional import Cell
+from rl_models.layers.words import Cell
 from rl_models.networks.readers import PAPER_READER, ReaderConfig
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, ReadingConfig, Txt2PiConfig
-from rl_models.teams.reader_team import ReadingTeamConfig
+from rl_models.teams.reader_team import ReaderTeamConfig
 from tune_experiments.rtfm.config import MethodName, NetworkSettings
 
 
-def team_config(method: MethodName, settings: NetworkSettings) -> ReadingTeamConfig:
-    """Network and heads of one row."""
+def team_config(method: MethodName, settings: NetworkSettings) -> ReaderTeamConfig:
+    """Network and heads of one method."""
     is_paper = settings.form == "paper"
     hidden = settings.features if is_paper else 0
-    return ReadingTeamConfig(_chosen(_network(method, settings), settings), hidden, only_legal_moves=not is_paper)
+    return ReaderTeamConfig(_chosen(_network(method, settings), settings), hidden, only_legal_moves=not is_paper)
 
 
 def _chosen(network: ReadingConfig, settings: NetworkSettings) -> ReadingConfig:

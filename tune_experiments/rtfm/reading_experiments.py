@@ -40,7 +40,7 @@ class ReadingExperiment(Experiment[Run]):
 
     Attributes:
         paper: method -> column of the table -> what the paper prints.
-        compared: pairs of rows; the first of which a run trains both is its main comparison, on unseen assignments.
+        compared: pairs of methods; the first of which a run trains both is its main comparison, on unseen assignments.
     """
 
     paper: PaperNumbers | None = None
@@ -50,7 +50,7 @@ class ReadingExperiment(Experiment[Run]):
     columns = COLUMNS
 
     def plan(self, config: Run, method: Any, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-        """Each row is a network, trained on one game."""
+        """Each method is a network, trained on one game."""
         from tune_experiments.rtfm.trials import plan
 
         return plan(config, method, seed)
@@ -70,7 +70,7 @@ class ReadingExperiment(Experiment[Run]):
         return [] if is_of_a_simpler_game else [win_rate_table(ends, self.caption, self.paper)]
 
     def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
-        """Both rows on unseen assignments in the largest room."""
+        """Both methods on unseen assignments in the largest room."""
         from tune_experiments.rtfm.evaluation import UNSEEN, column
 
         pair = first_trained(self.compared, config.methods) or self.compared[0]
@@ -86,7 +86,7 @@ class ReadingExperiment(Experiment[Run]):
         return "" if paper is None else optimiser_steps_beside(self.as_learned(config), paper)
 
     def as_learned(self, config: Run) -> Run:
-        """The configuration with the learner, workers and budget that its rows have."""
+        """The configuration with the learner, workers and budget that its methods have."""
         return config
 
     def test_world(self, config: Run, num_worlds: int, method: str = "") -> World:
@@ -118,13 +118,13 @@ class ReadingInStages(ReadingExperiment[CurriculumConfig]):
     """One table on the full game, to which teams come by way of simpler ones.
 
     Attributes:
-        transfers: row -> game -> the win rate that the paper prints.
+        transfers: method -> game -> the win rate that the paper prints.
     """
 
     transfers: PaperNumbers
 
     def plan(self, config: CurriculumConfig, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
-        """Each row is a way through games."""
+        """Each method is a way through games."""
         return stages.plan(config, method, seed)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:

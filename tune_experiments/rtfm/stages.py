@@ -63,7 +63,7 @@ TABLE_2_ROWS: tuple[RowName, ...] = tuple(row for row in ROWS if not row.startsw
 
 
 def plan(config: CurriculumConfig, row: RowName, seed: int) -> Curriculum:
-    """The stages of one row with one seed."""
+    """The stages of one method with one seed."""
     return Curriculum(tuple(_stage(config, ROWS[row], name, seed) for name in ROWS[row]))
 
 

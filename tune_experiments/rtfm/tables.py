@@ -55,7 +55,7 @@ def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
     Args:
         results: lines of a run.
         caption: which of them.
-        paper: row -> game -> the win rate that the paper prints.
+        paper: method -> game -> the win rate that the paper prints.
     """
     title = f"{caption}: stage by stage"
     cells = [dataclasses.replace(cell, table=title) for cell in transfers([r for r in results if r.table == caption])]

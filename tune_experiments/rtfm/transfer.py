@@ -1,9 +1,9 @@
-"""Rows of rock-paper-scissors: a network that trains on seen games, or also or only on those it is tested with.
+"""Methods of rock-paper-scissors: a network that trains on seen games, or also or only on those it is tested with.
 
 RTFM, figure 11: `transferred` learns seen games first and then unseen ones, `from_scratch` only these. Their win rates
 in unseen games are of games that they trained on, so they say how fast one learns and not whether one generalises.
 
-Other rows are not the paper's: txt2pi whose loss also says, in training, which word of the document to attend to;
+Other methods are not the paper's: txt2pi whose loss also says, in training, which word of the document to attend to;
 txt2pi with one part of our mention-matching reader; that reader itself; and random moves.
 """
 
@@ -26,7 +26,7 @@ from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.constant_team import uniform_team
-from rl_models.teams.reader_team import reading_team
+from rl_models.teams.reader_team import reader_team
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
@@ -46,11 +46,11 @@ HELPED: dict[str, str] = {
     CONTRASTIVE: "a contrastive loss without labels",
     WARM_START: "a loss without labels that shows at first where the dragon is mentioned",
 }
-"""Rows of txt2pi with one part of the mention-matching reader -> which part."""
+"""Methods of txt2pi with one part of the mention-matching reader -> which part."""
 
 
 def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curriculum:
-    """One row with one seed."""
+    """One method with one seed."""
     if row == SUPERVISED:
         return supervised(config, seed)
     if row in CHANGES:
@@ -99,7 +99,7 @@ def build_helped(config: LettersConfig, row: LettersRow, seed: int) -> TeamPolic
     assert isinstance(team.network, Txt2PiConfig)
     reader = dataclasses.replace(team.network.reader, shares_words=row == SHARED_WORDS)
     network = dataclasses.replace(team.network, reader=reader, contrasts=row == CONTRASTIVE)
-    return reading_team(dataclasses.replace(team, network=network), sizes(config.task), NUM_MOVES, seed)
+    return reader_team(dataclasses.replace(team, network=network), sizes(config.task), NUM_MOVES, seed)
 
 
 def _warm_start(config: LettersConfig) -> MentionWarmStart:

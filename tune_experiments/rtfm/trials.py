@@ -12,7 +12,7 @@ from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.reading import ReadingSizes
 from rl_models.policy import TeamPolicy
-from rl_models.teams.reader_team import reading_team
+from rl_models.teams.reader_team import reader_team
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm.config import MethodName, RunConfig, Task, make_world
 from tune_experiments.rtfm.evaluation import validate
@@ -38,7 +38,7 @@ def build_policy(config: RunConfig, method: MethodName, seed: int) -> TeamPolicy
     world = make_world(config.task)
     action_spec = world.action_spec
     assert isinstance(action_spec, int)
-    return reading_team(team_config(method, config.network), sizes(config.task), action_spec, seed)
+    return reader_team(team_config(method, config.network), sizes(config.task), action_spec, seed)
 
 
 def sizes(task: Task) -> ReadingSizes:

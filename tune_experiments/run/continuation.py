@@ -16,7 +16,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.request import Request, plan_of
+from tune_experiments.run.request import Request, make_plan
 from tune_experiments.run.run_folder import PARTS
 
 __all__ = ["finished_otherwise", "trained_otherwise", "with_parts"]
@@ -65,7 +65,7 @@ def _former_plan(
 ) -> TrialPlan | Curriculum | None:
     """The plan by a checkpoint's configuration; None where another version wrote it: there is nothing to compare."""
     try:
-        return plan_of(experiment, {**request, "config": state["config"]})
+        return make_plan(experiment, {**request, "config": state["config"]})
     except (KeyError, UserError, ValueError):
         return None
 

@@ -110,9 +110,9 @@ class CurriculumState:
         """Whether training has ended."""
         return self.stage_is_over and self.is_in_last_stage
 
-    def total(self, progress: Progress | None = None) -> Progress:
-        """Progress of all stages together, with `progress` in the present one."""
-        parts = [*(end.progress for end in self.ended), progress or self.progress]
+    def total(self) -> Progress:
+        """Progress of all stages together."""
+        parts = [*(end.progress for end in self.ended), self.progress]
         return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
 
     def take(self, row: Mapping[str, float]) -> None:
@@ -159,7 +159,7 @@ class CurriculumState:
     @property
     def kept(self) -> set[int]:
         """Numbers of checkpoints that are still needed."""
-        return needed_checkpoints(self.state(self.progress))
+        return needed_checkpoints(self.state())
 
     def next_stage(self) -> None:
         """Begin the next stage."""
@@ -168,15 +168,15 @@ class CurriculumState:
 
     # ---- what checkpoints say ----------------------------------------------------------------------------------------
 
-    def state(self, progress: Progress) -> dict[str, Any]:
-        """State that a checkpoint at `progress` in the present stage stores, as JSON."""
-        state: dict[str, Any] = {"progress": vars(self.total(progress)), "validated_at": self.validated_at}
+    def state(self) -> dict[str, Any]:
+        """State that a checkpoint stores, as JSON."""
+        state: dict[str, Any] = {"progress": vars(self.total()), "validated_at": self.validated_at}
         if self.choice is not None:
             state["choice"] = vars(self.choice)
         if not self.is_staged:
             return state
         ended = [vars(end) | {"progress": vars(end.progress)} for end in self.ended]
-        stage = {"stage": self.stage.name, "progress": vars(progress), "values": self.values, "ended": ended}
+        stage = {"stage": self.stage.name, "progress": vars(self.progress), "values": self.values, "ended": ended}
         return state | {"curriculum": stage}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -215,11 +215,10 @@ class CurriculumState:
         """Part of the live line: the stage, the most that training can still take, and how the stage ended."""
         if not self.is_staged:
             return {}
-        left = [stage.plan.budget_env_steps for stage in self.stages[len(self.ended) :]]
-        shown = {
-            "stage": f"{len(self.ended) + 1}/{len(self.stages)} {self.stage.name}",
-            "budget_env_steps": self.total(Progress()).env_steps + sum(left),
-        }
+        spent = sum(end.progress.env_steps for end in self.ended)
+        left = sum(stage.plan.budget_env_steps for stage in self.stages[len(self.ended) :])
+        name = f"{len(self.ended) + 1}/{len(self.stages)} {self.stage.name}"
+        shown = {"stage": name, "budget_env_steps": spent + left}
         return shown | ({"notice": self.verdict()} if self.stage_is_over else {})
 
     def verdict(self) -> str:

@@ -27,12 +27,12 @@ __all__ = [
     "Evaluate",
     "condition_and_stage",
     "evaluate_all",
-    "evaluations_of",
     "figure_data_files",
     "is_tested_with",
+    "make_evaluations",
+    "make_results",
+    "make_training_results",
     "read_test_results",
-    "results_of",
-    "results_of_training",
     "save_figure_data",
     "write_test_results",
 ]
@@ -48,7 +48,7 @@ Evaluate = Callable[[TeamPolicy], Tests]
 _AFTER = "after "
 
 
-def evaluations_of(
+def make_evaluations(
     experiment: BaseExperiment[Config],
     config: Config,
     method: str,
@@ -90,7 +90,7 @@ def condition_and_stage(condition: str) -> tuple[str, str]:
     return (own.strip(), stage) if after else (condition, "")
 
 
-def results_of(
+def make_results(
     experiment: BaseExperiment,
     method: str,
     seed: int,
@@ -134,7 +134,7 @@ def results_of(
     ]
 
 
-def results_of_training(
+def make_training_results(
     experiment: BaseExperiment, method: str, seed: int, rows: Sequence[Mapping[str, float]], env_steps: int
 ) -> list[Result]:
     """Rows of results.jsonl from the log of training, without intervals."""

@@ -16,7 +16,7 @@ from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device
 from tune_experiments.core.errors import UserError
 
-__all__ = ["NO_GPUS", "Gpus", "device_or_refusal", "gpus_of_trial", "largest_share", "least_gpus", "trials_that_fit"]
+__all__ = ["NO_GPUS", "Gpus", "assign_gpus", "device_or_refusal", "largest_share", "least_gpus", "trials_that_fit"]
 
 _OWN_SHARE = 0.1
 """Share of a learner's GPU that the trial's own process gets, which acts and validates at the same time."""
@@ -36,7 +36,7 @@ class Gpus:
 NO_GPUS = Gpus()
 
 
-def gpus_of_trial(workers: Workers, has_gpus: float, trials: int) -> Gpus:
+def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
     """GPUs of each process of a trial; where `workers` names no number, the trials share what there is."""
     if not has_gpus:
         return NO_GPUS

@@ -35,11 +35,11 @@ __all__ = [
     "EXPLOITS_FILE",
     "GENERATION",
     "GENERATIONS",
-    "ends_of",
     "exploit",
+    "generation_ends",
+    "member_values",
     "own_request",
     "train_member",
-    "values_of",
 ]
 
 GENERATIONS = 8
@@ -49,12 +49,14 @@ EXPLOITS_FILE = "exploits.jsonl"
 """File in a trial's folder: one line `{env_steps, source, values}` each time that it took over another's weights."""
 
 
-def ends_of(budget: int) -> dict[int, int]:
+def generation_ends(budget: int) -> dict[int, int]:
     """Generation, from 1, -> env steps at its end; the last one is not judged."""
     return {number: math.ceil(budget * number / GENERATIONS) for number in range(1, GENERATIONS)}
 
 
-def values_of(experiment: BaseExperiment[Config], trial: Path, config: Config, paths: Sequence[str]) -> dict[str, Any]:
+def member_values(
+    experiment: BaseExperiment[Config], trial: Path, config: Config, paths: Sequence[str]
+) -> dict[str, Any]:
     """Path -> value that a member learns with, by its newest checkpoint, else by the configuration at its start."""
     newest = newest_whole_checkpoint(trial / CHECKPOINTS)
     config = config if newest is None else read_configuration(experiment, load_state(newest)["config"])

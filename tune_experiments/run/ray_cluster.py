@@ -137,7 +137,7 @@ def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
         device_or_refusal(device)
 
 
-def gpus_of_cluster(ray: Any, device: DeviceChoice) -> float:
+def usable_gpus(ray: Any, device: DeviceChoice) -> float:
     """How many GPUs of the cluster may be used.
 
     Raises:
@@ -155,7 +155,7 @@ def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "aut
     Raises:
         UserError: not even one; such a trial would wait for ever in silence.
     """
-    has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), gpus_of_cluster(ray, device)
+    has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), usable_gpus(ray, device)
     _check_cpus(cpus, has_cpus, "this cluster")
     gpus = 0.0 if device == "cpu" else gpus
     if gpus > has_gpus:

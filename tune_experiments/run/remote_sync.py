@@ -25,7 +25,7 @@ from rl_models.training.checkpoint import CheckpointError, check_whole, load_sta
 from rl_models.training.checkpoint_files import STATE_FILE
 from tune_experiments.core.continued import Rules
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
-from tune_experiments.core.storage_uri import uri_of
+from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.remote_claim import Claim
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
@@ -57,7 +57,7 @@ def open_run(
         UserError: as `RunFolder.open`, with nothing written to the store; or nothing can be written there, or another
             run does so.
     """
-    uri = uri_of(out)
+    uri = parse_uri(out)
     if uri is None:
         with RunFolder.open(out, config_json, experiment, seeds, rules) as folder:
             yield folder, None
@@ -224,7 +224,7 @@ class RemoteSync:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(self.read(name))
-        self._uploaded[name] = stamp_of(path)
+        self._uploaded[name] = file_stamp(path)
 
     def read(self, name: str) -> bytes:
         """Content of a file of the store."""
@@ -271,7 +271,7 @@ def _stamps(folder: Path) -> dict[str, Stamp]:
             name = path.relative_to(folder).as_posix()
             with contextlib.suppress(FileNotFoundError):  # it was deleted since it was listed
                 if not _is_hidden(name):
-                    found[name] = stamp_of(path)
+                    found[name] = file_stamp(path)
     return found
 
 
@@ -279,7 +279,7 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def stamp_of(path: Path) -> Stamp:
+def file_stamp(path: Path) -> Stamp:
     """Size and time of modification of a file."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns

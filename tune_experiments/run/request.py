@@ -12,7 +12,7 @@ from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.run_folder import RunFolder
 
-__all__ = ["Request", "SearchScheduler", "as_searcher", "plan_of", "request_for"]
+__all__ = ["Request", "SearchScheduler", "as_searcher", "make_plan", "request_for"]
 
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
@@ -44,7 +44,7 @@ def request_for(
     }
 
 
-def plan_of(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
+def make_plan(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
     """The plan by a trial's own configuration, for its cost and processes; nothing is trained, so it has no folder."""
     config = read_configuration(experiment, request["config"])
     plan = experiment.plan(config, request["method"], request["seed"], None)

@@ -22,7 +22,7 @@ from typing import Any
 
 from rl_models.file_lock import hold_lock
 from tune_experiments.core.config_json import ABSENT
-from tune_experiments.core.continued import Difference, Rules, differences_of
+from tune_experiments.core.continued import Difference, Rules, find_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
@@ -122,16 +122,10 @@ class RunFolder:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def announce(self, comparisons: Sequence[str]) -> None:
-        """Write down in this session's entry which comparisons it names, before it trains."""
+    def record(self, key: str, sentences: Sequence[str]) -> None:
+        """Write sentences into this session's entry of the manifest, under `ANNOUNCED` or `PARTS`."""
         document = read_json(self.path / MANIFEST_FILE)
-        document["sessions"][-1][ANNOUNCED] = list(comparisons)
-        write_json(self.path / MANIFEST_FILE, document)
-
-    def note_parts(self, parts: Sequence[str]) -> None:
-        """Write down in this session's entry in what training differs from that of the sessions before."""
-        document = read_json(self.path / MANIFEST_FILE)
-        document["sessions"][-1][PARTS] = list(parts)
+        document["sessions"][-1][key] = list(sentences)
         write_json(self.path / MANIFEST_FILE, document)
 
     def note_models(self, models: Sequence[Mapping[str, str | None]]) -> None:
@@ -211,7 +205,7 @@ def check_config(
     if old_experiment != experiment:
         raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; give --out another folder")
     # Through JSON, so that tuples and lists are the same.
-    found = differences_of(old_config, json.loads(json.dumps(config_json)), rules)
+    found = find_differences(old_config, json.loads(json.dumps(config_json)), rules)
     refused = [one for one in found if not one.is_allowed]
     if refused and is_trained:
         shown, more = refused[:_SHOWN], len(refused) - _SHOWN

@@ -15,7 +15,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.run.request import Request
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["Slice", "SliceScheduler", "env_steps_of", "is_past", "trained_env_steps"]
+__all__ = ["Slice", "SliceScheduler", "get_checkpoint_step", "is_past", "trained_env_steps"]
 
 
 def is_past(ends_at: float | None) -> bool:
@@ -67,9 +67,9 @@ class SliceScheduler:
 def trained_env_steps(request: Request) -> int:
     """Env steps to the newest whole checkpoint of a trial, 0 without one."""
     newest = newest_whole_checkpoint(Path(request["folder"]) / CHECKPOINTS)
-    return 0 if newest is None else env_steps_of(newest)
+    return 0 if newest is None else get_checkpoint_step(newest)
 
 
-def env_steps_of(checkpoint: Path) -> int:
+def get_checkpoint_step(checkpoint: Path) -> int:
     """Env steps at which a checkpoint was written, by its name."""
     return int(checkpoint.name.rpartition("_")[2])

@@ -127,7 +127,7 @@ class StageTraining:
         self._saved_at, number = curriculum.progress.env_steps, curriculum.total().env_steps
         if best is not None:
             curriculum.choice = Choice(best, number)
-        save_checkpoint(self._folder, number, tensors, self._identity | curriculum.state(curriculum.progress))
+        save_checkpoint(self._folder, number, tensors, self._identity | curriculum.state())
         prune(self._folder, self._plan.kept_checkpoints, always=curriculum.kept)
 
     @property

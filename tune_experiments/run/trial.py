@@ -21,7 +21,7 @@ from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.continued import grown_values
-from tune_experiments.core.drawing import reason_of
+from tune_experiments.core.drawing import short_reason
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
@@ -31,9 +31,9 @@ from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.final_evaluation import (
     Evaluate,
     evaluate_all,
-    evaluations_of,
-    results_of,
-    results_of_training,
+    make_evaluations,
+    make_results,
+    make_training_results,
     save_figure_data,
     write_test_results,
 )
@@ -145,13 +145,15 @@ class Trial(Generic[Config]):
         """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last."""
         curriculum, rows = self.curriculum, read_metrics(self.folder / METRICS_FILE)
         rows_at = {int(row["env_steps"]): row for row in rows}
-        results = results_of_training(self.experiment, self.method, self.seed, rows, self.curriculum.total().env_steps)
+        results = make_training_results(
+            self.experiment, self.method, self.seed, rows, self.curriculum.total().env_steps
+        )
         for index, end in enumerate(curriculum.ended):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
                 own = {end.name: stage.evaluate}
                 results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, rows_at, report)
-        whole = evaluations_of(self.experiment, self.config, self.method, curriculum, self.folder)
+        whole = make_evaluations(self.experiment, self.config, self.method, curriculum, self.folder)
         return results + self._results_of(
             curriculum.end().checkpoint_env_steps, curriculum.plan, whole, rows_at, report
         )
@@ -171,9 +173,9 @@ class Trial(Generic[Config]):
         trained, row = plan.trained_env_steps(env_steps), rows_at.get(env_steps, {}) if plan.learns else {}
         beside = row.get(CPU_SECONDS), skipped_share(row) or None
         for tested, episodes in evaluate_all(evaluations, self.method, policy):
-            results += results_of(self.experiment, self.method, self.seed, tested, episodes, trained, *beside)
+            results += make_results(self.experiment, self.method, self.seed, tested, episodes, trained, *beside)
             try:
                 save_figure_data(self.folder, tested, episodes)
             except OSError as error:  # the numbers are worth more than figures
-                report({"notice": f"no data for figures of {tested.world}: {reason_of(error)}"})
+                report({"notice": f"no data for figures of {tested.world}: {short_reason(error)}"})
         return results

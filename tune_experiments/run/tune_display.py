@@ -87,10 +87,13 @@ def cluster_capacity() -> ClusterCapacity:
     return ClusterCapacity(ray.cluster_resources(), ray.available_resources(), is_short)
 
 
-class _Display(Callback):  # type: ignore[misc]
-    """Rows to progress lines, by trial name: a member of a population may have the configuration of another one."""
+class TrialDisplay(Callback):  # type: ignore[misc]
+    """Rows to progress lines, by trial name: a member of a population may have the configuration of another one.
 
-    def __init__(self, progress: Progress, watch: TrialWatch | None, is_population: bool) -> None:
+    It also lets `watch` look at the trials' folders.
+    """
+
+    def __init__(self, progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population
         self._has_failures = False
 
@@ -147,11 +150,11 @@ class _Display(Callback):  # type: ignore[misc]
         return "failed"
 
 
-class _StopWhenOver(Stopper):  # type: ignore[misc]
-    """Ends the session at a word of the display's."""
+class StopWhenOver(Stopper):  # type: ignore[misc]
+    """Ends the session when its display says so."""
 
-    def __init__(self, shown: _Display) -> None:
-        self._shown = shown
+    def __init__(self, display: TrialDisplay) -> None:
+        self._display = display
 
     def __reduce__(self) -> Any:
         return (Stopper, ())  # as for the display
@@ -162,14 +165,4 @@ class _StopWhenOver(Stopper):  # type: ignore[misc]
 
     def stop_all(self) -> bool:
         """Whether to end all of them."""
-        return self._shown.is_over()
-
-
-def display(progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> _Display:
-    """The callback for `RunConfig`, which also lets `watch` look at the trials' folders."""
-    return _Display(progress, watch, is_population)
-
-
-def stopper(shown: _Display) -> Stopper:
-    """Stopper of a session, which ends when its display says so."""
-    return _StopWhenOver(shown)
+        return self._display.is_over()

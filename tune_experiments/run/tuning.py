@@ -17,12 +17,12 @@ from rl_models.runtime.device import refusing_gpu
 from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
-from tune_experiments.run.placement import NO_GPUS, Gpus, gpus_of_trial
+from tune_experiments.run.placement import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.population import own_request, train_member
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import synced_folder
 from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes, with_scores
-from tune_experiments.run.request import Request, SearchScheduler, as_searcher, plan_of
+from tune_experiments.run.request import Request, SearchScheduler, as_searcher, make_plan
 from tune_experiments.run.slices import is_past
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
@@ -156,7 +156,7 @@ def run_trials(
         ).fit()
     if searcher is not None and searcher.failure is not None:
         raise searcher.failure
-    return failures_of(results)
+    return find_failures(results)
 
 
 def _trainable(has_gpus: float, concurrent: int) -> Any:
@@ -165,8 +165,8 @@ def _trainable(has_gpus: float, concurrent: int) -> Any:
 
     def gpus_for(parameters: dict[str, Any]) -> tuple[Workers, Gpus]:
         request: Request = parameters["request"]
-        workers = plan_of(find_experiment(request["experiment"]), request).workers
-        return workers, gpus_of_trial(workers, has_gpus, concurrent)
+        workers = make_plan(find_experiment(request["experiment"]), request).workers
+        return workers, assign_gpus(workers, has_gpus, concurrent)
 
     def train(parameters: dict[str, Any]) -> None:
         train_trial(parameters, gpus_for(parameters)[1])
@@ -181,14 +181,14 @@ def _run_config(out: Path, progress: Progress, watch: TrialWatch | None, is_popu
     """Tune's run configuration: its storage, its callbacks, and how often it starts a trial again."""
     from ray import tune
 
-    from tune_experiments.run.tune_display import display, stopper
+    from tune_experiments.run.tune_display import StopWhenOver, TrialDisplay
 
-    shown = display(progress, watch, is_population)
+    display = TrialDisplay(progress, watch, is_population)
     return tune.RunConfig(
         name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
         storage_path=str((out / "tune").resolve()),
-        callbacks=[shown],
-        stop=stopper(shown),
+        callbacks=[display],
+        stop=StopWhenOver(display),
         checkpoint_config=tune.CheckpointConfig(num_to_keep=_KEPT_FOR_TUNE) if is_population else None,
         failure_config=tune.FailureConfig(max_failures=_RESTARTS),
         verbose=0,
@@ -213,7 +213,7 @@ def _name_of(trial: Any) -> str:
     return name
 
 
-def failures_of(results: Iterable[Any]) -> dict[str, str]:
+def find_failures(results: Iterable[Any]) -> dict[str, str]:
     """Trial name, which is that of its folder, -> why it failed."""
     reasons = {Path(result.path).name: _reason(result) for result in results}
     return {name: reason for name, reason in reasons.items() if reason is not None}

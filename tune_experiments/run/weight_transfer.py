@@ -28,7 +28,7 @@ def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -
     """
     team = curriculum.plan.build_policy()
     weights = with_present_names(team, tensors["weights"])
-    transfer = transfer_weights(weights, team.state_dict(), curriculum.stage.grown)
+    transfer = transfer_weights(weights, team.state_dict())
     names = trainable_names(team)
     optimiser: dict[str, Any] = {}
     if curriculum.stage.keeps_optimiser:
@@ -54,7 +54,7 @@ def check_transfers(stages: Sequence[Stage]) -> None:
         try:
             new = stage.plan_at(index).build_policy().state_dict()
             if index:
-                transfer_weights(old, new, stage.grown)
+                transfer_weights(old, new)
         except ValueError as error:
             raise ValueError(f"stage {stage.name}: {error}") from error
         old = new
@@ -68,7 +68,6 @@ def _report(
         "from": {"stage": end.name, "passed": end.passed, "env_steps": end.checkpoint_env_steps},
         "to": {"stage": curriculum.stage.name},
         "loaded": transfer.loaded,
-        "loaded_by_rows": _shapes(transfer.by_rows),
         "of_another_shape": _shapes(transfer.other_shape),
         "new": transfer.new,
         "left_behind": transfer.skipped,

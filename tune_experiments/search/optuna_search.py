@@ -22,7 +22,7 @@ from tune_experiments.results.score import finite, score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.request import Request
 from tune_experiments.search.folder import whole_lines
-from tune_experiments.search.settings import DRAWS_PER_SETTING, Setting, choices_of, rounded
+from tune_experiments.search.settings import DRAWS_PER_SETTING, Setting, finite_choices, rounded
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -121,7 +121,7 @@ class OptunaSearch:
         config = self._starts[method]
         for path, domain in self._space.domains.items():
             if self._space.uses(config, method, path):
-                value, choices = value_of(path, domain), choices_of(domain)
+                value, choices = value_of(path, domain), finite_choices(domain)
                 config = with_overrides(config, {path: choices[value] if choices else rounded(value, domain)})
         return config
 
@@ -171,7 +171,7 @@ def _suggest(trial: Trial, path: str, domain: Any) -> Any:
     """A number of a Ray Tune range, or the index of one of its choices, which Optuna can always write down."""
     from ray.tune.search.sample import Integer, LogUniform
 
-    if choices := choices_of(domain):
+    if choices := finite_choices(domain):
         return trial.suggest_categorical(path, range(len(choices)))
     is_log = isinstance(domain.get_sampler(), LogUniform)
     if isinstance(domain, Integer):

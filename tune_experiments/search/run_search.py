@@ -19,7 +19,7 @@ from rich.console import Console
 
 from tune_experiments.core.config_json import DataclassInstance, config_to_json
 from tune_experiments.core.config_path import flags_between
-from tune_experiments.core.drawing import attempt, lines_of
+from tune_experiments.core.drawing import attempt, describe_drawings
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
@@ -28,7 +28,7 @@ from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.score import score
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.population import EXPLOITS_FILE, ends_of, values_of
+from tune_experiments.run.population import EXPLOITS_FILE, generation_ends, member_values
 from tune_experiments.run.ray_cluster import check_this_machine
 from tune_experiments.run.request import Request, SearchScheduler, request_for
 from tune_experiments.run.run_folder import RunFolder
@@ -196,7 +196,7 @@ class Search:
             for line in _verdict(method, ranked, len(self._settings_of(method)), objective, script, out / "trials"):
                 console.print(line)
         drawn = attempt("figure of the search", lambda: draw_scores(folder.plots, ranking, objective))
-        for line in lines_of(list(drawn)):
+        for line in describe_drawings(list(drawn)):
             console.print(line)
         write_hparams(out, ranking, objective)
         console.print(f"wrote {out / 'search.md'}; curves and HParams: tensorboard --logdir {out}")
@@ -219,10 +219,10 @@ class Search:
             by_seed = {seed: score(folder, objective) for seed, folder in folders.items()}
             return Ranked(setting, by_seed, self._flags(setting.config, method))
         # What it validated before the last generation may be of weights that it has not any more.
-        since = max(ends_of(self._plan(setting, method).budget_env_steps).values())
+        since = max(generation_ends(self._plan(setting, method).budget_env_steps).values())
         by_seed = {seed: score(folder, objective, since) for seed, folder in folders.items()}
         (folder,) = folders.values()
-        values = values_of(self._experiment, folder, setting.config, list(setting.values))
+        values = member_values(self._experiment, folder, setting.config, list(setting.values))
         return Ranked(dataclasses.replace(setting, values=values), by_seed, ())
 
     def _exploits(self, trials: Path) -> list[str]:

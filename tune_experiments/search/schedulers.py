@@ -23,11 +23,11 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import read_configuration
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import SCORE
-from tune_experiments.run.population import GENERATION, GENERATIONS, ends_of, values_of
+from tune_experiments.run.population import GENERATION, GENERATIONS, generation_ends, member_values
 from tune_experiments.run.request import Request
 from tune_experiments.run.slices import trained_env_steps
 from tune_experiments.search.folder import whole_lines
-from tune_experiments.search.settings import choices_of, rounded
+from tune_experiments.search.settings import finite_choices, rounded
 
 __all__ = ["Asha", "population"]
 
@@ -107,20 +107,20 @@ def population(
 ) -> tuple[list[Request], Any]:
     """Members for the generations that are left, and Tune's scheduler of them; Tune draws from global generators."""
     least = min(map(trained_env_steps, requests), default=0)
-    ends = ends_of(budget)
+    ends = generation_ends(budget)
     first = next((generation for generation, end in ends.items() if end > least), GENERATIONS)
     judged = {"objective": space.objective, "ends": ends, "first": first}
     members = []
     for request in requests:
         config = read_configuration(experiment, request["config"])
-        values = values_of(experiment, Path(request["folder"]), config, paths)
+        values = member_values(experiment, Path(request["folder"]), config, paths)
         members.append(request | judged | {"values": values})
     domains = {path: space.domains[path] for path in paths}
 
     def within_domains(config: dict[str, Any]) -> dict[str, Any]:
         values = config["request"]["values"]
         for path, domain in domains.items():
-            if choices_of(domain) is None:
+            if finite_choices(domain) is None:
                 top = domain.upper - isinstance(values[path], int)  # Tune's whole numbers end before it
                 values[path] = rounded(min(max(values[path], domain.lower), top), domain)
         return config
@@ -132,7 +132,7 @@ def population(
         perturbation_interval=1,
         burn_in_period=first,
         hyperparam_mutations={
-            "request": {"values": {path: choices_of(domain) or domain for path, domain in domains.items()}}
+            "request": {"values": {path: finite_choices(domain) or domain for path, domain in domains.items()}}
         },
         custom_explore_fn=within_domains,
         log_config=False,

@@ -18,7 +18,7 @@ from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
 
-__all__ = ["DRAWS_PER_SETTING", "Setting", "all_settings", "choices_of", "draw_settings", "rounded"]
+__all__ = ["DRAWS_PER_SETTING", "Setting", "all_settings", "draw_settings", "finite_choices", "rounded"]
 
 DRAWS_PER_SETTING = 20
 """Attempts to draw a setting unlike those before it."""
@@ -78,7 +78,7 @@ def all_settings(space: SearchSpace, config: Config, method: str) -> list[Settin
     return [Setting(number, each, space.values(each, method)) for number, each in enumerate(configs)]
 
 
-def choices_of(domain: Any) -> list[Any] | None:
+def finite_choices(domain: Any) -> list[Any] | None:
     """The values of a finite domain of Ray Tune; None where it is a range."""
     values = domain["grid_search"] if isinstance(domain, dict) else getattr(domain, "categories", None)
     return None if values is None else list(values)
@@ -92,7 +92,7 @@ def rounded(value: Any, domain: Any) -> Any:
 
 
 def _values_of(path: str, domain: Any) -> Sequence[Any]:
-    values = choices_of(domain)
+    values = finite_choices(domain)
     if values is None:
         raise UserError(f"--search-by grid needs a list of values, and {path} has a range; write {path}=grid:a,b,c")
     return values

@@ -31,21 +31,24 @@ MethodName = Literal[
     "sync_2_cordial",
     "sync_4_cordial",
     "sync_8_cordial",
+    "endi_dis",
     "lora",
     "lora_blind",
 ]
 LANGUAGE_ROWS = ("lora", "lora_blind")
 BLIND = LANGUAGE_ROWS[1]
+DIVIDED_ROW = "endi_dis"
+"""Row whose agents divide entities among themselves."""
 Q_ROWS = ("qmix", "vdn")
-"""Rows that learn action values."""
+"""Methods that learn action values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QmixSettings(QmixLearnerConfig):
-    """How the rows `qmix` and `vdn` learn."""
+    """How the methods `qmix` and `vdn` learn."""
 
     mixing_hidden_size: PositiveInt = 32
-    """Width of the mixing network of qmix; QMIX's paper has 32. The row vdn has none and adds values up."""
+    """Width of the mixing network of qmix; QMIX's paper has 32. The method vdn has none and adds values up."""
     optimiser: OptimiserName = "adam"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
     learning_rate: PositiveFloat = 1e-3
@@ -54,6 +57,18 @@ class QmixSettings(QmixLearnerConfig):
     """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget."""
     exploration_env_steps: PositiveInt = 30_000
     """Number of env steps in which the probability of a random action falls from 1; QMIX's paper has 50,000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DivisionConfig:
+    """How the method `endi_dis` divides entities and learns to."""
+
+    goal_features: PositiveInt = 16
+    """Width of the grounded goal for each of the two sides, the agent's own and the nearest other agent's."""
+    regulariser_coef: NonNegativeFloat = 1.0
+    """Weight of the distances of all entities to those whose they are, at least 0; EnDi's release has 1."""
+    modelling_coef: NonNegativeFloat = 1.0
+    """Weight of the prediction of the other agents' actions, at least 0; EnDi's release has 1."""
 
 
 _SMALL_TEAM = LanguageTeamSettings(
@@ -67,7 +82,7 @@ _SMALL_TEAM = LanguageTeamSettings(
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageSettings:
-    """How the rows `lora` and `lora_blind` play and learn; what is not here is `learner`'s."""
+    """How the methods `lora` and `lora_blind` play and learn; what is not here is `learner`'s."""
 
     team: LanguageTeamSettings = _SMALL_TEAM
     """The team's language model, adapters and critic; the fields of messages and of the situation have no effect."""
@@ -107,8 +122,8 @@ class Config(
     env_processes: NonNegativeInt = field(default=0, metadata=MAY_CHANGE)
     """Number of processes in which a trial's environments are stepped; 0 steps them in the env runner's process."""
     methods: tuple[MethodName, ...] = ("ippo", "mappo", "sync_4", "commnet", "tbone", "qmix")
-    """Rows of the table, each a method that is trained; sync_M has M components, _cordial adds CORDIAL, lora is a
-    language model for games of texts, and lora_blind the same without the texts."""
+    """Methods to train; sync_M has M components, _cordial adds CORDIAL, endi_dis
+    divides entities, lora is a language model for games of texts, and lora_blind the same without the texts."""
     network: PartsConfig = field(default_factory=PartsConfig)
     """Widths of the networks, and the reader of texts."""
     learner: LearnerConfig = field(
@@ -120,9 +135,11 @@ class Config(
     cordial_coef: NonNegativeFloat = 0.1
     """Weight of CORDIAL at the start, at least 0; it falls linearly to a tenth until the end of the budget."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
-    """How the rows qmix and vdn learn."""
+    """How the methods qmix and vdn learn."""
+    division: DivisionConfig = DivisionConfig()
+    """How the method endi_dis divides entities."""
     language: LanguageSettings = LanguageSettings()
-    """How the rows lora and lora_blind play and learn."""
+    """How the methods lora and lora_blind play and learn."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 from collections.abc import Callable, Iterator
 
 from tune_experiments.run.environment_probe import Probe, probe
-from tune_experiments.teams.config import Config
-from tune_experiments.teams.worlds import make_world
+from tune_experiments.teams.config import DIVIDED_ROW, Config
+from tune_experiments.teams.worlds import make_world, takes_argument
 
 __all__ = ["inspect_environment", "probed"]
 
@@ -41,11 +42,16 @@ def inspect_environment(config: Config, say: Callable[[str], None]) -> Config:
     Raises:
         CustomEnvError: what the environment gives does not fit.
     """
+    is_team = DIVIDED_ROW in config.methods and takes_argument(config, "num_agents") and len(probed(config).agents) == 1
+    if is_team:
+        config = dataclasses.replace(config, env_arguments=json.dumps({**config.arguments(), "num_agents": 2}))
     seen = probed(config)
     settled = dataclasses.replace(config, agents_leave=True) if seen.left and not seen.is_own else config
     say(f"an episode of random play in {config.env}:")
     for line in [*seen.lines(), *_consequences(settled, seen)]:
         say(line)
+    if is_team:
+        say(f"so: two agents play, for {DIVIDED_ROW} divides entities among agents (--env-arguments)")
     return settled
 
 

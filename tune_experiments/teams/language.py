@@ -1,6 +1,6 @@
-"""The rows `lora` and `lora_blind`: a language model with an adapter plays a game of texts by choosing among phrases.
+"""Methods `lora` and `lora_blind`: a language model with an adapter plays a game of texts by choosing among phrases.
 
-Worlds of these rows number characters, so that the texts can be put before the model as they are. What an action is
+Worlds of these methods number characters, so that the texts can be put before the model as they are. What an action is
 called comes from the environment: `action_texts` in the observations, or its attribute of this name. The action adapter
 and a value head learn by PPO; agents share the model and write no messages. `lora_blind` has the same model and hears
 what its actions are called, but reads nothing: what `lora` earns beyond it is earned by reading.
@@ -79,8 +79,8 @@ def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
     if phrases is None or not found:
         lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one an action"
         raise UserError(
-            f"the rows {' and '.join(LANGUAGE_ROWS)} need a game that shows texts and says what its actions are "
-            f"called, and the observations of {config.env} have no {lacking}: leave these rows out, or let the "
+            f"the methods {' and '.join(LANGUAGE_ROWS)} need a game that shows texts and says what its actions are "
+            f"called, and the observations of {config.env} have no {lacking}: leave these methods out, or let the "
             f"environment give them (actions that are always called the same may stand in its attribute {ACTION_TEXTS})"
         )
     return TextGame(world.agents, () if is_blind else tuple(found.values()), phrases, Characters().text_of)

@@ -32,6 +32,7 @@ METHODS: dict[str, Method] = {
     "vdn": Method("action values that are added up (Sunehag et al., 2018)", _VALUES),
     **{f"sync_{number}": Method(_SYNC.format(number), _TEAM) for number in (2, 4, 8)},
     **{f"sync_{number}_cordial": Method(f"sync_{number} with the CORDIAL loss", _SETS) for number in (2, 4, 8)},
+    "endi_dis": Method("ippo whose agents divide entities among themselves (EnDi)", "entities, and several agents"),
     "lora": Method("a language model with an adapter that chooses among phrases", "texts, and action_texts"),
     "lora_blind": Method("the same without the texts, as a baseline", "texts, and action_texts"),
 }

@@ -1,11 +1,11 @@
 """One training run on any environment, built from settings: worlds, team, loss, evaluation.
 
-Rows, from agents on their own to agents that draw together. `ippo` and `mappo` have one policy network that all agents
+From agents on their own to agents that draw together: `ippo` and `mappo` have one policy network that all agents
 share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all
 (Yu et al., 2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an
 LSTM, `sync_M` draws one of M product policies with them (A Cordial Sync, section 4) and is paid for the entropy of its
-marginals. `qmix` mixes action values (Rashid et al., 2018), `vdn` adds them up (Sunehag et al., 2018). `lora` is a
-language model (`language.py`).
+marginals. `endi_dis` is `ippo` with an entity divider (EnDi, section 4). `qmix` mixes action values (Rashid et al.,
+2018), `vdn` adds them up (Sunehag et al., 2018). `lora` is a language model (`language.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import torch
 from numpy.typing import NDArray
 
 from rl_envs import World
+from rl_envs.core.spec import EntitySpec
+from rl_envs.wrappers.custom.layout import AGENT_POSITIONS, ENTITIES, ENTITY_POSITIONS
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
@@ -28,30 +30,27 @@ from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
+from rl_models.losses.division import division_probe
 from rl_models.losses.extra_loss import ExtraLoss
-from rl_models.networks.network_needs import NETWORKS, fitted, is_recurrent
-from rl_models.networks.parts import Part
+from rl_models.networks.entity_divider import MASK
+from rl_models.networks.network_needs import fitted, is_recurrent
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.schedule import Schedule
-from rl_models.teams.parts_team import Kind, parts_team, qmix_parts_team
+from rl_models.teams.endi_team import DivisionLosses
+from rl_models.teams.parts_team import Kind, divided_parts_team, parts_team, qmix_parts_team
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan, play_episodes
-from tune_experiments.teams.config import BLIND, LANGUAGE_ROWS, Q_ROWS, Config
+from tune_experiments.teams.config import BLIND, DIVIDED_ROW, LANGUAGE_ROWS, Q_ROWS, Config
 from tune_experiments.teams.inspection import probed
 from tune_experiments.teams.language import check_lengths, language_policy, text_game
+from tune_experiments.teams.observations import example_world, make_parts
 from tune_experiments.teams.worlds import make_world, training_world
 
 CORDIAL = "_cordial"
-"""How the rows that add CORDIAL end."""
+"""How the methods that add CORDIAL end."""
 MAX_JOINT_ACTIONS = 3000
 """Largest number of joint actions of which every probability is computed."""
-MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
-"""Largest bounds by which numbers are divided; a larger one seldom says how large the numbers are."""
-_TINY = float(np.finfo(np.float32).eps)
-_ALIKE = 10.0
-"""Largest ratio of the bounds of two agents that share a divisor."""
 VALIDATION_SEED, TEST_SEED = 101, 202
-_NOT_SEEN = ("legal", "alive", "decides", "coordination")
 
 
 def plan(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
@@ -72,7 +71,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     """The team of one method with its initial weights."""
     if method in LANGUAGE_ROWS:
         return language_policy(config, method, seed, trial_folder)
-    world = _example(config)
+    world = example_world(config)
     agents, actions = world.num_agents, cast(int, world.action_spec)
     if config.network.text_encoder and not isinstance(world, PettingZooWorld):
         raise UserError(
@@ -80,9 +79,14 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
             "numbers of words: leave it out"
         )
     try:
-        network, parts = fitted(config.network, parts_of(world))
+        network, parts = fitted(config.network, make_parts(world))
     except ValueError as error:
         raise UserError(f"--network {config.network.name} in {config.env}: {error}") from error
+    if method == DIVIDED_ROW:
+        if is_recurrent(network):
+            raise UserError(f"{method} has no memory: leave it out of --methods, or choose another --network than lstm")
+        entities, width = _entities(config, world), config.division.goal_features
+        return divided_parts_team(network, parts, entities, agents, actions, width, seed)
     if method in Q_ROWS:
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
         return qmix_parts_team(network, parts, agents, actions, width, seed)
@@ -91,8 +95,28 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     return parts_team(network, parts, agents, actions, kind, components, legal, seed, remembers)
 
 
+def _entities(config: Config, world: World) -> EntitySpec:
+    """Keys of the entities that agents of the method `endi_dis` divide.
+
+    Raises:
+        UserError: there are none, or there is nobody to divide them with.
+    """
+    if world.entity_spec is None:
+        raise UserError(
+            f"{DIVIDED_ROW} divides entities among agents, and the observations of {config.env} have none: leave it "
+            f"out of --methods, or let them have {ENTITIES} [E, F], {ENTITY_POSITIONS} [E, 2] in finite bounds and "
+            f"{AGENT_POSITIONS} [N, 2]"
+        )
+    if world.num_agents < 2:
+        raise UserError(
+            f"{DIVIDED_ROW} divides entities among agents, and {config.env} has one: leave it out of --methods, or ask "
+            "for more agents with --env-arguments"
+        )
+    return world.entity_spec
+
+
 def check_row(config: Config, method: str) -> None:
-    """Build what a row is trained with, before a run starts.
+    """Build what a method is trained with, before a run starts.
 
     Raises:
         UserError: the row cannot play this environment, and what it lacks.
@@ -107,7 +131,7 @@ def check_row(config: Config, method: str) -> None:
             f"{method} learns from the reward of the whole team, which is always 0 in {config.env}: leave it out of "
             "--methods, for example for ippo or mappo"
         )
-    if "decides" in _example(config).observation_spec and (method in Q_ROWS or method.endswith(CORDIAL)):
+    if "decides" in example_world(config).observation_spec and (method in Q_ROWS or method.endswith(CORDIAL)):
         raise UserError(
             f"{method} needs agents that all choose an action at every step, and those of {config.env} do not: leave "
             "it out of --methods, for example for sync_4 or mappo"
@@ -122,7 +146,7 @@ def check_actions(config: Config) -> None:
     Raises:
         UserError: they have several parts.
     """
-    if isinstance(actions := _example(config).action_spec, dict):
+    if isinstance(actions := example_world(config).action_spec, dict):
         raise UserError(
             f"--env {config.env}: its actions have several parts ({', '.join([*actions][:3])}, ...), and the methods "
             "choose one of a list of actions: name another environment"
@@ -137,65 +161,22 @@ def random_team(config: Config) -> TeamPolicy:
     return team
 
 
-def parts_of(world: World) -> list[Part]:
-    """Parts of a world's observations that a network reads; arrays of 3 x 3 cells and more are images.
-
-    These are [C, H, W] in the worlds of this package, and [H, W, C] in environments of others.
-    """
-    bounds, planes_first = getattr(world, "bounds", {}), not isinstance(world, PettingZooWorld)
-    arrays = []
-    for key, one in world.observation_spec.items():
-        if key in world.text_tables:
-            table = world.tables[world.text_tables[key]]
-            is_grid = len(one.shape) == 3 and min(one.shape[:2]) >= 3
-            arrays.append(Part(key, one.shape, is_image=is_grid, vocabulary=int(table.max()) + 1, table=table))
-        elif one.ids:
-            arrays.append(Part(key, one.shape, ids=int(one.high) + 1))
-        elif key not in _NOT_SEEN:
-            is_image = len(one.shape) == 3 and min(one.shape[1:] if planes_first else one.shape[:2]) >= 3
-            low, high = bounds.get(key, (one.low, one.high))
-            scale = _scale(low, high, is_image)
-            arrays.append(Part(key, one.shape, scale, is_image, planes_first=is_image and planes_first))
-    texts = [Part(key, one.rows, vocabulary=one.vocabulary) for key, one in world.text_spec.items()]
-    return arrays + texts
-
-
-def scaling_notes(config: Config) -> list[str]:
-    """A sentence for each array of which some entries have no bounds to divide by."""
-    said = []
-    for part in parts_of(_example(config)):
-        scale = np.broadcast_to(part.scale, part.shape)
-        if free := int((scale == 0).sum()):
-            said.append(
-                f"{free} of {scale.size} entries of the observation {part.key!r} have no bounds, or bounds above "
-                f"{MAX_DIVISOR:,.0f}: networks do not divide them, and read them on a logarithmic scale beyond 10 "
-                "(declare their bounds in observation_space)"
-            )
-    return said
-
-
-def unread_texts(config: Config) -> list[str]:
-    """A sentence on the texts that the network leaves out, if there are any."""
-    texts = [part.key for part in parts_of(_example(config)) if part.is_text]
-    if not texts or NETWORKS[config.network.name].reads_texts:
-        return []
-    return [f"the network {config.network.name} does not read the texts {', '.join(texts)}"]
-
-
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:
     """One episode of each of some worlds with sampled actions: metric -> one value an episode.
 
-    `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed. `method`
-    is the row that plays.
+    `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed, and
+    measures of a division where agents divide entities. `method` is the row that plays.
     """
     world = make_world(config, episodes, method=method)
     joint = cast(int, world.action_spec) ** world.num_agents
-    return play_episodes(world, seed, policy, probe=_tvd if joint <= MAX_JOINT_ACTIONS else None)
+    return play_episodes(world, seed, policy, probe=functools.partial(_probe, joint <= MAX_JOINT_ACTIONS))
 
 
-def _tvd(output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _probe(is_small: bool, output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Metrics of a step: the distance of a small joint policy to its marginals, and how a team divides entities."""
     policy = output.policy
-    return {"tvd": policy.tvd()} if isinstance(policy, WholeJointPolicy) else {}
+    found = {"tvd": policy.tvd()} if is_small and isinstance(policy, WholeJointPolicy) else {}
+    return found | (division_probe(output, obs) if MASK in output.extras else {})
 
 
 def _kind(method: str) -> tuple[Kind, int]:
@@ -205,7 +186,7 @@ def _kind(method: str) -> tuple[Kind, int]:
 
 
 def _learner(config: Config, method: str) -> Any:
-    """Constants of the row's learning."""
+    """Constants of the method's learning."""
     if method in Q_ROWS:
         return config.qmix
     if method in LANGUAGE_ROWS:
@@ -219,15 +200,21 @@ def _actor_critic(config: Config, method: str) -> Objective:
     return make_objective(
         learner,
         learner.entropy_schedule(config.budget_env_steps),
-        _cordial(config, method),
+        _division_losses(config) if method == DIVIDED_ROW else _cordial(config, method),
         entropy_kind="marginal" if is_sync else "component",
     )
+
+
+def _division_losses(config: Config) -> tuple[ExtraLoss, ...]:
+    return DivisionLosses(
+        regulariser_coef=config.division.regulariser_coef, modelling_coef=config.division.modelling_coef
+    ).extra_losses()
 
 
 def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
     if not method.endswith(CORDIAL):
         return ()
-    world = _example(config)
+    world = example_world(config)
     sets = _coordination_sets(world)
     if sets is None:
         raise UserError(
@@ -254,33 +241,4 @@ def _coordination_sets(world: World) -> NDArray[np.bool_] | None:
 
 def _qmix(config: Config) -> Objective:
     batch = config.workers.env_steps_of_update
-    return qmix_objective(config.qmix, config.learner.gamma, batch, tuple(_example(config).text_spec))
-
-
-@functools.lru_cache(maxsize=4)
-def _example(config: Config) -> World:
-    """One world, which says what there is to see and is played no more."""
-    world = make_world(config)
-    world.close()
-    return world
-
-
-def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
-    """Divisors of one agent's entries, of an image of its channels; 0 where there is none.
-
-    Args:
-        low: lowest value of all entries, or of each, [N, *shape].
-        high: the highest, likewise.
-        is_image: whether the shape is (H, W, C).
-    """
-    largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
-    if largest.ndim:
-        largest = largest.reshape(-1, largest.shape[-1]) if is_image else largest
-        # An entry is 0 for an agent that has none; agents that see it in other sizes must all be able to read it.
-        smallest = np.where(largest > _TINY, largest, np.inf).min(0)
-        largest = largest.max(0)
-        largest = np.where(largest > _ALIKE * smallest, np.inf, largest)
-    most = MAX_PIXEL_DIVISOR if is_image else MAX_DIVISOR
-    divisors = np.where(largest > _TINY, np.where(largest <= most, largest, 0.0), 1.0)
-    is_one = divisors.size and (divisors == divisors.flat[0]).all()
-    return float(divisors.flat[0]) if is_one else divisors
+    return qmix_objective(config.qmix, config.learner.gamma, batch, tuple(example_world(config).text_spec))

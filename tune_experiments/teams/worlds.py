@@ -1,8 +1,7 @@
-"""Worlds of the configured environment, as each row reads them."""
+"""Worlds of the configured environment, as each method reads them."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import sys
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs import World
-from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.errors import CustomEnvError, did_you_mean
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import entry_point_of, world_class
 from rl_envs.wrappers import from_pettingzoo, hangs
@@ -39,7 +38,7 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
 def make_world(
     config: Config, num_worlds: int = 1, first_world: int = 0, *, method: str = "", render_mode: str = "", **more: Any
 ) -> World:
-    """Worlds for one row: a language model wants texts as they are, the other rows their words or an encoder's tokens.
+    """Worlds for one method: a language model wants texts as they are, others their words or an encoder's tokens.
 
     Args:
         config: environment, its arguments, and how texts are numbered.
@@ -68,6 +67,13 @@ def make_world(
     return from_pettingzoo(make_env, num_worlds, first_world, **options)
 
 
+def takes_argument(config: Config, name: str) -> bool:
+    """Whether the environment is a class of `World` with an argument of this name, which the run does not give."""
+    entry_point = entry_point_of(config.env)
+    is_known = entry_point is not None and name in inspect.signature(world_class(entry_point).__init__).parameters
+    return is_known and name not in config.arguments()
+
+
 def _numbers(config: Config, method: str) -> dict[str, Any]:
     """How texts become numbers."""
     if method in LANGUAGE_ROWS:
@@ -87,8 +93,7 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
         arguments["max_episode_steps"] = config.max_episode_steps
     for name in arguments:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join([*known][3:]) or 'none'}"
+            hint = did_you_mean(name, known, f"it has {', '.join([*known][3:]) or 'none'}")
             flag = "--max-episode-steps" if name == "max_episode_steps" else "--env-arguments"
             raise UserError(f"{flag}: {config.env} has no argument {name!r}; {hint}")
     if config.env_processes:

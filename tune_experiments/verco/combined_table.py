@@ -24,7 +24,7 @@ from tune_experiments.verco.evaluation import OF_ORDER
 from tune_experiments.verco.tables import as_row
 
 METRICS = ("return", "success", "episode_length")
-_NOTE = "Median over seeds, in brackets its band from 25 to 75 %; a number alone is of one seed or an untrained row."
+_NOTE = "Median over seeds, in brackets its band from 25 to 75 %; a number alone is of one seed or an untrained method."
 
 
 def combined(results: Sequence[Result]) -> str:

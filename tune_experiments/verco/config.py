@@ -76,7 +76,7 @@ class ImitationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class VercoLearnerConfig(LearnerConfig):
-    """How all rows learn: each cook has its own ratio, and values are learned at decisions.
+    """How all methods learn: each cook has its own ratio, and values are learned at decisions.
 
     A decision of d env steps is discounted by gamma^d, and lambda is taken once a decision.
     """
@@ -118,7 +118,7 @@ class VercoConfig(
         "lookup",
         "base",
     )
-    """Rows of the table: verco, twosome, shuffled, teacher_messages, symbolic_ppo, symbolic_imitation_ppo, commnet,
+    """Methods to train: verco, twosome, shuffled, teacher_messages, symbolic_ppo, symbolic_imitation_ppo, commnet,
     lookup, base, api."""
     task: str = "tomato_b"
     """Name of the kitchen with its order: SALAD_MAP, where SALAD is tomato, lettuce, lettuce_tomato, onion,
@@ -134,7 +134,7 @@ class VercoConfig(
     corpus: CorpusSettings = CorpusSettings()
     """The texts that the small model reads, the same for every task; no tested kitchen is among them."""
     imitation: ImitationSettings = ImitationSettings()
-    """How the row symbolic_imitation_ppo learns the decisions of the same play before its PPO begins."""
+    """How the method symbolic_imitation_ppo learns the decisions of the same play before its PPO begins."""
     warm_start: WarmStartSettings = WarmStartSettings(worlds=16, env_steps=80)
     """Size and errors of the play that the teacher writes about in each round."""
     warm_start_by: Literal["cooks", "policy"] = "cooks"
@@ -148,13 +148,13 @@ class VercoConfig(
     """Teacher that writes the messages of the warm start: `scripted`, rules written by hand; `endpoint`, a chat
     model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
-    """How a chat model is reached, for that teacher and for the row `api`."""
+    """How a chat model is reached, for that teacher and for the method `api`."""
     concurrency: PositiveInt = field(default=4, metadata=MAY_CHANGE)
     """Number of questions to a chat model under way at the same time."""
     replay: str = ""
     """Folder of a run whose records replace the endpoint's answers, to repeat that run offline."""
     learner: VercoLearnerConfig = VercoLearnerConfig()
-    """How all rows learn, each cook with its own ratio."""
+    """How all methods learn, each cook with its own ratio."""
     max_episode_steps: NonNegativeInt = 0
     """Number of env steps of an episode, in training and in tests; 0: as many as the task has."""
     training_episode_steps: NonNegativeInt = 64
@@ -171,7 +171,7 @@ class VercoConfig(
         if "symbolic_imitation_ppo" in self.methods and self.corpus_env_steps >= self.budget_env_steps:
             raise UserError(
                 f"--budget-env-steps must be above the {self.corpus_env_steps:,} of the corpus, which count in the "
-                f"budget of the row symbolic_imitation_ppo, not {self.budget_env_steps:,}; or leave out that row"
+                f"budget of the method symbolic_imitation_ppo, not {self.budget_env_steps:,}; or leave out that method"
             )
         if "shuffled" in self.methods:  # messages of another kitchen
             for flag, value in (
@@ -179,11 +179,11 @@ class VercoConfig(
                 ("--valid-episodes", self.valid_episodes),
             ):
                 if value < 2:
-                    raise UserError(f"{flag} must be at least 2 with the row shuffled, not {value}")
+                    raise UserError(f"{flag} must be at least 2 with the method shuffled, not {value}")
             if self.workers.worlds_per_runner < 2 * self.workers.world_groups:
                 raise UserError(
                     f"--workers.world-groups {self.workers.world_groups} leaves a group without two worlds, and "
-                    f"the row shuffled hears messages of another world of its group: lower it, or leave out that row"
+                    f"shuffled hears messages of another world of its group: lower it, or leave out that method"
                 )
         _check_team(self)
         if not self.symbolic.hidden_sizes or min(self.symbolic.hidden_sizes) < 1:

@@ -54,7 +54,7 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
     played = {plain: own} | ablations | dict(_baselines(config))
     found = {test: by_order(episodes) for test, episodes in played.items()}
     if isinstance(policy.network, LookupNetwork):
-        found |= dict(_looked_up(config, policy.network))
+        found |= dict(evaluate_lookup(config, policy.network))
         found[plain] |= distances_to_corpus(config)
     if trial_folder is not None:
         chat = chat_of(config, trial_folder)
@@ -131,7 +131,7 @@ def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[Tested
     yield Tested(config.task, TAUGHT), episodes_of(world, policy)
 
 
-def _looked_up(config: VercoConfig, network: LookupNetwork) -> Iterator[tuple[Tested, Episodes]]:
+def evaluate_lookup(config: VercoConfig, network: LookupNetwork) -> Iterator[tuple[Tested, Episodes]]:
     """A memory that hears nothing, or the scripted teacher, in place of the messages that it looks up."""
     for name, hears in ((SILENT, False), (TAUGHT, True)):
         world = _telling_orders(make_world(config, config.test_episodes))

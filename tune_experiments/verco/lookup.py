@@ -1,4 +1,4 @@
-"""The row `lookup`: no network, each cook answers as the nearest prompt of the small model's corpus was answered.
+"""The method `lookup`: no network, each cook answers as the nearest prompt of the small model's corpus was answered.
 
 It writes the message of the nearest prompt of a message. Then it does what was done most often behind the nearest
 prompt of an action, among the actions that are legal now. It shows what a memory of the corpus is worth; how far the
@@ -24,7 +24,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.text.edit_distance import TextIndex
 from tune_experiments.verco.answering import AnsweringNetwork, answering_team
 from tune_experiments.verco.config import VercoConfig, make_world
-from tune_experiments.verco.supervised_data import corpus_of
+from tune_experiments.verco.supervised_data import build_corpus
 
 _WAIT = "wait"
 _PROBES, _PROBE_WORLDS, _PROBE_SEED = 400, 8, 900
@@ -101,7 +101,7 @@ class LookupNetwork(AnsweringNetwork):
 def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
     """Two cooks who look up what to say and do."""
     world = make_world(config)
-    network = LookupNetwork(Narrator(world), world.num_agents, corpus_of(config))
+    network = LookupNetwork(Narrator(world), world.num_agents, build_corpus(config))
     return answering_team(network, len(world.macros))
 
 
@@ -139,7 +139,7 @@ def distances_to_corpus(config: VercoConfig) -> dict[str, Array]:
     met: set[str] = set()
     for error in _HEARS.values():
         met |= met_prompts(make_world(config, _PROBE_WORLDS), 2 * make_world(config).max_episode_steps, error)
-    read = list(dict.fromkeys(prompt for prompt, _ in corpus_of(config).pairs()))
+    read = list(dict.fromkeys(prompt for prompt, _ in build_corpus(config).pairs()))
     some = np.random.default_rng(_PROBE_SEED).permutation(sorted(met))[:_PROBES].tolist()
     found = {
         "median_prompt_distance": float(np.median(_shares(TextIndex(read), some))),

@@ -1,4 +1,4 @@
-"""Chat models in the kitchen: one that is only prompted for actions (the row `api`), and one that teaches messages.
+"""Chat models in the kitchen: one that is only prompted for actions (the method `api`), and one that teaches messages.
 
 Both talk to an endpoint whose key is in the environment, and record every exchange, from which a run can be replayed.
 An action that the mask forbids or that is no action is rejected and asked for again; at last the cook waits.
@@ -20,7 +20,7 @@ from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import API_KEY_VARIABLE, BASE_URL_VARIABLE, ChatSettingsError
 from rl_models.chat.record import RecordError
 from rl_models.chat.team_teacher import MAX_WORDS, ChatPlayer, ChatTeacher
-from rl_models.chat.usage import usage_of
+from rl_models.chat.usage import read_usage
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.verco.answering import AnsweringNetwork, answering_team
@@ -49,7 +49,7 @@ def check_endpoint(config: VercoConfig) -> None:
         raise UserError(
             f"a chat model is asked in this run, but {API_KEY_VARIABLE} is not set in the environment: set it (and "
             f"{BASE_URL_VARIABLE} for a server of your own), repeat a run from its records with "
-            "--replay FOLDER, or leave out the row api and the endpoint's teacher"
+            "--replay FOLDER, or leave out the method api and the endpoint's teacher"
         )
 
 
@@ -110,7 +110,7 @@ def client(settings: ChatSettings, concurrency: int) -> ChatClient:
 def usage(settings: ChatSettings) -> dict[str, float]:
     """Totals of the exchanges of a trial, name -> number; empty where no model was asked."""
     record = Path(settings.record)
-    return usage_of(record).numbers(settings.prices) if record.is_file() else {}
+    return read_usage(record).numbers(settings.prices) if record.is_file() else {}
 
 
 def refusals(chat: ChatSettings, concurrency: int) -> dict[str, float]:

@@ -14,7 +14,7 @@ from rl_envs.salad import render
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, STEP_REWARD
 from rl_envs.salad.world import Salad
-from rl_models.llm.messages import message_of
+from rl_models.llm.messages import to_message
 from rl_models.runtime.added_observations import MESSAGES
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
@@ -139,7 +139,7 @@ def _messages_of(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
     if policy.last_output is None or not writes(policy.policy):
         return ()
     writer, rows = writer_of(policy.policy), policy.last_output.extras[MESSAGES][index, 0].cpu().numpy()
-    return tuple(writer.text(message_of(row)) for row in rows)
+    return tuple(writer.text(to_message(row)) for row in rows)
 
 
 def _scenes(narrator: Narrator, seen: dict[str, np.ndarray]) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def corpus(config: VercoConfig) -> tuple[Pair, ...]:
     return tuple(pair for one in _read(config.corpus, config.distillation.held_out) for pair in one.pairs())
 
 
-def corpus_of(config: VercoConfig) -> Corpus:
+def build_corpus(config: VercoConfig) -> Corpus:
     """The same, messages and actions apart."""
     some = _read(config.corpus, config.distillation.held_out)
     return Corpus(

@@ -85,7 +85,7 @@ class Imitation(SupervisedStage):
     def train(self) -> dict[str, float]:
         """Train all epochs; the mean cross-entropy of the last one."""
         settings = self._config.imitation
-        vectors, legal, chosen = (one.to(device_of(self._policy)) for one in _decisions(self._config))
+        vectors, legal, chosen = (one.to(device_of(self._policy)) for one in decisions_in_kitchen(self._config))
         generator = torch.Generator().manual_seed(self._plan.seed)
         optimiser = torch.optim.Adam(self._policy.parameters(), lr=settings.learning_rate)
         losses: list[Tensor] = []
@@ -110,7 +110,7 @@ def cross_entropy(policy: TeamPolicy, vectors: Tensor, legal: Tensor, chosen: Te
     return -marginals.gather(-1, chosen[:, None]).clamp(min=1e-9).log().mean()
 
 
-def _decisions(config: VercoConfig) -> tuple[Tensor, Tensor, Tensor]:
+def decisions_in_kitchen(config: VercoConfig) -> tuple[Tensor, Tensor, Tensor]:
     """Vectors [K, 30], legal actions [K, A] and chosen actions [K] in the numbers of the run's kitchen."""
     found, macros = expert_decisions(config.corpus), make_world(config).macros
     number = np.full(found.legal.shape[1], -1)

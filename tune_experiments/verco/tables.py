@@ -12,14 +12,14 @@ COLUMNS = ("return", "success", "episode_length", "wrong_dishes")
 DISTANCES = ("median_prompt_distance", "prompts_in_corpus", "prompts_met")
 _NOTES = {
     "symbolic_imitation_ppo": "The env steps of symbolic_imitation_ppo include those of the small model's corpus, from "
-    "which it learned the same experts' decisions; rows with a language model have read that play besides their own "
+    "which it learned the same experts' decisions; methods with a language model have read that play besides their own "
     "env steps.",
     "base": "base is the language model without warm start and without PPO; it has read of generated kitchens alone.",
     "lookup": "lookup has no network: it answers as the nearest prompt of the small model's corpus was answered.",
     "api": "api gives the answers of the endpoint or of the record; in docs/results/verco_api_record scripted cooks "
     "answered, and no model.",
 }
-"""Row -> sentence below the tables that have this row."""
+"""Method -> sentence below the tables that have it."""
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:

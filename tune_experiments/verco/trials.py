@@ -1,4 +1,4 @@
-"""One training run in the salad kitchen, built from settings. A row states its own parts; the rest is shared."""
+"""One training run in the salad kitchen, built from settings. A method states its own parts; the rest is shared."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Build = Callable[[VercoConfig, int, Path | None], TeamPolicy]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Settings of one row of a table.
+    """Settings of one method.
 
     Attributes:
         build_policy: `(config, seed, trial_folder)`, the team with its initial weights.
@@ -83,8 +83,8 @@ def check(config: VercoConfig) -> None:
         check_endpoint(config)
     elif config.replay:
         raise UserError(
-            "--replay answers in place of a chat model, and no row of this run asks one: add the row api or --teacher "
-            "endpoint, or leave --replay out"
+            "--replay answers in place of a chat model, and no method of this run asks one: add the method api or "
+            "--teacher endpoint, or leave --replay out"
         )
 
 
@@ -92,7 +92,7 @@ def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None 
     """One of `ROWS` with one seed; `trial_folder` as for `Experiment.plan`.
 
     Raises:
-        UserError: no row is called so.
+        UserError: no method is called so.
     """
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")

@@ -23,13 +23,13 @@ from rl_envs.wrappers.custom.frame import Answer, Frame
 from rl_envs.wrappers.custom.layout import LeafMisfit
 from rl_envs.wrappers.custom.values import (
     Misfit,
-    array_of,
     flag,
     in_words,
     num_entries,
     number,
     space_in_words,
     structure_misfit,
+    to_array,
 )
 from rl_envs.wrappers.hangs import call_ended, call_started
 
@@ -165,7 +165,7 @@ class CheckedEnv:
         """Rendered image, [H, W, 3] uint8."""
         picture = self._called("render")
         try:
-            return checked_picture(array_of(picture) if hasattr(picture, "__array__") else picture)
+            return checked_picture(to_array(picture) if hasattr(picture, "__array__") else picture)
         except ValueError as error:
             self._refuse(str(error), "let it return one image with render_mode rgb_array")
 
@@ -308,7 +308,7 @@ class CheckedEnv:
         try:
             value = number(reward)
         except Misfit as error:
-            given = array_of(reward)
+            given = to_array(reward)
             is_vector = given is not None and given.ndim == 1 and given.size > 1
             more = ", such as a weighted sum of these" if is_vector else ""
             self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError
-from rl_envs.core.spec import Array, ArraySpec
+from rl_envs.core.spec import Array, ArraySpec, EntitySpec
 from rl_envs.wrappers.custom.values import (
     Bounds,
     Convert,
@@ -40,6 +40,9 @@ MASK = "action_mask"
 """Key of an action mask in an agent's observation or infos, by PettingZoo's convention."""
 ACTION_TEXTS = "action_texts"
 """Key of a tuple of texts in an agent's observation: the present text of each action, "" for an illegal one."""
+ENTITIES, ENTITY_POSITIONS, AGENT_POSITIONS = "entities", "entity_positions", "agent_positions"
+"""Keys of the entities that agents can divide: numbers that describe each [E, F], all 0 where there is none; rows and
+columns [E, 2], in bounds; and those of the agents [N, 2], the agent's own first."""
 OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination")
 """Keys that a world adds; an environment's key of this name gets a trailing underscore."""
 _TABLES = ("texts/", "encoded/")
@@ -149,6 +152,18 @@ class Layout:
         self.bounds = {key: self._joined(key, _declared_bounds) for key in self.spec}
         ranged = {leaf.key for own in self.leaves for leaf in own if leaf.bounds is not None}
         self._ranges = {key: self._joined(key, _range) for key in ranged}
+
+    @property
+    def entity_spec(self) -> EntitySpec | None:
+        """Keys of the entities; None where the environment has no such keys, or other shapes under them."""
+        shapes = [self.spec[key].shape for key in (ENTITIES, ENTITY_POSITIONS, AGENT_POSITIONS) if key in self.spec]
+        if [len(shape) for shape in shapes] != [2, 2, 2] or shapes[1:] != [(shapes[0][0], 2), (len(self.leaves), 2)]:
+            return None
+        low, high = (np.broadcast_to(side, (len(self.leaves), *shapes[1])) for side in self.bounds[ENTITY_POSITIONS])
+        height, width = (high.max((0, 1)) - low.min((0, 1))).tolist()
+        if not 0 < height * width < np.inf:
+            return None
+        return EntitySpec(ENTITIES, ENTITY_POSITIONS, AGENT_POSITIONS, (height, width))
 
     def blank(self, rows: int) -> dict[str, Array]:
         """Zeros for all observations, key -> [rows, N, ...]."""

@@ -88,7 +88,7 @@ def _single(value: Any) -> Any:
 
 def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
     """A value as an array of this shape."""
-    given = array_of(value)
+    given = to_array(value)
     if given is None:
         raise Misfit(f"is {in_words(value)}, which is no array")
     if given.dtype.kind not in kinds:
@@ -100,7 +100,7 @@ def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
     return given
 
 
-def array_of(value: Any) -> Array | None:
+def to_array(value: Any) -> Array | None:
     """A value as an array; None where it is none: rows of unequal length, tensors elsewhere, masked entries."""
     try:
         given = np.asanyarray(value)

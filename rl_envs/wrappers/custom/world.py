@@ -111,7 +111,8 @@ class PettingZooWorld(World):
         self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
         self.words: TextNumbers = word_ids or WordIds(vocabulary)
         self.agents, self.action_spec = self._declared.agents, max(self._declared.actions)
-        self.action_texts, self.bounds = self._declared.action_texts, self._declared.layout.bounds
+        self.action_texts, layout = self._declared.action_texts, self._declared.layout
+        self.bounds, self.entity_spec = layout.bounds, layout.entity_spec
         declares = self._declared.limit
         self.max_episode_steps = declares[1] if declares else DEFAULT_MAX_EPISODE_STEPS
         if limit is not None:

@@ -2,15 +2,7 @@
 
 import pytest
 
-from cluster.testing.fault_injection.faults import Finding, as_table
 from cluster.testing.fault_injection.faulty import FaultyWorld
-
-
-def test_a_report_names_the_run_that_was_not_whole():
-    findings = [Finding("a", 160, 3.2, "two\nlines | here", True), Finding("b", 0, 1.0, "", False)]
-    table = as_table(findings, 640)
-    assert "| a | 160 | 3 | two lines / here | yes |" in table
-    assert "| b | 0 | 1 |  | **no** |" in table
 
 
 def test_a_faulty_world_fails_once(tmp_path, monkeypatch):

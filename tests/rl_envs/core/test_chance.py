@@ -1,8 +1,5 @@
 """Counter-based chance: uniform, unrelated to its neighbours, the same everywhere, and never silently changed."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -134,10 +131,3 @@ def pinned_moments():
 
 def test_uniforms_are_pinned():
     assert pinned_moments() == (PINNED_START, PINNED_LATER, PINNED_POLICY)
-
-
-@pytest.mark.processes
-def test_uniforms_are_the_same_in_another_process():
-    code = "from tests.rl_envs.core.test_chance import pinned_moments; print(pinned_moments())"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == str(pinned_moments())

@@ -5,7 +5,7 @@ import pytest
 
 from rl_envs.core.texts import TextStore
 from rl_envs.core.world import World
-from tests.toy_worlds import CELLS, Errands
+from tests.toy_worlds import Errands
 
 REST, WALK, RUN = 0, 1, 2
 
@@ -24,24 +24,6 @@ def calm(num_worlds=1, **arguments):
     return world
 
 
-@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
-@pytest.mark.parametrize("num_worlds", [1, 5])
-def test_everything_is_world_first_then_agent(num_worlds, num_agents):
-    world = Errands(num_worlds, num_agents=num_agents)
-    observations = world.reset(1)
-    assert observations["line"].shape == (num_worlds, num_agents, CELLS)
-    assert observations["sentences"].shape == (num_worlds, num_agents, 2)
-    observations, reward, terminated, truncated, info = world.step(acts(world, WALK))
-    assert reward.shape == info["duration"].shape == (num_worlds, num_agents)
-    assert terminated.shape == truncated.shape == (num_worlds,)
-    assert world.agents == tuple(f"walker_{i}" for i in range(num_agents))
-
-
-def test_a_batch_needs_a_world():
-    with pytest.raises(ValueError, match="at least 1"):
-        Errands(0)
-
-
 def test_a_world_without_a_game_refuses_to_go_on():
     for act in (lambda: Errands().step({}), lambda: Errands().next_episode()):
         with pytest.raises(RuntimeError, match="call reset"):
@@ -54,35 +36,6 @@ def test_a_world_that_does_not_render_says_so():
 
     with pytest.raises(NotImplementedError, match="Blind does not render"):
         Blind().render()
-
-
-def test_an_ended_world_begins_again_in_the_same_step_and_keeps_its_last_observation():
-    world = calm(3, num_agents=1, max_episode_steps=50)
-    world.restore({"cell": np.array([[3], [0], [3]])})
-    observations, _, terminated, truncated, info = world.step(acts(world, WALK))
-    assert terminated.tolist() == [True, False, True]
-    assert not truncated.any()
-    assert info["done_worlds"].tolist() == [0, 2]
-    assert info["final_obs"]["cell"].tolist() == [[CELLS - 1], [CELLS - 1]]
-    assert (observations["cell"][[0, 2]] <= 1).all()
-    assert observations["cell"][1] == 1
-    assert info["episode"]["success"].tolist() == [1.0, 1.0]
-    assert world.chance.episode.tolist() == [1, 0, 1]
-    assert world.chance.step.tolist() == [0, 1, 0]
-
-
-def test_the_time_limit_truncates_and_the_books_are_kept():
-    world = calm(max_episode_steps=4)
-    rewards = []
-    for _ in range(4):
-        _, reward, terminated, truncated, info = world.step(acts(world, REST))
-        rewards.append(reward[0])
-    assert truncated.tolist() == [True]
-    assert not terminated.any()
-    assert info["episode"]["length"].tolist() == [4.0]
-    np.testing.assert_allclose(info["episode"]["return"], [np.sum(rewards, 0)])
-    assert world.state["episode_length"].tolist() == [0]
-    assert not world.state["episode_return"].any()
 
 
 def test_without_auto_reset_the_final_state_stays_and_the_next_episode_is_the_same():
@@ -107,38 +60,6 @@ def test_next_episode_gives_up_the_worlds_it_is_told_to():
     world.next_episode(np.array([1, 3]))
     assert world.chance.episode.tolist() == [0, 1, 0, 1]
     assert world.state["episode_length"].tolist() == [1, 0, 1, 0]
-
-
-def test_a_macro_action_is_carried_on_until_it_is_done():
-    world = calm(num_agents=2, max_episode_steps=50)
-    go = np.array([[RUN, WALK]])
-    observations, *_, info = world.step(acts(world, go))
-    assert observations["decides"].tolist() == [[False, True]]
-    assert info["duration"].tolist() == [[1, 1]]
-    observations, *_, info = world.step(acts(world, REST))
-    assert observations["cell"].tolist() == [[2, 1]], "the runner went on though it was told to rest"
-    assert info["duration"].tolist() == [[2, 1]]
-    assert observations["decides"].all()
-    assert world.step(acts(world, REST))[-1]["duration"].tolist() == [[1, 1]]
-
-
-def test_duration_counts_up_to_the_last_step_of_an_episode():
-    world = calm(num_agents=1)
-    world.restore({"cell": np.array([[3]]), "steps_left": np.array([[2]])})
-    *_, info = world.step(acts(world, REST))
-    assert info["done_worlds"].tolist() == [0]
-    assert info["duration"].shape == (1, 1)
-
-
-def test_an_agent_that_left_neither_decides_nor_earns():
-    world = calm(num_agents=2, max_episode_steps=50)
-    gust = np.array([[True, False]])
-    observations, reward, *_ = world.step(acts(world, [[WALK, REST]]), chance={"gust": gust})
-    assert observations["alive"].tolist() == [[False, True]]
-    assert observations["decides"].tolist() == [[False, True]]
-    assert reward[0, 0] == 0
-    observations, *_ = world.step(acts(world, WALK))
-    assert observations["cell"].tolist() == [[1, 1]], "who is out stays where it fell"
 
 
 def test_factors_are_checked_one_by_one():
@@ -177,46 +98,10 @@ def test_recorded_draws_replace_the_worlds_own():
     assert info["episode"]["survivors"].tolist() == [0.0]
 
 
-def test_feeding_back_the_worlds_own_draws_changes_nothing():
-    world, fed = Errands(16), Errands(16)
-    world.reset(3)
-    fed.reset(3)
-    for _ in range(12):
-        result = world.step(acts(world, WALK))
-        fed.chance.step += 1  # look at the draws of the coming step, then come back
-        gust = fed.chance.uniforms(2) < 0.2
-        fed.chance.step -= 1
-        again = fed.step(acts(fed, WALK), chance={"gust": gust})
-        np.testing.assert_array_equal(result[1], again[1])
-        np.testing.assert_array_equal(result[0]["alive"], again[0]["alive"])
-
-
 def test_an_unknown_draw_names_the_known_ones():
     world = calm()
     with pytest.raises(ValueError, match=r"no draw called \['rain'\]; its draws: \['gust'\]"):
         world.step(acts(world, REST), chance={"rain": np.zeros((1, 2))})
-
-
-def test_a_runner_plays_its_share_of_the_worlds():
-    whole, second = Errands(8), Errands(4, first_world=4)
-    np.testing.assert_array_equal(whole.reset(9)["cell"][4:], second.reset(9)["cell"])
-    for _ in range(20):
-        np.testing.assert_array_equal(whole.step(acts(whole, RUN))[1][4:], second.step(acts(second, RUN))[1])
-
-
-def test_a_seed_is_a_game():
-    world = Errands(64)
-    first, second, again = (world.reset(seed)["cell"] for seed in (1, 2, 1))
-    assert (first != second).any()
-    np.testing.assert_array_equal(first, again)
-
-
-def test_a_readable_state_is_enough_to_restore_and_the_rest_starts_afresh():
-    world = Errands(2)
-    observations = world.restore({"cell": np.array([[0, 3], [2, 2]])})
-    assert observations["line"][0, 0].tolist() == [1, 0, 0, 1, 0]
-    assert world.state["episode_length"].tolist() == [0, 0]
-    assert observations["alive"].all()
 
 
 @pytest.mark.parametrize(
@@ -261,32 +146,11 @@ def test_a_bad_text_table_leaves_the_other_tables_as_they_were():
         np.testing.assert_array_equal(world.texts["sentences"].table, before)
 
 
-def test_a_snapshot_holds_the_clock_the_whole_state_and_the_texts():
-    world = Errands(3)
-    world.reset(0)
-    clock = {"chance_key", "chance_episode", "chance_step"}
-    assert set(world.snapshot()) == clock | set(world.state) | {"texts/sentences"}
-
-
-def test_a_restored_world_numbers_its_texts_as_before():
-    world, other = calm(3, num_agents=2), Errands(3, num_agents=2)
-    shown = world.step(acts(world, WALK, say=2))[0]["sentences"]
-    other.restore(world.snapshot())
-    np.testing.assert_array_equal(other.texts["sentences"].table, world.texts["sentences"].table)
-    np.testing.assert_array_equal(other.observe()["sentences"], shown)
-
-
 def test_composed_texts_say_what_the_agents_said():
     world = calm(num_agents=2)
     observations, *_ = world.step(acts(world, WALK, [[3, 4]]))
     texts = world.texts["sentences"].table[observations["sentences"][0]]
     assert texts.tolist() == [[[1, 13, 21, 0], [2, 14, 21, 0]], [[2, 14, 21, 0], [1, 13, 21, 0]]]
-
-
-def test_equal_texts_share_a_row():
-    world = calm(10)
-    rows = world.observe()["sentences"]
-    assert len(np.unique(rows)) == len(np.unique(world.texts["sentences"].look_up(rows).reshape(-1, 4), axis=0)) == 2
 
 
 def test_compacting_texts_keeps_what_is_shown_and_drops_the_rest():

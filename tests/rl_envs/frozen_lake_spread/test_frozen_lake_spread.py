@@ -3,28 +3,11 @@
 import numpy as np
 import pytest
 
-from rl_envs.frozen_lake_spread.maps import Lake, lake_of, steps_to
+from rl_envs.frozen_lake_spread.maps import Lake, get_lake, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
 from rl_envs.frozen_lake_spread.world import FrozenLakeSpread
-from rl_envs.testing import check_registered
-from rl_envs.testing.wrappers import check_wrappers
 
 LEFT, DOWN, RIGHT, UP = range(4)
-FORMS = [
-    {"max_episode_steps": 30},
-    {"map": "8x8", "slippery": True, "blocks": True, "observations": ("one_hot", "cells"), "max_episode_steps": 30},
-    {"map": "random-8x8", "map_seed": 3, "own_rewards": True, "hole": "out", "max_episode_steps": 30},
-]
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("arguments", FORMS, ids=str)
-def test_every_form_keeps_the_contract(arguments):
-    check_registered("frozen_lake_spread-v0", **arguments)
-
-
-def test_views_of_other_libraries_pass_their_checks(capsys):
-    check_wrappers("frozen_lake_spread-v0", max_episode_steps=20)
 
 
 def lakes(cells, **arguments):
@@ -48,7 +31,7 @@ def test_the_shortest_ways_pay_at_steps_4_and_5_and_then_the_game_is_over():
 
 @pytest.mark.parametrize(("name", "steps"), [("4x4", (4, 5)), ("8x8", (8, 7))])
 def test_targets_lie_as_far_from_the_starts_as_the_map_says(name, steps):
-    lake = lake_of(name)
+    lake = get_lake(name)
     found = [
         steps_to(target, lake.holes, lake.following)[start]
         for start, target in zip(lake.starts, lake.targets, strict=True)
@@ -58,7 +41,7 @@ def test_targets_lie_as_far_from_the_starts_as_the_map_says(name, steps):
 
 @pytest.mark.parametrize("name", ["4x4", "8x8"])
 def test_every_hole_ends_the_game_without_pay(name):
-    lake = lake_of(name)
+    lake = get_lake(name)
     ways = [(cell, action) for cell in range(lake.side**2) for action in range(4)]
     ways = [(c, a) for c, a in ways if not lake.holes[c] and c not in lake.targets and lake.holes[lake.following[c, a]]]
     assert {int(lake.following[way]) for way in ways} == set(np.flatnonzero(lake.holes))
@@ -143,14 +126,14 @@ def test_the_limit_truncates():
 
 
 def test_random_maps_differ_by_seed_and_can_be_solved():
-    lakes_found = [lake_of("random-8x8", seed) for seed in range(20)]
+    lakes_found = [get_lake("random-8x8", seed) for seed in range(20)]
     assert len({lake.holes.tobytes() for lake in lakes_found}) > 15
     assert len({tuple(lake.targets) for lake in lakes_found}) > 15
     for lake in lakes_found:
         assert not lake.holes[lake.starts].any() and not lake.holes[lake.targets].any()
         for target in lake.targets:
             assert np.isfinite(steps_to(target, lake.holes, lake.following)[lake.starts]).all()
-    assert lake_of("random-8x8", 3).holes.tolist() == lake_of("random-8x8", 3).holes.tolist()
+    assert get_lake("random-8x8", 3).holes.tolist() == get_lake("random-8x8", 3).holes.tolist()
 
 
 @pytest.mark.parametrize(
@@ -193,7 +176,7 @@ def random_states(lake: Lake, count):
 
 @pytest.mark.parametrize("name", ["4x4", "8x8", "random-8x8"])
 def test_a_state_in_words_reads_back_exactly(name):
-    lake = lake_of(name)
+    lake = get_lake(name)
     for cells, target, step in random_states(lake, 50):
         found = parse(lake, describe(lake, cells, target, step))
         assert found["cells"].tolist() == [cells.tolist()] and found["target"].tolist() == [target]
@@ -211,7 +194,7 @@ def test_a_state_in_words_reads_back_exactly(name):
 )
 def test_a_text_that_is_no_state_is_refused(text, sentence):
     with pytest.raises(ValueError, match=sentence):
-        parse(lake_of("4x4"), text)
+        parse(get_lake("4x4"), text)
 
 
 def test_frames_show_what_happens():

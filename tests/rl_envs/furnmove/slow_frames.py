@@ -7,7 +7,7 @@ import numpy as np
 
 from rl_envs.furnmove import frame_palette as palette
 from rl_envs.furnmove import frame_palette as shapes
-from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, WALL_METRES, furnishing_of
+from rl_envs.furnmove.furnishing import EYE_METRES, FINE_METRES, WALL_METRES, furnish_room
 from rl_envs.furnmove.geometry import STAND
 
 SOUTH_OF_HEADING = np.array([-1.0, 0.0, 1.0, 0.0])
@@ -31,7 +31,7 @@ def rays(pixels, heading):
 
 def fine_cells(room, stand):
     """Codes of fine cells with the stand's inner cells, heights, and class of side and top of each code."""
-    found = furnishing_of(room)
+    found = furnish_room(room)
     codes, heights = found.codes.copy(), found.heights.astype(float)
     if stand is not None:
         rows, columns = (stand[:2, None] + STAND[stand[2]].T)[:2]

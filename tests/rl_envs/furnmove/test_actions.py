@@ -75,18 +75,3 @@ def test_a_whole_batch_is_judged_as_one_by_one(num_agents):
     headings = random.integers(4, size=(500, num_agents))
     pairs = zip(actions.tolist(), headings.tolist(), strict=True)
     assert is_coordinated(actions, headings).tolist() == [coordinated(*pair) for pair in pairs]
-
-
-@pytest.mark.parametrize("pushes", [ACTION_NAMES[4:8], ACTION_NAMES[9:13]], ids=["with object", "object"])
-def test_an_agent_turned_right_answers_ahead_with_left(pushes):
-    """The sheet's example: Ahead-Left, Right-Ahead, Back-Right, Left-Back."""
-    matrix = coordination_matrix(np.array([0, 1]))
-    ahead, right, back, left = (ACTION_NAMES.index(name) for name in pushes)
-    for first, second in ((ahead, left), (right, ahead), (back, right), (left, back)):
-        assert np.flatnonzero(matrix[first]).tolist() == [second]
-
-
-def test_two_agents_may_walk_at_once_if_a_third_passes():
-    walk, stay = ACTION_NAMES.index("MoveAhead"), ACTION_NAMES.index("Pass")
-    assert is_coordinated(np.array([walk, walk, stay]), np.zeros(3, int))
-    assert not is_coordinated(np.array([walk, walk, walk]), np.zeros(3, int))

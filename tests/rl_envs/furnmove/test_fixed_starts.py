@@ -2,25 +2,22 @@
 
 import functools
 import hashlib
-import itertools
 
 import numpy as np
 import pytest
 
-from rl_envs.furnmove.fixed_starts import StartError, Starts, check_start
+from rl_envs.furnmove.fixed_starts import StartError, Starts
 from rl_envs.furnmove.room import room_from_drawing
-from rl_envs.furnmove.splits import room_by_name, rooms_of
-from rl_envs.furnmove.start import Start
+from rl_envs.furnmove.splits import split_rooms
 from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from rl_envs.furnmove.world import FurnMove
 from rl_envs.testing import check_world
 from tests.rl_envs.furnmove.scenes import OPEN_ROOM, PASS
-from tests.rl_envs.furnmove.slow_game import STAND_OFFSETS, around, chebyshev, hold_cells
 
 SMALL = room_from_drawing("small", [".......", ".....o.", ".......", ".......", ".......", "......."])
 TIGHT = room_from_drawing("tight", [".....", ".....", "....."])
-LAPTOP = rooms_of("test", "laptop")
+LAPTOP = split_rooms("test", "laptop")
 NAMES = ("room", "agent_cells", "agent_headings", "tv", "stand")
 
 
@@ -99,54 +96,6 @@ def test_distance_of_agents_is_that_asked_for():
     assert abs(near.agent_cells[:, 0] - near.agent_cells[:, 1]).max(1).min() == 1
     with pytest.raises(StartError, match="nearer to another agent than 2 cells"):
         near.check(min_agent_distance_cells=2)
-
-
-def is_legal(room, start, spacing):
-    """The rules once more, with sets of cells."""
-    floor = {tuple(cell) for cell in np.argwhere(room.agent_cells).tolist()}
-    poses = {(row, column, rotation) for rotation, row, column in np.argwhere(room.tv_cells).tolist()}
-    agents = [tuple(cell) for cell in start.agent_cells.tolist()]
-    tv, stand = tuple(start.tv.tolist()), tuple(start.stand.tolist())
-    under_stand = around(stand[:2], STAND_OFFSETS, stand[2])
-    return (
-        tv in poses
-        and under_stand <= floor
-        and set(agents) <= floor & hold_cells(tv)
-        and not set(agents) & under_stand
-        and all(chebyshev(*pair) >= spacing for pair in itertools.combinations(agents, 2))
-        and abs(tv[0] - stand[0]) + abs(tv[1] - stand[1]) > 1
-    )
-
-
-@pytest.mark.long
-def test_exactly_the_starts_that_break_a_rule_are_refused():
-    """Good starts with one number changed, so that each rule alone is often the one that is broken."""
-    rng = np.random.Generator(np.random.PCG64(3))
-    starts, verdicts = make_starts([SMALL, *LAPTOP, room_by_name("floorplan229")], 2, 300), []
-    for number in range(len(starts)):
-        room, start = starts[number]
-        parts = [part.copy() for part in start]
-        changed = parts[rng.choice([0, 2, 3])].reshape(-1)
-        place = rng.integers(len(changed))
-        is_rotation = len(changed) == 3 and place == 2
-        changed[place] = rng.integers(4) if is_rotation else changed[place] + rng.integers(-4, 5)
-        spoilt, spacing = Start(*parts), int(rng.integers(1, 4))
-        legal = is_legal(room, spoilt, spacing)
-        verdicts.append(legal)
-        if legal:
-            check_start(room, spoilt, spacing)
-        else:
-            with pytest.raises(StartError):
-                check_start(room, spoilt, spacing)
-    assert 0.1 < np.mean(verdicts) < 0.9
-
-
-def test_starts_drawn_by_a_world_are_legal():
-    world = FurnMove(200, num_agents=3, rooms=[SMALL, *LAPTOP])
-    world.reset(5)
-    for k in range(200):
-        room = world.rooms[world.state["room"][k]]
-        check_start(room, Start(*(world.state[name][k] for name in NAMES[1:])), 2)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +187,6 @@ def test_starts_that_do_not_fit_the_other_arguments_are_refused(starts):
         FurnMove(starts="nowhere.json")
 
 
-@pytest.mark.parametrize("num_agents", [2, 3])
-def test_worlds_with_fixed_starts_keep_the_contract(num_agents):
-    starts = make_starts(LAPTOP, num_agents, 3)
+def test_worlds_with_fixed_starts_keep_the_contract():
+    starts = make_starts(LAPTOP, 3, 3)
     check_world(functools.partial(FurnMove, starts=starts, max_episode_steps=20))

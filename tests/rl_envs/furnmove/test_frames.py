@@ -81,25 +81,15 @@ def compare(states, pixels):
 SETS = [("train", "full", 2, 84), ("train", "laptop", 2, 42), ("test", "full", 3, 42), ("ithor_test", "full", 2, 84)]
 
 
-def check_agreement(split, size, agents, pixels, count):
-    rooms = resolve_rooms(split, size)
-    shares, parts = compare(random_states(rooms, agents, count, seed=pixels), pixels)
-    assert len(shares) == count * agents
-    assert shares.mean() >= 0.98 and shares.min() >= 0.96, (shares.mean(), shares.min())
-    assert parts["television"] >= 0.98 and parts["agents"] >= 0.96, parts
-    assert parts["floor"] >= 0.98, "the floor's pattern differs: " + str(parts)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(("split", "size", "agents", "pixels"), SETS)
 def test_classes_of_pixels_agree_with_the_slow_caster(split, size, agents, pixels):
-    check_agreement(split, size, agents, pixels, 8)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("split", "size", "agents", "pixels"), SETS)
-def test_classes_agree_in_a_thousand_frames(split, size, agents, pixels):
-    check_agreement(split, size, agents, pixels, -(-1000 // agents))
+    rooms = resolve_rooms(split, size)
+    shares, parts = compare(random_states(rooms, agents, 4, seed=pixels), pixels)
+    assert len(shares) == 4 * agents
+    assert shares.mean() >= 0.98 and shares.min() >= 0.96, (shares.mean(), shares.min())
+    assert parts["television"] >= 0.98 and parts["agents"] >= 0.96, parts
+    assert parts["floor"] >= 0.98, "the floor's pattern differs: " + str(parts)
 
 
 def seen_in(room, agents, headings, tv=FAR_TV, stand=FAR_STAND, pixels=84):
@@ -128,28 +118,6 @@ def test_a_television_half_a_metre_ahead_hides_everything_above_row_41():
     rows = np.flatnonzero((image == palette.TELEVISION).any(1))
     middle = np.flatnonzero(image[:, 42] == palette.TELEVISION)
     assert middle.min() == 0 and abs(middle.max() - edge) <= 1 and rows.min() == 0
-
-
-def test_a_turned_room_gives_the_same_frame():
-    rows = ["......#.....", "....##......", "............", "...#........", "............", "............"]
-    rows += [".......#...#"] + ["............"] * 5
-    agents, headings, stand, tv = np.array([(5, 5), (8, 2)]), np.array([NORTH, EAST]), (9, 8, 0), (2, 8, 0)
-    straight = seen_in(room_from_drawing("turned", rows), agents, headings, tv, stand)
-    turned_rows = ["".join(row) for row in np.rot90(np.array([list(row) for row in rows]), -1)]
-
-    def turn(place):
-        return (place[1], len(rows) - 1 - place[0], *(part + 1 for part in place[2:]))
-
-    places = [turn(agent) for agent in agents]
-    other = seen_in(room_from_drawing("turned", turned_rows), places, (headings + 1) % 4, turn(tv), turn(stand))
-    assert (straight == other).mean() > 0.999
-    assert {palette.WALL, palette.TELEVISION, palette.STAND_TOP} <= set(straight.flat)
-
-
-def test_a_mirrored_hall_gives_the_mirrored_frame():
-    left = seen_in(HALL, [(15, 10), (12, 8)], [NORTH, NORTH], tv=(9, 12, 0), stand=(11, 5, 0))[0]
-    right = seen_in(HALL, [(15, 10), (12, 12)], [NORTH, NORTH], tv=(9, 8, 0), stand=(11, 15, 0))[0]
-    assert (left[:, ::-1] == right).mean() > 0.999
 
 
 def test_each_agent_has_a_ring_of_its_colour_and_can_be_hidden():

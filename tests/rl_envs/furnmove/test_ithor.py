@@ -8,7 +8,7 @@ import pytest
 
 from rl_envs import make
 from rl_envs.furnmove import ithor
-from rl_envs.furnmove.furnishing import FINE, RING_CELLS, WALL_CODE, WALL_METRES, furnishing_of, shown_characters
+from rl_envs.furnmove.furnishing import FINE, RING_CELLS, WALL_CODE, WALL_METRES, furnish_room, shown_characters
 from rl_envs.furnmove.render import CELL_COLOURS, Canvas
 from rl_envs.furnmove.room import LOW, WALL, Furniture, Room, characters
 from rl_envs.furnmove.room_checks import RoomError, validate_room
@@ -70,7 +70,7 @@ def test_cells_beyond_the_enclosed_floor_are_shown_as_wall_and_keep_their_rules(
         assert (shown_characters(room)[beyond] == WALL).all()
         np.testing.assert_array_equal(shown_characters(room)[~beyond], drawn[~beyond])
         assert (drawn[beyond & room.tv_cells.any(0)] == LOW).all()
-        found = furnishing_of(room)
+        found = furnish_room(room)
         codes = found.codes[RING_CELLS * FINE : -RING_CELLS * FINE, RING_CELLS * FINE : -RING_CELLS * FINE]
         of_beyond = codes[beyond.repeat(FINE, axis=0).repeat(FINE, axis=1)]
         assert set(of_beyond.tolist()) <= {0, WALL_CODE}, "what is shaved off is free, all else is wall"
@@ -97,7 +97,7 @@ def test_walls_are_shown_as_such_after_a_room_was_saved(tmp_path):
     save_room(room, tmp_path / "room.json")
     loaded = load_room(tmp_path / "room.json")
     assert loaded == room
-    np.testing.assert_array_equal(furnishing_of(loaded).codes, furnishing_of(room).codes)
+    np.testing.assert_array_equal(furnish_room(loaded).codes, furnish_room(room).codes)
 
 
 @pytest.mark.parametrize("name", ["train", "test", "floorplan229"])

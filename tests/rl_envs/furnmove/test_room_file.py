@@ -10,7 +10,7 @@ import pytest
 from rl_envs.furnmove.room import Room, drawing_of_masks, room_from_drawing
 from rl_envs.furnmove.room_checks import RoomError, validate_room
 from rl_envs.furnmove.room_file import load_room, save_room
-from rl_envs.furnmove.splits import RoomStream, resolve_rooms, room_by_name, rooms_of
+from rl_envs.furnmove.splits import RoomStream, resolve_rooms, room_by_name, split_rooms
 
 FLOOR = [
     "###########",
@@ -56,7 +56,7 @@ def write(tmp_path):
 
 @pytest.mark.parametrize(
     "room",
-    [*rooms_of("test", "full"), *rooms_of("valid", "laptop"), RoomStream(seed=1, size="full")[0]],
+    [*split_rooms("test", "full"), *split_rooms("valid", "laptop"), RoomStream(seed=1, size="full")[0]],
     ids=lambda room: room.name,
 )
 def test_saved_rooms_load_as_they_were(room, tmp_path):

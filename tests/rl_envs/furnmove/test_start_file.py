@@ -3,8 +3,6 @@
 import copy
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +10,9 @@ import pytest
 
 from rl_envs.furnmove.fixed_starts import StartError, Starts
 from rl_envs.furnmove.room_file import save_room
-from rl_envs.furnmove.splits import RoomStream, room_by_name, rooms_of
+from rl_envs.furnmove.splits import RoomStream, room_by_name, split_rooms
 from rl_envs.furnmove.start_file import load_starts, save_starts
-from rl_envs.furnmove.starts import make_starts
+from rl_envs.furnmove.starts import main, make_starts
 from tests.rl_envs.furnmove.scenes import OPEN_ROOM, room_without
 
 ROOT = Path(__file__).parents[3]
@@ -66,7 +64,12 @@ def write(tmp_path):
 
 @pytest.mark.parametrize(
     "rooms",
-    [rooms_of("test", "laptop"), rooms_of("test", "full"), RoomStream(3, "laptop", 4, "valid")[1:], [RoomStream()[7]]],
+    [
+        split_rooms("test", "laptop"),
+        split_rooms("test", "full"),
+        RoomStream(3, "laptop", 4, "valid")[1:],
+        [RoomStream()[7]],
+    ],
     ids=lambda rooms: rooms[0].name,
 )
 @pytest.mark.parametrize("num_agents", [1, 2, 3])
@@ -96,7 +99,7 @@ def test_a_room_that_only_has_the_name_of_a_named_room_is_not_taken_for_it(tmp_p
 
 
 def test_saving_writes_the_same_bytes_each_time(tmp_path):
-    starts = make_starts(rooms_of("test", "laptop"), 2, 4)
+    starts = make_starts(split_rooms("test", "laptop"), 2, 4)
     for name in ("a.json", "b.json"):
         save_starts(tmp_path / name, starts)
     save_starts(tmp_path / "c.json", load_starts(tmp_path / "a.json"))
@@ -305,31 +308,23 @@ def test_starts_that_cannot_be_played_are_not_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def command(*arguments):
-    words = [sys.executable, "-m", "rl_envs.furnmove.starts", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
-
-
-@pytest.mark.processes
-def test_the_command_writes_what_the_rule_makes_and_says_so(tmp_path):
+def test_the_command_writes_what_the_rule_makes_and_says_so(tmp_path, capsys):
     path = tmp_path / "starts.json"
     words = ("--rooms", "test", "--room-size", "laptop", "--num-rooms", 4, "--agents", 3, "--per-room", 6)
-    done = command(*words, "--out", path)
-    assert done.returncode == 0 and not done.stderr
-    assert "24 starts of 3 agents, 6 in each of 4 rooms (test_room_01" in done.stdout and str(path) in done.stdout
-    assert load_starts(path) == make_starts(rooms_of("test", "laptop")[:4], 3, 6)
+    main([*map(str, words), "--out", str(path)])
+    said = capsys.readouterr().out
+    assert "24 starts of 3 agents, 6 in each of 4 rooms (test_room_01" in said and str(path) in said
+    assert load_starts(path) == make_starts(split_rooms("test", "laptop")[:4], 3, 6)
 
 
-@pytest.mark.processes
-def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_path):
+def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_path, capsys):
     save_room(type(OPEN)("mine", OPEN_ROOM.agent_cells, OPEN_ROOM.tv_cells, OPEN_ROOM.drawing), tmp_path / "mine.json")
-    path = tmp_path / "starts.json"
     words = ("--rooms", tmp_path / "mine.json", "floorplan229", "valid_stream", "--num-rooms", 8, "--per-room", 2)
-    done = command(*words, "--seed", 5, "--out", path)
-    assert "16 starts of 2 agents" in done.stdout and "(mine, floorplan229, ..., valid_stream_0_5)" in done.stdout
+    main([*map(str, words), "--seed", "5", "--out", str(tmp_path / "starts.json")])
+    said = capsys.readouterr().out
+    assert "16 starts of 2 agents" in said and "(mine, floorplan229, ..., valid_stream_0_5)" in said
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -342,7 +337,8 @@ def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_pat
         (("--room-size", "huge"), "invalid choice: 'huge'"),
     ],
 )
-def test_the_command_refuses_in_a_sentence_and_writes_nothing(words, sentence, tmp_path):
-    done = command(*words, "--out", tmp_path / "starts.json")
-    assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
+def test_the_command_refuses_in_a_sentence_and_writes_nothing(words, sentence, tmp_path, capsys):
+    with pytest.raises(SystemExit) as refused:
+        main([*map(str, words), "--out", str(tmp_path / "starts.json")])
+    assert refused.value.code == 2 and sentence in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

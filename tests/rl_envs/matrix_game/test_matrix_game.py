@@ -48,7 +48,7 @@ def test_best_independent_policies_reach_five_minus_four_roots_of_two():
 
 
 def test_no_independent_policies_on_a_grid_do_better():
-    simplex = [np.array([i, j, 12 - i - j]) / 12 for i in range(13) for j in range(13 - i)]
+    simplex = [np.array([i, j, 7 - i - j]) / 7 for i in range(8) for j in range(8 - i)]
     best = max(value_against_adversary(np.outer(p, q)) for p, q in itertools.product(simplex, repeat=2))
     assert best <= 5 - 4 * np.sqrt(2)
 

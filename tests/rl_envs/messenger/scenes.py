@@ -5,8 +5,9 @@ import json
 import numpy as np
 
 from rl_envs.messenger.corpus import TEXT_SPLITS
+from rl_envs.messenger.corpus_file import build_corpus
 from rl_envs.messenger.stages import SINGLE_ENTITIES, TEAM_ENTITIES
-from rl_envs.messenger.symbols import CHASER, ENTITIES, FIRST_ENTITY, FLEEING, IMMOVABLE
+from rl_envs.messenger.symbols import CHASER, ENTITIES, FIRST_ENTITY, FLEEING, IMMOVABLE, MOVEMENTS, ROLES
 from rl_envs.messenger.world import Messenger
 
 UP, DOWN, LEFT, RIGHT, STAY = range(5)
@@ -62,3 +63,23 @@ def save_documents(folder, documents):
     """Write documents as the files of a corpus."""
     for split in TEXT_SPLITS:
         (folder / f"text_{split}.json").write_text(json.dumps(documents[split]), encoding="utf-8")
+
+
+def tiny_documents():
+    """Two sentences in every cell that our own corpus fills, one without a known movement."""
+    counts = {split: build_corpus("own", False, 1)[0].counts(split) for split in TEXT_SPLITS}
+    return {
+        split: {
+            entity: {
+                role: {
+                    movement: [
+                        f"{split} {entity} {role} {movement} {number}" for number in range(2 * counts[split][e, r, m])
+                    ]
+                    for m, movement in enumerate(MOVEMENTS)
+                }
+                for r, role in enumerate(ROLES)
+            }
+            for e, entity in enumerate(ENTITIES)
+        }
+        for split in TEXT_SPLITS
+    }

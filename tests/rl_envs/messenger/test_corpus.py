@@ -8,36 +8,16 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, Corpus, CorpusError, split_words
-from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, corpus_of, load_documents
+from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, build_corpus, load_documents
 from rl_envs.messenger.games import GamesError, games_by_rule, pairs_of_games
 from rl_envs.messenger.own_corpus import ADJECTIVES, ENTITY_WORDS, ROLE_WORDS
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, MOVEMENTS, ROLES, UNKNOWN
 from rl_envs.messenger.world import Messenger
-from tests.rl_envs.messenger.scenes import save_documents
+from tests.rl_envs.messenger.scenes import save_documents, tiny_documents
 
 needs_published = pytest.mark.skipif(
     FOLDER_VARIABLE not in os.environ, reason=f"{FOLDER_VARIABLE} names no folder with the published corpus"
 )
-
-
-def tiny_documents():
-    """Two sentences in every cell that our own corpus fills, one without a known movement."""
-    counts = {split: corpus_of("own", False, 1)[0].counts(split) for split in TEXT_SPLITS}
-    return {
-        split: {
-            entity: {
-                role: {
-                    movement: [
-                        f"{split} {entity} {role} {movement} {number}" for number in range(2 * counts[split][e, r, m])
-                    ]
-                    for m, movement in enumerate(MOVEMENTS)
-                }
-                for r, role in enumerate(ROLES)
-            }
-            for e, entity in enumerate(ENTITIES)
-        }
-        for split in TEXT_SPLITS
-    }
 
 
 @pytest.fixture
@@ -117,7 +97,7 @@ def test_a_corpus_can_be_thinned(documents):
 @pytest.mark.long
 @pytest.mark.parametrize("split", TEXT_SPLITS)
 def test_thinned_cells_of_our_corpus_keep_all_words(split):
-    corpus, full = corpus_of("own", False, 27)[0], corpus_of("own", False, None)[0]
+    corpus, full = build_corpus("own", False, 27)[0], build_corpus("own", False, None)[0]
     assert set(corpus.vocabulary) == set(full.vocabulary)
     for entity, role, kind in np.argwhere(corpus.counts(split)[..., :STILL]):
         cell = corpus.cell(split, entity, role, kind)
@@ -151,7 +131,7 @@ def test_faults_are_told_with_their_key_path(tmp_path, documents, spoil, sentenc
         Corpus(documents)
     save_documents(tmp_path, documents)
     with pytest.raises(CorpusError, match=f"texts in {tmp_path}: ({sentence})"):
-        corpus_of(str(tmp_path), False, None)
+        build_corpus(str(tmp_path), False, None)
 
 
 def test_a_sentence_in_two_splits_is_refused(documents):
@@ -225,7 +205,7 @@ def test_games_beside_the_texts_are_used(tmp_path, documents):
 
 
 def test_our_corpus_has_27_sentences_for_each_template_and_fills_what_the_games_need():
-    corpus, _ = corpus_of("own", False, None)
+    corpus, _ = build_corpus("own", False, None)
     shapes = {"train": (13, 12, 14, 5), "val": (6, 6, 5, 2), "test": (6, 5, 6, 2)}
     for split in TEXT_SPLITS:
         counts = corpus.counts(split)[..., :STILL]
@@ -241,7 +221,7 @@ def test_our_corpus_has_27_sentences_for_each_template_and_fills_what_the_games_
 
 @needs_published
 def test_the_published_corpus_loads_and_ours_fills_the_same_cells():
-    published, ours = corpus_of("published", False, None)[0], corpus_of("own", False, None)[0]
+    published, ours = build_corpus("published", False, None)[0], build_corpus("own", False, None)[0]
     assert [published.counts(split)[..., :STILL].sum() for split in TEXT_SPLITS] == [2863, 1227, 1226]
     for split in TEXT_SPLITS:
         np.testing.assert_array_equal(published.counts(split) > 0, ours.counts(split) > 0)
@@ -249,7 +229,7 @@ def test_the_published_corpus_loads_and_ours_fills_the_same_cells():
 
 @needs_published
 def test_fifteen_published_sentences_have_misread_quotes():
-    verbatim, repaired = (corpus_of("published", repair, None)[0].sentences for repair in (False, True))
+    verbatim, repaired = (build_corpus("published", repair, None)[0].sentences for repair in (False, True))
     changed = [(one, other) for one, other in zip(verbatim, repaired, strict=True) if one != other]
     assert len(changed) == 15 and all("\u20ac" in one and "\u20ac" not in other for one, other in changed)
 
@@ -267,7 +247,7 @@ def test_the_published_corpus_serves_every_stage_and_split(split, agents, stage)
 
 
 def test_every_sentence_is_known_to_be_about_what_its_cell_says():
-    corpus, _ = corpus_of("own", False, 2)
+    corpus, _ = build_corpus("own", False, 2)
     assert len(corpus.about) == len(corpus.sentences)
     for sentence, (entity, role, _) in zip(corpus.sentences, corpus.about, strict=True):
         assert set(split_words(sentence)) & set(ENTITY_WORDS[ENTITIES[entity]]), sentence

@@ -4,20 +4,19 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.corpus import STILL, TEXT_SPLITS, CorpusError
-from rl_envs.messenger.corpus_file import corpus_of, load_documents
+from rl_envs.messenger.corpus_file import build_corpus, load_documents
 from rl_envs.messenger.games import SPLITS, games_by_rule
-from rl_envs.messenger.own_corpus import own_documents
 from rl_envs.messenger.stages import TEAM_ENTITIES
 from rl_envs.messenger.symbols import ENEMY, ENTITIES, FIRST_ENTITY, GOAL, IMMOVABLE, MESSAGE, ROLES, UNKNOWN
 from rl_envs.messenger.world import Messenger
-from tests.rl_envs.messenger.scenes import save_documents
+from tests.rl_envs.messenger.scenes import save_documents, tiny_documents
 
 COUNT = 1500
 
 
 def statements():
     """[D, 4] int64: text split, entity, role and movement of every sentence of our corpus."""
-    corpus, _ = corpus_of("own", False, None)
+    corpus, _ = build_corpus("own", False, None)
     table = np.zeros((len(corpus.sentences), 4), np.int64)
     for number, split in enumerate(TEXT_SPLITS):
         for entity, role, kind in np.argwhere(corpus.counts(split)[..., :STILL]):
@@ -169,10 +168,9 @@ NEEDED = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("arguments", "cell", "path"), NEEDED, ids=str)
 def test_a_sentence_that_the_splits_games_need_is_missed_before_the_first_episode(tmp_path, arguments, cell, path):
-    documents, split = own_documents(), arguments.get("split", "train")
+    documents, split = tiny_documents(), arguments.get("split", "train")
     entity, role, kinds = cell
     for one in ("message", "goal") if role == "*" else (role,):
         for kind in kinds:
@@ -185,7 +183,7 @@ def test_a_sentence_that_the_splits_games_need_is_missed_before_the_first_episod
 
 
 def test_stage_1_needs_only_one_of_the_two_kinds(tmp_path):
-    documents = own_documents()
+    documents = tiny_documents()
     for entity in ENTITIES:
         for role in ROLES:
             documents["train"][entity][role]["unknown"] = []

@@ -108,15 +108,6 @@ def test_entities_of_a_team_make_half_a_cell_a_step_on_average_toward_or_from_th
     assert (step[movements == IMMOVABLE] == 0).all()
 
 
-def test_recorded_moves_take_the_place_of_chance():
-    world = Messenger(10, stage=2)
-    world.reset(0)
-    before = world.state["entity_places"].copy()
-    world.step(np.full((10, 1), STAY), {"entity_moves": np.full((10, 3), 1)})
-    going = world.state["episode_length"] == 1
-    np.testing.assert_array_equal(world.state["entity_places"][going], before[going] + [1, 0])
-
-
 @pytest.mark.parametrize("draw", [np.full((2, 3), 5), np.full((2, 3), -1), np.zeros((2, 4), int), np.zeros((2, 3))])
 def test_recorded_moves_that_are_none_are_refused(draw):
     world = Messenger(2, stage=2)

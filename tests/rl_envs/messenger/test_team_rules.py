@@ -1,6 +1,5 @@
 """Rules for two agents: EnDi's paper (section 5.2, A.2), and each behaviour of the release that differs from it."""
 
-import numpy as np
 import pytest
 
 from rl_envs.messenger.symbols import CHASER, FLEEING, IMMOVABLE, UNKNOWN, WITH_MESSAGE
@@ -193,12 +192,3 @@ def test_unknown_behaviours_and_those_of_one_agent_are_refused():
         Messenger(num_agents=2, released=["half_rewards"])
     with pytest.raises(ValueError, match="two-agent"):
         Messenger(released=["half_reward"])
-
-
-def test_everybody_has_the_same_reward():
-    world = Messenger(500, num_agents=2, stage=3)
-    world.reset(0)
-    random = np.random.default_rng(0)
-    for _ in range(40):
-        _, reward, _, _, _ = world.step(random.integers(5, size=(500, 2)))
-        assert (reward[:, 0] == reward[:, 1]).all()

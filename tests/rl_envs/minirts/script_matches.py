@@ -12,7 +12,7 @@ from scipy.stats import fisher_exact
 
 from rl_envs.minirts import kernels
 from rl_envs.minirts.batch import Games, Player, set_map
-from rl_envs.minirts.opponents import opponent_of
+from rl_envs.minirts.opponents import get_opponent
 from rl_envs.minirts.tick import RUNNING
 
 MAX_TICK = 20_000
@@ -71,7 +71,7 @@ def play(pair, count, first_seed):
         set_map(games, 0, int(seed), fair=False, extras=0)
         games["max_tick"][...], games["interval"][...] = MAX_TICK, pair.intervals
         for side, name in enumerate((pair.first, pair.second)):
-            script = opponent_of(name)
+            script = get_opponent(name)
             games["script_kind"][0, side], games["script_towers"][0, side] = script.kind, script.towers
             games["script_forced"][0, side] = script.types(random.random(6))
         kernels.start_scripts(games.records, 0, int(first), int(second) + (1 << 20))

@@ -3,63 +3,10 @@
 import numpy as np
 import pytest
 
-from rl_envs.overcooked.layouts import LAYOUTS
-from rl_envs.overcooked.observation import PLANES, SYMBOLS
-from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, READY, THINGS
+from rl_envs.overcooked.observation import SYMBOLS
+from rl_envs.overcooked.words import FULL, POT, READY
 from rl_envs.overcooked.world import Overcooked
-from tests.rl_envs.overcooked.cooks import Cooks
 from tests.rl_envs.overcooked.scenes import BAR, HATCH, INTERACT, POT_CELL, at, kitchen, step
-
-BUILT = {"X": "counters", "O": "onion stores", "P": "pots", "D": "dish stores", "S": "hatches"}
-
-
-def planes_of(world, viewer, row=0):
-    """[26, H, W], written cell by cell."""
-    picture, state, rows = np.zeros((len(PLANES), *map(len, (world.kitchen.rows, world.kitchen.rows[0])))), {}, {}
-    rows, state = world.kitchen.rows, {name: value[row] for name, value in world.state.items()}
-
-    def mark(plane, cell, value=1):
-        picture[PLANES.index(plane)][divmod(int(cell), len(rows[0]))] = value
-
-    def draw_thing(thing, cell):
-        if THINGS[thing] == "soup":
-            mark("onions in a soup", cell, 3)
-            mark("soup is done", cell)
-        elif thing:
-            mark({"onion": "onions", "dish": "dishes"}[THINGS[thing]], cell)
-
-    for cell, sign in enumerate("".join(rows)):
-        if sign in BUILT:
-            mark(BUILT[sign], cell)
-        contents = int(state["contents"][cell])
-        if sign == "X":
-            draw_thing(contents, cell)
-        elif sign == "P" and contents < FULL:
-            mark("onions in a pot that does not cook", cell, contents - POT)
-        elif sign == "P":
-            mark("onions in a soup", cell, 3)
-            mark("cook time left", cell, COOK_STEPS - (contents - FULL))
-            mark("soup is done", cell, contents == READY)
-    for chef in range(2):
-        cell, whose = state["agent_cells"][chef], "own" if chef == viewer else "other's"
-        mark(f"{whose} cell", cell)
-        mark(f"{whose} facing {HEADINGS[state['headings'][chef]]}", cell)
-        draw_thing(state["held"][chef], cell)
-    picture[PLANES.index("few steps left")] = world.max_episode_steps - state["episode_length"] < 40
-    return picture
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_planes_show_what_is_there(layout):
-    world = Overcooked(6, layout=layout, max_episode_steps=150)
-    observations, cooks = world.reset(0), Cooks(world, noise=0.2)
-    world.state["episode_length"][:] = np.arange(6) * 25
-    for _ in range(200):
-        observations, *_ = world.step(cooks())
-        for row in range(6):
-            for viewer in range(2):
-                np.testing.assert_array_equal(observations["lossless"][row, viewer], planes_of(world, viewer, row))
 
 
 def test_final_observations_are_those_of_the_worlds_that_ended():

@@ -69,27 +69,6 @@ def test_legal_cells_are_ones_own_and_its_four_neighbours(layout):
         assert {world.kitchen.place(cell) for cell in np.flatnonzero(legal[chef])} == around
 
 
-def test_a_walk_to_an_object_takes_the_steps_of_the_shortest_way_a_turn_and_the_interaction():
-    world = kitchen(((1, 1), "north", "soup"), ((1, 2), "north", "nothing"), actions="any")
-    decided = []
-    for step in range(1, 5):
-        decides, duration = go(world, HATCH if step == 1 else (0, 0))
-        decided.append(decides[0])
-        assert duration[0] == step
-    assert decided == [False, False, False, False]
-    assert chefs(world)[0] == ((2, 3), "south")
-    decides, duration = go(world, (0, 0))
-    assert decides[0] and duration[0] == 5
-    assert world.state["soups"][0] == 1
-
-
-def test_a_walk_to_a_floor_cell_ends_on_arrival():
-    world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="any")
-    assert go(world, (1, 3))[0][0] is False
-    assert go(world, (0, 0)) == ([True, True], [2, 1])
-    assert chefs(world)[0] == ((1, 3), "east")
-
-
 def test_a_walk_ends_when_the_other_chef_is_in_the_way():
     world = kitchen(((1, 1), "north", "nothing"), ((1, 2), "north", "nothing"), actions="any")
     decides, duration = go(world, (1, 3))

@@ -3,22 +3,15 @@
 import numpy as np
 import pytest
 
-from rl_envs.overcooked.words import COOK_STEPS, FULL, POT, READY
+from rl_envs.overcooked.words import POT, READY
 from rl_envs.overcooked.world import Overcooked
 from tests.rl_envs.overcooked.scenes import (
-    BAR,
     DISHES,
-    EAST,
     HATCH,
     INTERACT,
-    NORTH,
-    ONIONS,
     POT_CELL,
-    SOUTH,
     STAY,
-    WEST,
     at,
-    chefs,
     hands,
     holds,
     kitchen,
@@ -28,64 +21,6 @@ from tests.rl_envs.overcooked.scenes import (
 ASIDE = ((2, 3), "east", "nothing")
 """A chef who is in nobody's way."""
 EMPTY_HANDED = "nothing"
-POTS = [*range(POT, FULL), FULL + 1, READY - 1, READY]
-
-
-@pytest.mark.parametrize("thing", ["onion", "dish", "soup"])
-def test_things_are_laid_on_empty_counters_and_taken_from_them(thing):
-    world = kitchen(at(BAR, thing), ASIDE)
-    assert step(world, INTERACT) == ([0, 0], 0, [0, 0])
-    assert hands(world)[0] == EMPTY_HANDED and holds(world, BAR) == ("onion", "dish", "soup").index(thing) + 1
-    step(world, INTERACT)
-    assert hands(world)[0] == thing and holds(world, BAR) == 0
-
-
-def test_nothing_is_laid_on_a_thing_and_no_hands_hold_two():
-    world = kitchen(at(BAR, "onion"), ASIDE, {BAR: "dish"})
-    step(world, INTERACT)
-    assert hands(world)[0] == "onion" and holds(world, BAR) == 2
-
-
-@pytest.mark.parametrize(("store", "thing"), [(ONIONS, "onion"), (DISHES, "dish")])
-def test_stores_give_to_empty_hands_without_end_and_take_nothing_back(store, thing):
-    world = kitchen(at(store), ASIDE)
-    before = holds(world, store)
-    for wanted in (thing, thing):
-        step(world, INTERACT)
-        assert hands(world)[0] == wanted and holds(world, store) == before
-
-
-@pytest.mark.parametrize("contents", POTS)
-def test_a_pot_takes_onions_until_it_has_three(contents):
-    world = kitchen(at(POT_CELL, "onion"), ASIDE, {POT_CELL: contents})
-    _, _, points = step(world, INTERACT)
-    if contents < FULL:
-        assert hands(world)[0] == EMPTY_HANDED and points == [3, 0]
-        assert holds(world, POT_CELL) == contents + 1 + (contents + 1 == FULL)
-    else:
-        assert hands(world)[0] == "onion" and points == [0, 0]
-
-
-@pytest.mark.parametrize("contents", POTS)
-@pytest.mark.parametrize("held", [EMPTY_HANDED, "dish", "soup"])
-def test_a_pot_gives_only_a_soup_that_is_done_and_only_into_a_dish(contents, held):
-    world = kitchen(at(POT_CELL, held), ASIDE, {POT_CELL: contents})
-    _, _, points = step(world, INTERACT)
-    if held == "dish" and contents == READY:
-        assert hands(world)[0] == "soup" and holds(world, POT_CELL) == POT and points == [5, 0]
-    else:
-        assert hands(world)[0] == held and points == [0, 0]
-
-
-@pytest.mark.parametrize("held", [EMPTY_HANDED, "onion", "dish", "soup"])
-def test_the_hatch_takes_soups_alone_and_pays_both_chefs(held):
-    world = kitchen(at(HATCH, held), ((1, 1), "north", EMPTY_HANDED))
-    reward, served, points = step(world, INTERACT)
-    assert points == [0, 0]
-    if held == "soup":
-        assert (reward, served, hands(world)[0]) == ([20, 20], 1, EMPTY_HANDED)
-    else:
-        assert (reward, served, hands(world)[0]) == ([0, 0], 0, held)
 
 
 def test_two_soups_served_in_one_step_pay_forty():
@@ -103,86 +38,6 @@ def test_chef_0_interacts_before_chef_1_sees_the_counter():
     world = kitchen((first[0], first[1], EMPTY_HANDED), (second[0], second[1], "onion"), layout=drawing)
     step(world, INTERACT, INTERACT)
     assert hands(world) == (EMPTY_HANDED, EMPTY_HANDED) and holds(world, (1, 2)) == 1
-
-
-def test_a_pot_starts_by_itself_with_its_third_onion_and_is_done_nineteen_steps_later():
-    world = kitchen(at(POT_CELL, "onion"), ASIDE, {POT_CELL: POT + 2})
-    step(world, INTERACT)
-    assert holds(world, POT_CELL) == FULL + 1
-    for _ in range(COOK_STEPS - 2):
-        step(world, STAY)
-    assert holds(world, POT_CELL) == READY - 1
-    step(world, STAY)
-    assert holds(world, POT_CELL) == READY
-    step(world, STAY)
-    assert holds(world, POT_CELL) == READY
-
-
-def test_a_soup_can_first_be_taken_twenty_steps_after_the_third_onion():
-    world = kitchen(at(POT_CELL, "onion"), ASIDE, {POT_CELL: POT + 2})
-    step(world, INTERACT)
-    world.state["held"][0, 0] = 2
-    for since in range(1, COOK_STEPS + 1):
-        step(world, INTERACT)
-        assert hands(world)[0] == ("soup" if since == COOK_STEPS else "dish")
-
-
-def test_a_direction_turns_even_a_chef_who_cannot_go_there():
-    world = kitchen(((1, 1), "north", EMPTY_HANDED), ASIDE)
-    step(world, WEST)
-    assert chefs(world)[0] == ((1, 1), "west")
-    step(world, SOUTH)
-    assert chefs(world)[0] == ((2, 1), "south")
-    step(world, STAY)
-    assert chefs(world)[0] == ((2, 1), "south")
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "actions"),
-    [
-        (((1, 1), "north"), ((1, 3), "north"), (EAST, WEST)),
-        (((1, 1), "north"), ((1, 2), "north"), (EAST, WEST)),
-        (((1, 1), "north"), ((1, 2), "north"), (EAST, STAY)),
-        (((1, 1), "north"), ((1, 2), "north"), (EAST, NORTH)),
-    ],
-    ids=["same cell", "trading places", "onto one who stays", "onto one who is blocked"],
-)
-def test_two_chefs_who_want_one_cell_or_each_others_both_stay_and_still_turn(first, second, actions):
-    world = kitchen((*first, EMPTY_HANDED), (*second, EMPTY_HANDED))
-    step(world, *actions)
-    names = dict(zip((NORTH, SOUTH, EAST, WEST, STAY), ("north", "south", "east", "west", "north"), strict=True))
-    assert chefs(world) == [(first[0], names[actions[0]]), (second[0], names[actions[1]])]
-
-
-def test_a_chef_may_follow_into_the_cell_that_the_other_leaves():
-    world = kitchen(((1, 1), "north", EMPTY_HANDED), ((1, 2), "north", EMPTY_HANDED))
-    step(world, EAST, EAST)
-    assert chefs(world) == [((1, 2), "east"), ((1, 3), "east")]
-
-
-def test_interactions_come_before_moves():
-    world = kitchen(at(BAR, "onion"), ((1, 1), "north", EMPTY_HANDED))
-    step(world, INTERACT, SOUTH)
-    assert hands(world)[0] == EMPTY_HANDED
-    assert chefs(world) == [((2, 1), "west"), ((1, 1), "south")]
-
-
-def dish_points(contents, other="nothing", second=((1, 3), "east")):
-    """Shaped points of chef 0 for a dish from the store."""
-    world = kitchen(at(DISHES), (*second, other), contents)
-    return step(world, INTERACT)[2][0]
-
-
-@pytest.mark.parametrize("contents", POTS)
-def test_a_dish_is_useful_while_a_pot_has_onions(contents):
-    assert dish_points({POT_CELL: contents}) == (0 if contents == POT else 3)
-
-
-def test_a_dish_is_not_useful_while_one_lies_about_or_is_in_the_other_hands():
-    assert dish_points({POT_CELL: READY, BAR: "dish"}) == 0
-    assert dish_points({POT_CELL: READY, BAR: "onion"}) == 3
-    assert dish_points({POT_CELL: READY}, other="dish") == 0
-    assert dish_points({POT_CELL: READY}, other="soup") == 3
 
 
 def two_takers(first, contents, actions):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from rl_envs.rtfm.grid import WALKS, grid_of
+from rl_envs.rtfm.grid import WALKS, make_grid
 from rl_envs.rtfm.world import Rtfm
 from tests.rl_envs.rtfm.scenes import FAR, RIGHT, STAY, places, situation, step
 
 DRAWS = np.arange(WALKS)
-GRIDS = [grid_of(size) for size in (6, 10)]
+GRIDS = [make_grid(size) for size in (6, 10)]
 
 
 def walks(grid, monster, prey):

@@ -5,8 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from rl_envs import make
-from rl_envs.testing.wrappers import check_wrappers
 from rl_envs.two_step_game.world import FIRST, PAYOFFS, RISKY, SAFE, TwoStepGame
 
 JOINT = np.array(list(itertools.product((0, 1), repeat=2)))
@@ -47,8 +45,3 @@ def test_no_sum_of_the_agents_values_expects_more_than_the_safe_reward():
 def test_a_room_that_there_is_not_is_refused():
     with pytest.raises(ValueError, match="room must be 0, 1 or 2"):
         games(room=3)
-
-
-def test_wrappers_pass_the_checks_of_their_libraries(capsys):
-    assert make("two_step_game-v0").num_agents == 2
-    check_wrappers("two_step_game-v0")

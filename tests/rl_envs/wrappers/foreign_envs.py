@@ -65,55 +65,6 @@ class Unlike(ParallelEnv):
         return np.full((4, 4, 3), self.steps, np.uint8)
 
 
-class Faulty(Unlike):
-    """Breaks one promise, which its argument names."""
-
-    def __init__(self, fault):
-        super().__init__()
-        self.fault = fault
-
-    def observation_space(self, agent):
-        if self.fault == "space" and agent == "second":
-            return spaces.Sequence(spaces.Discrete(3))
-        return super().observation_space(agent)
-
-    def action_space(self, agent):
-        return spaces.Box(-1, 1, (2,)) if self.fault == "continuous" else super().action_space(agent)
-
-    def reset(self, seed=None, options=None):
-        seen, infos = super().reset(seed, options)
-        if self.fault == "late":
-            self.agents.remove("second")
-            del seen["second"], infos["second"]
-        return seen, infos
-
-    def step(self, actions):
-        if self.fault == "raises":
-            raise KeyError("no such key")
-        seen, rewards, left, stopped, infos = super().step(actions)
-        if self.fault == "late":
-            self.agents = ["first", "second"]
-            left["second"] = stopped["second"] = False
-        if self.fault == "stranger":
-            self.agents = [*self.agents, "stranger"]
-        if self.fault == "mask":
-            seen["first"]["action_mask"][:] = 0
-        return seen, rewards, left, stopped, infos
-
-
-class LateMask(gymnasium.Env):
-    """One agent whose infos have a mask at every step, and none at reset."""
-
-    observation_space, action_space = spaces.Box(0, 9, (1,), np.int64), spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return np.zeros(1, int), {}
-
-    def step(self, action):
-        return np.zeros(1, int), 0.0, False, False, {"action_mask": np.array([1, 0], np.int8)}
-
-
 class MaskEnds(Unlike):
     """Stops after two steps, and then no action is legal."""
 

@@ -61,6 +61,19 @@ def unlisted(env, answer):
     return answer
 
 
+def late(env, answer):
+    """`right` is not there at reset."""
+    here = ["left"] if env.steps == 0 else env.possible_agents
+    env.agents = list(here)
+    return answer if env.steps else [{"left": part["left"]} for part in answer]
+
+
+def stranger(env, answer):
+    if env.steps == 2:
+        env.agents = ["left", "right", "other"]
+    return answer
+
+
 def renamed(env, answer):
     env.possible_agents = ["left", "other"] if env.steps else env.possible_agents
     return answer
@@ -105,7 +118,7 @@ WRONG = {
     ),
     "beyond a box": (game(OBSERVED, "right", np.array([0, 1.5, 0])), ["right", "env step 2", "1.5", "[1]"]),
     "beyond one entry's bound": (
-        game(OBSERVED, "left", np.array([0.0, 3.0, 0]), 0, observation=spaces.Box(np.zeros(3), np.array([9.0, 2, 9]))),
+        game(OBSERVED, "left", np.array([0.0, 3.0, 0]), 0, observation=spaces.Box(0, np.float32([9, 2, 9]))),
         ["left", "3.0", "[1]"],
     ),
     "nan": (game(OBSERVED, "right", np.array([0, 0, np.nan])), ["right", "env step 2", "nan", "[2]"]),
@@ -197,6 +210,9 @@ WRONG = {
     "seen and not listed": (functools.partial(Signal, alone), ["right", "reset", "agents"]),
     "paid after leaving": (leaving(lambda env, a: put(REWARD, "left", 1.0)(a)), ["left", "env step 3", "reward 1"]),
     "back again": (leaving(relisted), ["left", "env step 3"]),
+    "there after reset only": (functools.partial(Signal, late), ["'right'", "appears"]),
+    "a stranger in the list": (functools.partial(Signal, stranger), ["'other'", "possible_agents"]),
+    "mask without a legal action": (game(INFOS, "left", {"action_mask": [0, 0, 0]}, 0), ["left", "no legal action"]),
     "mask too short": (game(INFOS, "left", {"action_mask": [1, 1]}, 0), ["left", "[1, 1]", "3 actions"]),
     "mask that is masked": (
         game(INFOS, "left", {"action_mask": np.ma.array([1, 1, 1], mask=[0, 1, 0])}, 0),

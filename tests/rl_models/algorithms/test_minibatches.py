@@ -20,11 +20,13 @@ def worlds_of(worlds, wanted, seed=0, epochs=1, **arguments):
 
 @pytest.mark.parametrize("worlds", [4, 5, 6, 7, 9])
 def test_there_are_as_many_minibatches_as_the_objective_says_and_nearly_equal_ones(worlds):
-    found = worlds_of(worlds, 4)
+    found = worlds_of(worlds, 4, epochs=2)
     sizes = [len(part) for part in found]
-    assert len(sizes) == 4
+    assert len(sizes) == 8
     assert max(sizes) - min(sizes) <= 1
-    assert sorted(world for part in found for world in part) == list(range(worlds))
+    assert found[:4] != found[4:], "each epoch is shuffled anew"
+    for epoch in (found[:4], found[4:]):
+        assert sorted(world for part in epoch for world in part) == list(range(worlds))
 
 
 def test_no_minibatch_is_empty():

@@ -162,29 +162,6 @@ def test_marginal_entropy_is_an_option():
         torch.testing.assert_close(statistics["policy/entropy"], wanted.sum(-1).mean())
 
 
-def test_the_joint_form_takes_the_teams_summed_reward_and_value():
-    """GAE is linear: summing agents' advantages is GAE of summed rewards under summed values."""
-    fragment = collector(length=9).collect()
-    batch = to_batch(fragment)
-    summed = dict(batch)
-    for name in ("reward", "values", "final_values", "last_values"):
-        summed[name] = batch[name].sum(-1, keepdim=True)
-    objective = Ppo(normalize_advantages=False)
-    torch.testing.assert_close(
-        objective.prepare(batch)["advantages"], objective.prepare(summed)["advantages"], atol=1e-5, rtol=1e-4
-    )
-
-
-def test_each_value_learns_from_its_own_agents_reward():
-    fragment = collector(length=9).collect()
-    batch = to_batch(fragment)
-    other = dict(batch) | {"reward": batch["reward"].clone()}
-    other["reward"][..., 1] += 1
-    one, two = (Ppo().prepare(part)["value_targets"] for part in (batch, other))
-    assert torch.equal(one[..., 0], two[..., 0])
-    assert (one[..., 1] < two[..., 1]).all()
-
-
 def test_advantages_are_standardised_over_the_whole_batch_once():
     prepared = Ppo().prepare(to_batch(collector(length=9).collect()))
     advantages = prepared["advantages"]
@@ -244,17 +221,6 @@ def test_extra_losses_are_added_with_their_scheduled_weight_and_only_logged_at_w
     one.policy.zero_grad()
     plain.loss(forward(one.policy, batch), batch, Progress())[0].backward()
     torch.testing.assert_close(one.policy.policy_head.policies.weight.grad, without[2])
-
-
-def test_summed_losses_are_the_means_times_all_steps():
-    one = collector(num_worlds=3, length=5)
-    batch = to_batch(one.collect())
-    mean, total, over_steps = (
-        objective.loss(forward(one.policy, batch), batch, Progress())[0]
-        for objective in (Impala(), Impala(loss_reduction="sum"), Impala(loss_reduction="sum_steps"))
-    )
-    torch.testing.assert_close(total, 15 * mean)
-    torch.testing.assert_close(over_steps, 5 * mean)
 
 
 def test_an_old_fragment_is_weighted_by_clipped_ratios_in_vtrace():

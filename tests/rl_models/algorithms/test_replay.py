@@ -103,12 +103,6 @@ def test_a_checkpoint_without_a_replay_empties_it():
     assert contents(one) == [4, 5]
 
 
-def test_an_empty_replay_can_be_kept_too():
-    one = filled((0, 4))
-    one.load(Replay(10).tensors())
-    assert len(one) == 0
-
-
 def test_a_checkpoint_of_a_larger_replay_is_refused():
     with pytest.raises(ValueError, match="continue with the capacity"):
         Replay(3).load(filled((0, 4)).tensors())

@@ -6,7 +6,7 @@ from rl_models.chat.chat_settings import ChatSettings, open_meter, open_transpor
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
 from rl_models.chat.meter import Budget, Cost
 from rl_models.chat.record import Recorded
-from rl_models.chat.usage import Prices, Usage, usage_of
+from rl_models.chat.usage import Prices, Usage, read_usage
 
 
 class Answers:
@@ -25,7 +25,7 @@ def test_a_record_tells_requests_failures_and_tokens_of_all_processes_that_wrote
     record = tmp_path / "chat.jsonl"
     ask(record, "a", "b", "a", "bad")  # what is known already is not asked, and costs nothing
     ask(record, "a", "c")
-    assert usage_of(record) == Usage(requests=4, failures=1, prompt_tokens=300, completion_tokens=30)
+    assert read_usage(record) == Usage(requests=4, failures=1, prompt_tokens=300, completion_tokens=30)
 
 
 def test_the_budget_of_a_continued_run_counts_what_earlier_sessions_spent(tmp_path, monkeypatch):
@@ -42,7 +42,7 @@ def test_the_budget_of_a_continued_run_counts_what_earlier_sessions_spent(tmp_pa
 
 
 def test_no_record_is_no_cost(tmp_path):
-    assert usage_of(tmp_path / "chat.jsonl") == Usage()
+    assert read_usage(tmp_path / "chat.jsonl") == Usage()
 
 
 def test_the_cost_is_told_where_prices_are_known():

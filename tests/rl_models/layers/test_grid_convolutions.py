@@ -34,7 +34,7 @@ def test_a_cell_is_the_mean_of_its_active_channels():
 
 @pytest.mark.parametrize("values_at_once", [1, 25, 10**6])
 def test_chunks_hold_as_many_frames_as_their_values_allow_and_lose_none(values_at_once, monkeypatch):
-    monkeypatch.setattr(layers, "_VALUES_AT_ONCE", values_at_once)
+    monkeypatch.setattr(layers, "VALUES_AT_ONCE", values_at_once)
     frames, sizes = torch.arange(7 * 12).view(7, 3, 2, 2), []
 
     def function(chunk):

@@ -44,13 +44,6 @@ def test_states_and_gradients_are_those_of_a_cell_that_is_stepped():
     torch.testing.assert_close(gradients(found, memory, inputs, hidden), gradients(expected, memory, inputs, hidden))
 
 
-def test_gradients_are_those_of_finite_differences():
-    memory, (inputs, hidden, is_first) = cell(), fragment()
-    torch.autograd.gradcheck(
-        lambda x, h, *weights: run_gru(memory, x, h, is_first), (inputs, hidden, *memory.parameters())
-    )
-
-
 def test_nothing_before_an_episode_reaches_it_and_no_gradient_goes_back():
     memory, (inputs, hidden, is_first) = cell(), fragment()
     is_first[1, 3] = True

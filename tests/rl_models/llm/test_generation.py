@@ -5,7 +5,7 @@ import torch
 
 from rl_models.distributions.joint_policy import inverse_cdf
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings, MessageSettings
-from rl_models.llm.messages import Writer, generate, message_of
+from rl_models.llm.messages import Writer, generate, to_message
 from rl_models.teams.llm_team import adapted_model
 from tests.rl_models.llm.small import SMALL, corpus, stir
 from tests.rl_models.networks.weight_changes import CHANGES
@@ -112,6 +112,6 @@ def test_messages_keep_their_ids_on_the_way(language):
     writer = Writer(language, MessageSettings())
     table = writer.from_texts(["take the red apple", "", "no"])
     assert table.shape == (3, 24)
-    assert [writer.text(message_of(row)) for row in table] == ["take the red apple", "", "no"]
+    assert [writer.text(to_message(row)) for row in table] == ["take the red apple", "", "no"]
     long = tuple(range(3, 40))
-    assert message_of(writer.table([long])[0]) == long[:24]
+    assert to_message(writer.table([long])[0]) == long[:24]

@@ -7,8 +7,7 @@ import torch
 from torch import nn
 from transformers import GemmaConfig, GemmaForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from rl_models.llm import gpu_arithmetic
-from rl_models.llm.gpu_arithmetic import adapters_in_half_precision, fuse_norms, is_half_on_gpu
+from rl_models.llm.adapters import adapters_in_half_precision, fuse_norms, is_half_on_gpu
 
 SIZES = {"vocab_size": 20, "hidden_size": 16, "intermediate_size": 8, "num_hidden_layers": 2, "head_dim": 8}
 HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}
@@ -47,11 +46,11 @@ def test_a_copy_of_a_fused_norm_computes_with_its_own_weights(llama):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_the_fused_norm_is_the_models_own_up_to_rounding(llama, dtype):
-    norm = llama.model.norm.to(dtype)
+    norm = llama.to(dtype).model.norm
     states = torch.randn(4, 16, generator=torch.Generator().manual_seed(1)).to(dtype)
     fused = nn.functional.rms_norm(states, norm.weight.shape, norm.weight, norm.variance_epsilon)
     torch.testing.assert_close(fused, norm(states), atol=1e-2 if dtype == torch.bfloat16 else 1e-6, rtol=0)
-    assert gpu_arithmetic._is_same(norm, norm.variance_epsilon)
+    assert fuse_norms(llama) == 2 * SIZES["num_hidden_layers"] + 1
 
 
 def test_on_the_cpu_adapters_compute_in_float32(llama):

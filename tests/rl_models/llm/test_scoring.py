@@ -24,7 +24,7 @@ from rl_models.llm import scoring
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import LoraSettings
-from rl_models.llm.scoring import normalise, score_alone, score_trie, trie_of
+from rl_models.llm.scoring import build_trie, normalise, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
 from tests.rl_models.llm.small import stir
@@ -128,7 +128,7 @@ def test_another_prompt_another_position_or_another_adapter_changes_the_scores()
 
 
 def test_a_prefix_that_candidates_share_is_there_once():
-    trie = trie_of(((5, 6, 7), (5, 6, 8), (5,), (5, 6, 7), (9, 6)))
+    trie = build_trie(((5, 6, 7), (5, 6, 8), (5,), (5, 6, 7), (9, 6)))
     np.testing.assert_array_equal(trie.tokens, [5, 6, 7, 8, 9, 6])
     np.testing.assert_array_equal(trie.parents, [-1, 0, 1, 1, -1, 4])
     np.testing.assert_array_equal(trie.depths, [0, 1, 2, 2, 0, 1])

@@ -11,7 +11,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import decision_mask, forward, to_batch, valued_mask
 from rl_models.fragment import Fragment
-from rl_models.llm.messages import message_of
+from rl_models.llm.messages import to_message
 from rl_models.llm.network import ACTION_SCORES
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.schedule import Progress, Schedule
@@ -246,6 +246,6 @@ def test_a_collector_continues_exactly_where_it_was(tmp_path):
 def test_what_is_said_can_be_shown():
     one = stirred()
     fragment, writer = one.collect(), one.policy.network.writer
-    texts = [writer.text(message_of(row)) for row in fragment.obs[MESSAGES].reshape(-1, 8)]
+    texts = [writer.text(to_message(row)) for row in fragment.obs[MESSAGES].reshape(-1, 8)]
     assert all(len(text.split()) <= 10 for text in texts)
     assert any(texts)

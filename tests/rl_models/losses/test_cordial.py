@@ -3,7 +3,6 @@
 import math
 from types import SimpleNamespace
 
-import pytest
 import torch
 
 from rl_models.distributions.mixture import MixtureOfMarginals
@@ -45,35 +44,12 @@ def test_the_codes_form_weighs_groups_alike_and_the_papers_form_entries():
     torch.testing.assert_close(paper, torch.tensor(-sum(logs) / 3))
 
 
-@pytest.mark.parametrize("form", ["code", "paper"])
-def test_matrices_with_fewer_ones_are_padded_without_effect(form):
-    lonely = torch.zeros(1, 3, 3)
-    lonely[0, 1, 2] = 1
-    both = CoordinationSet.from_matrices(torch.cat([DIAGONAL, lonely]), form)
-    alone = CoordinationSet.from_matrices(lonely, form)
-    for got, wanted in zip(numbers(both, product(*TEAM), 1), numbers(alone, product(*TEAM), 0), strict=True):
-        torch.testing.assert_close(got, wanted)
-    torch.testing.assert_close(numbers(both, product(*TEAM), 1)[0], torch.tensor(-math.log(0.3 * 0.3)))
-
-
 def test_a_perfectly_coordinated_team_is_never_invalid():
     always = torch.where(torch.eye(3, dtype=torch.bool), 0.0, -torch.inf)
     policy = MixtureOfMarginals.from_logits(torch.zeros(3), always.expand(2, 3, 3))
     cordial, invalid = numbers(CoordinationSet.from_matrices(DIAGONAL), policy)
     torch.testing.assert_close(cordial, torch.tensor(math.log(3.0)))
     torch.testing.assert_close(invalid, torch.tensor(0.0), atol=1e-6, rtol=0)
-
-
-def test_each_step_is_judged_by_its_own_matrix():
-    sets = CoordinationSet.from_matrices(
-        torch.stack([torch.eye(3), torch.tensor([[1.0, 1.0, 1.0], [0, 0, 0], [0, 0, 0]])])
-    )
-    policy = MixtureOfMarginals(torch.zeros(2, 1), product(*TEAM).log_marginals.expand(2, -1, -1, -1))
-    which = torch.tensor([1, 0])
-    cordial = sets.cordial(sets.log_probabilities(policy, which), which)
-    for row, kind in enumerate(which):
-        torch.testing.assert_close(cordial[row], numbers(sets, product(*TEAM), int(kind))[0])
-    assert cordial[0] != cordial[1]
 
 
 def cordial_of(logits, alive=None):

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.heads.mixture_heads import legal_logits
 from rl_models.losses.cordial import CoordinationLoss, CoordinationProbe, CoordinationSet
 from rl_models.losses.imitation import Imitation
 from rl_models.schedule import Progress, Schedule

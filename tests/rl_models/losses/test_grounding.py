@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from rl_models.losses.grounding import _agent_loss, contrastive_loss, match
+from rl_models.losses.grounding import agent_loss, contrastive_loss, match
 from tests.emulated_device import DEVICE, emulated_device
 
 
@@ -79,13 +79,13 @@ def test_an_accelerator_is_asked_nothing_for_the_loss_of_the_cpu(shown):
     manual, scores = manual.unflatten(0, (2, 3)), draw(2, 3, 3, 5).float()
     # Scores are a function of what stands there.
     scores = scores.flatten(0, 1)[symbols.flatten(0, 1).sum(1) % 6].unflatten(0, (2, 3)).requires_grad_()
-    expected, matched = _agent_loss(scores, manual, symbols)
+    expected, matched = agent_loss(scores, manual, symbols)
     gradient = torch.autograd.grad(expected, scores)[0] if shown != "none" else torch.zeros_like(scores)
     with emulated_device() as counts:
         there = scores.detach().to(DEVICE).requires_grad_()
         inputs = manual.to(DEVICE), symbols.to(DEVICE)
         counts.copies = counts.syncs = 0
-        loss, found = _agent_loss(there, *inputs)
+        loss, found = agent_loss(there, *inputs)
         loss.backward()
         assert (counts.copies, counts.syncs) == (0, 0)
         torch.testing.assert_close((loss.cpu(), found.cpu()), (expected.detach(), matched))

@@ -123,21 +123,6 @@ def test_gae_keeps_it_too():
     torch.testing.assert_close(advantages, torch.zeros(1, 4, 1), atol=1e-6, rtol=0)
 
 
-def test_on_policy_vtrace_is_the_n_step_return():
-    """With ratio 1 everywhere the target is the discounted return to the episode's or fragment's end, bootstrapped."""
-    data = story(3)
-    steps, tensors = steps_of(data)
-    targets, _ = vtrace(steps, tensors["values"], torch.zeros_like(tensors["log_ratio"]))
-    for world, time, agent in every_step():
-        total, weight = 0.0, 1.0
-        for later in rest_of_episode(data, world, time):
-            total += weight * data["reward"][world, later, agent]
-            weight *= GAMMA ** data["duration"][world, later, agent]
-        total += weight * next_value(data, world, later, agent)
-        np.testing.assert_allclose(targets[world, time, agent], total, atol=1e-10)
-    torch.testing.assert_close(targets, gae(steps, tensors["values"], 1.0) + tensors["values"])
-
-
 def test_a_truncated_episode_is_worth_its_final_observation_and_a_terminated_one_nothing():
     values, last = torch.zeros(2, 1, 1), torch.full((2, 1), 100.0)
     truncated = torch.tensor([[[True]], [[False]]])
@@ -152,24 +137,3 @@ def test_estimates_are_constants_for_the_policy_and_the_values():
     values = tensors["values"].requires_grad_()
     ratio = tensors["log_ratio"].requires_grad_()
     assert not any(part.requires_grad for part in vtrace(steps, values, ratio))
-
-
-@pytest.mark.parametrize("estimate", ["gae", "vtrace"])
-def test_what_happens_after_an_episode_changes_nothing_before_its_end(estimate):
-    data = story(5, has_ends=False)
-    data["truncated"][:, 4] = True
-    other = {name: value.copy() for name, value in data.items()}
-    for name in ("reward", "values", "log_ratio"):
-        other[name][:, 5:] += 10
-    other["last_values"] += 10
-
-    def run(one):
-        steps, tensors = steps_of(one)
-        return (
-            gae(steps, tensors["values"], 0.9)
-            if estimate == "gae"
-            else sum(vtrace(steps, tensors["values"], tensors["log_ratio"]))
-        )
-
-    assert torch.equal(run(data)[:, :5], run(other)[:, :5])
-    assert not torch.equal(run(data)[:, 5:], run(other)[:, 5:])

@@ -8,7 +8,7 @@ from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.readers import ReaderConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
-from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 
 WORDS, NAMES, ACTIONS = 40, 12, 5
 DOCUMENT_LENGTH, GOAL_LENGTH = 11, 6
@@ -50,8 +50,8 @@ def narrow(config):
 
 def team(name, agents=1, seed=0, head_hidden_size=0):
     """A small team of one of `NETWORKS`, in double precision."""
-    config = ReadingTeamConfig(narrow(NETWORKS[name]), head_hidden_size)
-    return reading_team(config, sizes(agents), ACTIONS, seed).double()
+    config = ReaderTeamConfig(narrow(NETWORKS[name]), head_hidden_size)
+    return reader_team(config, sizes(agents), ACTIONS, seed).double()
 
 
 def observations(agents=1, batch=3, time=7, texts=5, height=4, width=5, seed=0):

@@ -9,24 +9,17 @@ from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
-from rl_models.networks import entity_divider_emma, entity_divider_matching, entity_divider_reading
+from rl_models.networks import entity_divider, entity_divider_emma, entity_divider_matching
 from rl_models.networks.emma_body import EmmaSizes
-from rl_models.networks.entity_divider import Division
+from rl_models.networks.entity_divider import DividedReadingConfig, Division
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
-from rl_models.networks.entity_divider_reading import DividedReadingConfig
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.network_config import EmmaConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
-from rl_models.teams.endi_team import (
-    DividedEmmaTeamConfig,
-    DividedMatchingTeamConfig,
-    DividedReadingTeamConfig,
-    divided_emma_team,
-    divided_matching_team,
-    divided_reading_team,
-)
+from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.text.choice import TextEncoderConfig, text_encoder
 from tests.rl_models.networks import small, small_emma, small_matching
 
@@ -44,15 +37,15 @@ IS_ENTITY = {"reading": torch.arange(small.NAMES) >= 6, "matching": small_matchi
 def team(backbone, agents=2, shares_network=True, **arguments):
     """A divided team for made-up observations, in double precision."""
     if backbone == "reading":
-        config = DividedReadingTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
-        policy = divided_reading_team(config, small.sizes(agents), IS_ENTITY[backbone], small.ACTIONS)
+        config = ReaderTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
+        policy = reader_team(config, small.sizes(agents), small.ACTIONS, is_entity=IS_ENTITY[backbone])
     elif backbone == "matching":
-        config = DividedMatchingTeamConfig(dataclasses.replace(MATCHING, **arguments), shares_network=shares_network)
+        config = ReaderTeamConfig(dataclasses.replace(MATCHING, **arguments), shares_network=shares_network)
         sizes = small_matching.sizes(agents)
-        policy = divided_matching_team(config, sizes, IS_ENTITY[backbone], small.ACTIONS)
+        policy = reader_team(config, sizes, small.ACTIONS, is_entity=IS_ENTITY[backbone])
     else:
-        config = DividedEmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network)
-        policy = divided_emma_team(config, small_emma.sizes(agents), small_emma.ACTIONS, small_emma.words)
+        config = EmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network=shares_network)
+        policy = emma_team(config, small_emma.sizes(agents), small_emma.ACTIONS, small_emma.words)
     return policy.double()
 
 
@@ -73,7 +66,7 @@ def run(policy, obs):
 
 def with_masks(monkeypatch, change):
     """Lets `change` turn every division's mask [K, E] into another."""
-    for module in (entity_divider_emma, entity_divider_matching, entity_divider_reading):
+    for module in (entity_divider, entity_divider_emma, entity_divider_matching):
 
         def divide(*arguments, original=module.divide):
             division = original(*arguments)
@@ -99,19 +92,19 @@ def world(backbone, num_worlds=6, agents=2, **arguments):
 def team_for(backbone, place, shares_network=False, **arguments):
     """A narrow divided team for a world."""
     if backbone == "matching":
-        config = DividedMatchingTeamConfig(dataclasses.replace(MATCHING, **arguments), shares_network=shares_network)
+        config = ReaderTeamConfig(dataclasses.replace(MATCHING, **arguments), shares_network=shares_network)
         is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
-        return divided_matching_team(config, small_matching.sizes_of(place), is_entity, place.action_spec)
+        return reader_team(config, small_matching.sizes_of(place), place.action_spec, is_entity=is_entity)
     if backbone == "reading":
         names = torch.from_numpy(place.tables["name_words"].astype(np.int64))
         sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, names)
-        config = DividedReadingTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
+        config = ReaderTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
         is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
-        return divided_reading_team(config, sizes, is_entity, place.action_spec)
-    config = DividedEmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network)
+        return reader_team(config, sizes, place.action_spec, is_entity=is_entity)
+    config = EmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network=shares_network)
     sizes = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE)
 
     def build():
         return text_encoder(TextEncoderConfig("words", 10, folder=""), place.sentences, place.sentences)
 
-    return divided_emma_team(config, sizes, place.action_spec, build)
+    return emma_team(config, sizes, place.action_spec, build)

@@ -4,7 +4,7 @@ import torch
 
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
 from rl_models.networks.matching import MatchingConfig, MatchingSizes
-from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks import small
 
 KINDS = torch.tensor([0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3])
@@ -20,9 +20,7 @@ def sizes(agents=1):
 def team(agents=1, seed=0, shares_network=True, **changes):
     """A team that is a few units wide, with 2 cells of reach."""
     network = MatchingConfig(word_features=6, node_features=5, features=7, window=2, reach=2, **changes)
-    policy = matching_team(
-        MatchingTeamConfig(network, shares_network=shares_network), sizes(agents), small.ACTIONS, seed
-    )
+    policy = reader_team(ReaderTeamConfig(network, shares_network=shares_network), sizes(agents), small.ACTIONS, seed)
     return policy.double()
 
 

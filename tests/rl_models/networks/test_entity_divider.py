@@ -6,12 +6,12 @@ import torch
 from rl_models.layers.tracks import tracks
 from rl_models.losses.division import AgentModellingLoss, DivisionLoss, TeamDivision, division_probe
 from rl_models.losses.grounding import GroundingLoss
-from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
+from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY, DividedReadingConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
-from rl_models.teams.endi_team import VARIANTS, DividedReadingTeamConfig, divided_reading_team
-from rl_models.teams.reader_team import MatchingTeamConfig, ReadingTeamConfig, matching_team, reading_team
+from rl_models.teams.endi_team import VARIANTS
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks import small, small_emma, small_matching
 from tests.rl_models.networks.small_endi import (
     BACKBONES,
@@ -31,9 +31,9 @@ both = pytest.mark.parametrize("backbone", BACKBONES)
 def plain(backbone, policy, agents=2):
     """The backbone without a divider, with this divided team's weights."""
     if backbone == "reading":
-        one = reading_team(ReadingTeamConfig(READING.backbone), small.sizes(agents), small.ACTIONS)
+        one = reader_team(ReaderTeamConfig(READING.backbone), small.sizes(agents), small.ACTIONS)
     elif backbone == "matching":
-        one = matching_team(MatchingTeamConfig(MATCHING.backbone), small_matching.sizes(agents), small.ACTIONS)
+        one = reader_team(ReaderTeamConfig(MATCHING.backbone), small_matching.sizes(agents), small.ACTIONS)
     else:
         sizes = small_emma.sizes(agents)
         one = emma_team(EmmaTeamConfig(EMMA.backbone), sizes, small_emma.ACTIONS, small_emma.words)
@@ -364,9 +364,10 @@ def test_one_agent_is_refused(backbone):
 
 def test_a_divided_txt2pi_has_the_papers_size():
     """Each agent has txt2π without output layer, two layers for the goal, a convolution, and a head for the other."""
-    size, config = ReadingSizes(2, 262, torch.ones(12, 2, dtype=torch.long)), DividedReadingTeamConfig()
-    policy = divided_reading_team(config, size, IS_ENTITY["reading"], 5)
-    one = reading_team(ReadingTeamConfig(config.network.backbone), size, 5)
+    size = ReadingSizes(2, 262, torch.ones(12, 2, dtype=torch.long))
+    config = ReaderTeamConfig(DividedReadingConfig(), shares_network=False)
+    policy = reader_team(config, size, 5, is_entity=IS_ENTITY["reading"])
+    one = reader_team(ReaderTeamConfig(config.network.backbone), size, 5)
     text = 200 + 2 * 20 + 200
     goal = 16 * 3 * (32 * 9 + 1 + text + 1) + 4 * 3 * (18 * 9 + 1 + text + 1) + 33 * 200 + 17 * 200
     backbone = sum(weight.numel() for weight in one.parameters())

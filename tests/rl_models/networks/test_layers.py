@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from rl_models.layers.attention import SelfAttention, TextGroups, attend, padding_scores
-from rl_models.layers.bidirectional import Bidirectional
+from rl_models.layers.words import Bidirectional, SelfAttention, TextGroups, attend, padding_scores
 from rl_models.networks.film2_stack import Film2
 from tests.rl_models.networks.slow_reading import film2, packed
 

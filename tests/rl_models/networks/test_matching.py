@@ -12,7 +12,7 @@ from rl_models.losses.mention_contrast import MentionContrast, document_contrast
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.mentions import DOCUMENTS, SCORES, document_words
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.reader_team import MatchingTeamConfig, matching_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.collector import Collector
 from tests.rl_models.networks.slow_matching import SlowMatching
 from tests.rl_models.networks.small import gradients, run
@@ -163,8 +163,8 @@ def test_the_contrast_is_a_cross_entropy_over_rows_and_columns_of_each_documents
 def test_the_contrast_teaches_two_tables_to_be_one():
     """A word of the room begins to match itself in documents, from labels of nobody."""
     world = RockPaperScissors(64, setting="ten_letters")
-    config = MatchingTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
-    policy = matching_team(config, matching_sizes(world), world.action_spec)
+    config = ReaderTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
+    policy = reader_team(config, matching_sizes(world), world.action_spec)
     collector = Collector(world, policy, 8)
     collector.reset(0)
     batch = Ppo().prepare(to_batch(collector.collect()))
@@ -200,8 +200,8 @@ WORLDS = {
 def test_rollout_equals_train(name, shares_network):
     """Episodes end inside the fragment, and the second fragment begins inside episodes."""
     world = WORLDS[name]()
-    config = MatchingTeamConfig(MatchingConfig(), shares_network=shares_network)
-    policy = matching_team(config, matching_sizes(world), world.action_spec)
+    config = ReaderTeamConfig(MatchingConfig(), shares_network=shares_network)
+    policy = reader_team(config, matching_sizes(world), world.action_spec)
     collector = Collector(world, policy, 20)
     collector.reset(3)
     collector.collect()

@@ -12,7 +12,7 @@ from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.reading import offsets_to
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks.slow_reading import SlowReading
 from tests.rl_models.networks.small import ACTIONS, NETWORKS, WORDS, gradients, narrow, observations, run, sizes, team
 
@@ -49,13 +49,13 @@ def test_a_network_is_what_its_equations_say(name, agents):
     ],
 )
 def test_sizes_are_those_of_the_released_networks_without_what_they_never_use(network, count):
-    policy = reading_team(ReadingTeamConfig(network), sizes(vocabulary=262), ACTIONS)
+    policy = reader_team(ReaderTeamConfig(network), sizes(vocabulary=262), ACTIONS)
     assert sum(parameter.numel() for parameter in policy.parameters()) == count
 
 
 def test_silg_has_its_released_size_without_what_it_never_uses():
     """A document's summary and the last layer's; RTFM's three texts and all word pieces."""
-    policy = reading_team(ReadingTeamConfig(SilgConfig()), sizes(vocabulary=30_522), ACTIONS)
+    policy = reader_team(ReaderTeamConfig(SilgConfig()), sizes(vocabulary=30_522), ACTIONS)
     assert sum(parameter.numel() for parameter in policy.parameters()) == 4_916_915 - 401 - 26_000
 
 
@@ -77,8 +77,8 @@ def test_every_parameter_gets_gradient(name):
 
 
 def test_the_paper_team_differs_where_the_sheet_says():
-    config = ReadingTeamConfig(PAPER, head_hidden_size=400, only_legal_moves=False)
-    paper = reading_team(config, sizes(), ACTIONS)
+    config = ReaderTeamConfig(PAPER, head_hidden_size=400, only_legal_moves=False)
+    paper = reader_team(config, sizes(), ACTIONS)
     reader = paper.network.reader
     assert reader.features == 20 + 20 + 20
     assert reader.context_features == 200
@@ -199,7 +199,7 @@ def test_who_does_not_attend_shows_no_map(name, maps):
 
 def test_channels_whose_sum_cannot_be_formed_are_refused():
     with pytest.raises(ValueError, match="equal channels"):
-        reading_team(ReadingTeamConfig(Txt2PiConfig(channels=(4, 8, 16))), sizes(), ACTIONS)
+        reader_team(ReaderTeamConfig(Txt2PiConfig(channels=(4, 8, 16))), sizes(), ACTIONS)
 
 
 # ------------------------------------------------------------------------------------------- ours, of no paper
@@ -225,7 +225,7 @@ def test_one_word_table_lets_a_look_find_the_word_that_a_cell_shows():
 
 def test_a_contrasting_reader_scores_each_frame_with_each_document():
     config = dataclasses.replace(narrow(NETWORKS["released"]), contrasts=True)
-    policy = reading_team(ReadingTeamConfig(config), sizes(), ACTIONS).double()
+    policy = reader_team(ReaderTeamConfig(config), sizes(), ACTIONS).double()
     obs = observations(batch=2, time=2)
     extras, network = run(policy, obs).extras, policy.network
     shown = obs["document"].unique().tolist()

@@ -13,7 +13,7 @@ from rl_models.fragment import Fragment
 from rl_models.networks.reading import ReadingSizes
 from rl_models.runtime.texts import TextCache
 from rl_models.schedule import Progress
-from rl_models.teams.reader_team import ReadingTeamConfig, reading_team
+from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
@@ -30,7 +30,7 @@ def world(num_worlds=6, first_world=0, **arguments):
 def team(place, name="released", **arguments):
     words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
     sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
-    return reading_team(ReadingTeamConfig(narrow(NETWORKS[name]), **arguments), sizes, place.action_spec)
+    return reader_team(ReaderTeamConfig(narrow(NETWORKS[name]), **arguments), sizes, place.action_spec)
 
 
 def collector(place, policy=None, length=20, **arguments):

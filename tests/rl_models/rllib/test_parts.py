@@ -1,6 +1,5 @@
 """The parts that RLlib drives, without a cluster: fragments, runner, learner, distribution."""
 
-import copy
 import pickle
 import threading
 
@@ -89,15 +88,6 @@ def test_a_runner_reports_sums_over_the_episodes_that_ended():
 
 
 @pytest.mark.long
-def test_a_runner_continues_from_its_snapshot():
-    one, other = runner_of(plan()), runner_of(plan())
-    assert one.snapshot() == {}
-    one.sample(num_timesteps=1)
-    other.restore_snapshot(one.snapshot())
-    assert_equal_fragments(other.sample(num_timesteps=1)[0], one.sample(num_timesteps=1)[0])
-
-
-@pytest.mark.long
 def test_a_runner_of_two_groups_returns_the_same_fragment_and_continues_from_its_snapshot():
     whole, parts, other = runner_of(plan()), runner_of(plan(groups=2)), runner_of(plan(groups=2))
     for _ in range(2):
@@ -134,7 +124,7 @@ def fails(*arguments, **keywords):
 
 
 def test_what_a_restarted_runner_raises_before_its_first_fragment_ends_the_trial(monkeypatch):
-    monkeypatch.setattr(env_runner, "_was_restarted", lambda: True)
+    monkeypatch.setattr(env_runner, "was_restarted", lambda: True)
     runner = runner_of(plan(), worker_index=1)
     runner.worlds[0].step = fails
     handed_over = runner.sample(num_timesteps=1)
@@ -169,7 +159,7 @@ def test_an_error_that_cannot_be_sent_is_sent_in_words():
 def test_a_runner_that_is_new_or_has_played_dies_of_what_it_raises_and_is_restarted(
     monkeypatch, was_restarted, fragments
 ):
-    monkeypatch.setattr(env_runner, "_was_restarted", lambda: was_restarted)
+    monkeypatch.setattr(env_runner, "was_restarted", lambda: was_restarted)
     runner = runner_of(plan(), worker_index=1)
     for _ in range(fragments):
         runner.sample(num_timesteps=1)
@@ -225,22 +215,6 @@ def test_rllibs_learner_does_exactly_what_ours_does(joint_ratio):
         assert torch.equal(state["weights"][name], value), name
 
 
-@pytest.mark.long
-def test_a_learner_continues_where_its_training_state_was_taken():
-    one, fragments = plan(Ppo), fragments_of(3)
-    unbroken, continued = built(one), built(one)
-    unbroken.update(episodes=[fragments[0]])
-    tensors, progress = copy.deepcopy(unbroken.training_state())
-    continued.update(episodes=[fragments[2]])  # must not show through
-    continued.restore_training_state(tensors, progress)
-    for fragment in fragments[1:]:
-        unbroken.update(episodes=[fragment])
-        continued.update(episodes=[fragment])
-    for name, value in weights_of(unbroken).items():
-        assert torch.equal(weights_of(continued)[name], value), name
-    assert continued.progress == unbroken.progress
-
-
 def test_the_learner_skips_a_step_whose_gradient_is_not_finite():
     learner = built(plan(Ppo, num_epochs=1, num_minibatches=1))
     good, bad = fragments_of(2)
@@ -274,7 +248,7 @@ def test_the_flat_distribution_is_the_mixture():
         )
         for _ in range(2)
     ]
-    one, other = (sized.from_logits(MixtureDistribution.inputs_of(mixture)) for mixture in mixtures)
+    one, other = (sized.from_logits(MixtureDistribution.to_inputs(mixture)) for mixture in mixtures)
     actions = one.sample()
     assert actions.shape == (5, 2)
     torch.testing.assert_close(one.logp(actions), mixtures[0].log_prob(actions))
@@ -290,7 +264,7 @@ def test_the_flat_distribution_of_a_central_team_is_its_joint_policy():
     assert (sized.num_agents, sized.actions) == (2, 13)
     tables = torch.randn(2, 5, 13, 13, generator=torch.Generator().manual_seed(0))
     policies = [JointCategorical.from_logits(table, 2) for table in tables]
-    one, other = (sized.from_logits(sized.inputs_of(policy)) for policy in policies)
+    one, other = (sized.from_logits(sized.to_inputs(policy)) for policy in policies)
     actions = one.sample()
     assert actions.shape == (5, 2)
     torch.testing.assert_close(one.logp(actions), policies[0].log_prob(actions))

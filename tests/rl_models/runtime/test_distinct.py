@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rl_models.layers.attention import TextGroups
+from rl_models.layers.words import TextGroups
 from rl_models.runtime.device import count_rows, distinct, distinct_rows, to_device, to_host
 from tests.emulated_device import DEVICE, emulated_device
 

@@ -79,7 +79,7 @@ def play(policy, agents):
 
 
 @pytest.mark.parametrize("network", [NETWORK, SILENT], ids=["talking", "silent"])
-@pytest.mark.parametrize("components", [1, 2, 13])
+@pytest.mark.parametrize("components", [1, 3])
 @pytest.mark.parametrize("agents", [2, 3])
 def test_every_agents_share_and_every_action_are_the_teams(agents, components, network):
     policy = decisive_team(rooms(1, agents=agents), components, network)

@@ -55,7 +55,6 @@ def test_weights_of_one_name_and_shape_are_taken_and_every_other_is_named():
     }
     assert transfer.skipped == ("extra.weight", "extra.bias")
     assert transfer.new == ("layer.bias",)
-    assert transfer.by_rows == {}
     assert transfer.sentence() == "1 of 5 weights loaded, 3 of another shape, 1 new, 2 left behind"
     assert torch.equal(transfer.weights["layer.weight"], old.layer.weight)
     for name in ("words.weight", "head.weight", "head.bias", "layer.bias"):
@@ -64,34 +63,11 @@ def test_weights_of_one_name_and_shape_are_taken_and_every_other_is_named():
 
 def test_what_was_handed_over_shares_no_memory_with_either_team():
     old, new = Team(), Team(words=5)
-    weights = transfer_weights(old.state_dict(), new.state_dict(), ["words.*"]).weights
+    weights = transfer_weights(old.state_dict(), new.state_dict()).weights
     copies = {name: value.clone() for name, value in weights.items()}
     for parameter in [*old.parameters(), *new.parameters()]:
         parameter.data.fill_(9)
     assert all(torch.equal(value, copies[name]) for name, value in weights.items())
-
-
-def test_a_grown_table_keeps_its_rows_and_begins_the_new_ones_as_built():
-    old, new = Team(words=3), Team(words=5)
-    transfer = transfer_weights(old.state_dict(), new.state_dict(), ["words.*"])
-    assert transfer.by_rows == {"words.weight": ((3, 4), (5, 4))}
-    assert "words.weight" not in transfer.loaded
-    table = transfer.weights["words.weight"]
-    assert torch.equal(table[:3], old.words.weight)
-    assert torch.equal(table[3:], new.words.weight[3:])
-
-
-@pytest.mark.parametrize("words", [1, 2])
-def test_a_table_that_shrinks_begins_as_built_even_if_it_might_grow(words):
-    new = Team(words=words)
-    transfer = transfer_weights(Team().state_dict(), new.state_dict(), ["words.*"])
-    assert list(transfer.other_shape) == ["words.weight"]
-    assert torch.equal(transfer.weights["words.weight"], new.words.weight)
-
-
-def test_a_table_of_another_width_does_not_grow():
-    old = {"words.weight": torch.zeros(3, 5), "layer.weight": torch.zeros(4, 4)}
-    assert list(transfer_weights(old, Team(words=6).state_dict(), ["words.*"]).other_shape) == ["words.weight"]
 
 
 def test_teams_that_share_nothing_are_refused():
@@ -101,7 +77,7 @@ def test_teams_that_share_nothing_are_refused():
 
 def test_a_pattern_that_names_nothing_is_refused_with_the_nearest_names():
     with pytest.raises(ValueError, match=r"no weight is called 'word\.\*'; the nearest are .*words\.weight"):
-        transfer_weights(Team().state_dict(), Team().state_dict(), ["word.*"])
+        matching(["word.*"], Team().state_dict())
     assert matching(["head.*", "words.*"], Team().state_dict()) == ["words.weight", "head.weight", "head.bias"]
 
 
@@ -113,7 +89,7 @@ def test_the_optimisers_state_follows_the_names_of_parameters_taken_whole(settin
     old.layer.requires_grad_(False)  # so that numbers of parameters differ between the teams
     new.words.requires_grad_(False)
     before = trained(old, settings)
-    transfer = transfer_weights(old.state_dict(), new.state_dict(), ["words.*"])
+    transfer = transfer_weights(old.state_dict(), new.state_dict())
     tensors = transfer_optimiser(optimiser_tensors(before), trainable_names(old), trainable_names(new), transfer.loaded)
     new.load_state_dict(transfer.weights)
     after = make_optimiser(settings, new.parameters())

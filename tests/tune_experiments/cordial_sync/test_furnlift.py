@@ -12,7 +12,6 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import lifting
 from tune_experiments.cordial_sync.lifting_config import LIFT_METHODS, PAPER, SMOKE, ExpertWarmStart
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 
 EXPERIMENT = find_experiment("furnlift")
@@ -89,19 +88,6 @@ def test_the_table_names_what_is_not_the_papers_task():
     changed = dataclasses.replace(SMOKE, agents_visible=True, min_separation_cells=0)
     assert lifting.world_name(changed) == "furnlift-laptop-42_pixel_frames-visible_agents-unconstrained"
     assert lifting.world_name(dataclasses.replace(SMOKE, min_separation_cells=4)).endswith("-4_cells_apart")
-
-
-@pytest.mark.parametrize(
-    ("rooms", "said"),
-    [
-        ({"valid_rooms": "test"}, "test_room_01 is named by --valid-rooms and --test-rooms"),
-        ({"train_rooms": "ithor_train", "test_rooms": "ithor_FloorPlan201"}, "by --train-rooms and --test-rooms"),
-    ],
-)
-def test_a_room_that_serves_twice_is_refused_before_a_run(rooms, said):
-    with pytest.raises(UserError, match=said):
-        EXPERIMENT.valid_world(dataclasses.replace(SMOKE, **rooms), 1)
-    EXPERIMENT.valid_world(SMOKE, 1)
 
 
 def test_each_test_room_has_as_many_episodes(monkeypatch):

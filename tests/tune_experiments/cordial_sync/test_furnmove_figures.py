@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rl_envs.furnmove.splits import rooms_of
+from rl_envs.furnmove.splits import split_rooms
 from rl_envs.furnmove.starts import make_starts
 from rl_models.networks.network_config import TboneConfig
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
@@ -42,7 +42,7 @@ def distances(starts):
 
 @pytest.mark.parametrize("per_room", [1, 4, 5])
 def test_the_start_is_the_first_of_median_distance(per_room):
-    starts = make_starts(rooms_of("test", "laptop"), 2, per_room)
+    starts = make_starts(split_rooms("test", "laptop"), 2, per_room)
     number, all_distances = median_start(starts), distances(starts)
     shorter, longer = (all_distances < all_distances[number]).sum(), (all_distances > all_distances[number]).sum()
     assert max(shorter, longer) <= len(starts) / 2
@@ -86,7 +86,7 @@ def test_every_method_starts_alike_and_ends_its_own_way(tmp_path):
 
 @pytest.mark.parametrize(("size", "columns"), [("laptop", 4), ("full", 2)])
 def test_a_storyboard_has_four_panels_in_a_row_or_in_a_square(size, columns):
-    start = single_start(make_starts(rooms_of("test", size)[:1], 3, 1), 0)
+    start = single_start(make_starts(split_rooms("test", size)[:1], 3, 1), 0)
     config = dataclasses.replace(CONFIG, num_agents=3, room_size=size)
     states, metrics = record_states(untrained("marginal", config), world_from(config, start, 1), 0)
     image = storyboard(start, states, metrics, "a title")

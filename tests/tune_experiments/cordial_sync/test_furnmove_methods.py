@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 
 from rl_envs.furnmove.room_file import save_room
 from rl_envs.furnmove.splits import room_by_name
@@ -17,12 +18,10 @@ from rl_models.losses import cordial as coordination
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.cordial_sync.config import CordialSettings
 from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
 from tune_experiments.cordial_sync.methods import METHODS, method_of
 from tune_experiments.cordial_sync.trials import plan
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 
 PRESETS = find_experiment("furnmove_methods").presets
@@ -81,10 +80,9 @@ def test_one_component_is_a_marginal_policy_and_silent_agents_hear_only_themselv
 def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared_error_whole():
     _, policy = one_update(TINY, "central")
     world = plan(TINY, "central", 0).make_world(num_worlds=2, first_world=0)
-    collector = Collector(world, policy, 1, True)
-    collector.reset(0)
-    inputs = collector._inputs(world.reset(0) | {"is_first": np.ones(2, bool)}, policy.initial_state(2))
-    assert isinstance(collector._output(inputs).policy, JointCategorical)
+    seen = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
+    output = policy(seen, policy.initial_state(2), torch.ones(2, 1, dtype=torch.bool))
+    assert isinstance(output.policy, JointCategorical)
     for agents in (2, 3):
         config = dataclasses.replace(TINY, num_agents=agents)
         weights = {method: plan(config, method, 0).objective.value_coef for method in ("central", "marginal")}
@@ -154,11 +152,6 @@ def test_the_paper_preset_steps_on_the_fragment_of_one_world_as_a_worker_of_the_
     paper = find_experiment(name).presets["paper"]
     assert (paper.learner.num_epochs, paper.learner.num_minibatches) == (1, paper.workers.worlds)
     assert paper.workers.env_steps_of_update == paper.learner.num_minibatches * 50
-
-
-def test_two_lengths_of_betas_decline_are_refused():
-    with pytest.raises(UserError, match=r"--cordial\.decline-episodes.*--cordial\.decline-optimiser-steps"):
-        dataclasses.replace(TINY, cordial=CordialSettings(decline_episodes=5, decline_optimiser_steps=5))
 
 
 def test_an_update_has_no_more_minibatches_than_worlds():

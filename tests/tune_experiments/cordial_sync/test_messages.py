@@ -20,7 +20,6 @@ from tune_experiments.cordial_sync.message_figure import chosen, draw_messages, 
 from tune_experiments.cordial_sync.messages import ROUNDS, listening, talks
 from tune_experiments.cordial_sync.regression import NotIdentified
 from tune_experiments.cordial_sync.trials import plan
-from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_communication import EXPERIMENT, CommunicationConfig
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL
 from tune_experiments.play.loading import LoadedPolicy
@@ -246,12 +245,6 @@ def test_teams_that_say_nothing_have_a_silent_video(tmp_path):
 # ------------------------------------------------------------------------------------------------------- the script
 
 
-def test_methods_whose_agents_say_nothing_are_refused():
-    for method in ("central", "no_communication_cordial"):
-        with pytest.raises(UserError, match="one method whose agents talk"):
-            CommunicationConfig(training=dataclasses.replace(CONFIG, methods=(method,)))
-
-
 def test_an_untrained_row_learns_nothing_and_a_trained_one_does():
     config = CommunicationConfig(training=dataclasses.replace(CONFIG, methods=("sync_2_cordial",)))
     trained, untrained = (EXPERIMENT.plan(config, method, 3) for method in ("trained", "untrained"))
@@ -283,11 +276,11 @@ def test_results_name_the_env_steps_for_which_the_team_itself_was_trained():
 def test_results_hold_slopes_with_their_own_intervals_and_a_table_for_each_model():
     from tune_experiments.experiment.plan import Tested
     from tune_experiments.results.intervals import BOOTSTRAP
-    from tune_experiments.run.final_evaluation import results_of
+    from tune_experiments.run.final_evaluation import make_results
 
     config = CommunicationConfig(training=dataclasses.replace(CONFIG, methods=("sync_2_cordial",)), bootstrap_draws=20)
     ((world, episodes),) = EXPERIMENT.evaluate(config, "trained", team()).items()
-    rows = results_of(EXPERIMENT, "trained", 0, Tested(world), episodes, 100)
+    rows = make_results(EXPERIMENT, "trained", 0, Tested(world), episodes, 100)
     kinds = {row.metric: row.interval for row in rows}
     assert kinds["talk_deviation_percent"] == "none" and kinds["success"] != BOOTSTRAP
     fitted_names = [model.name for model in MODELS if f"{model.name}_mcfadden" in kinds]

@@ -5,15 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_models.networks.network_config import VisualConfig
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import evaluation
 from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.lifting_config import LiftConfig
 from tune_experiments.cordial_sync.methods import FAMILIES
 from tune_experiments.cordial_sync.trials import plan, training_world
-from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_visual import EXPERIMENT
 
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -98,14 +95,6 @@ def test_the_laptop_differs_from_the_gridworld_by_what_agents_see_by_widths_and_
 def test_the_laptops_marginal_team_has_as_many_parameters_as_sync():
     sync, marginal = (parameters(LAPTOP, method) for method in ("sync_13_cordial", "marginal"))
     assert sync <= marginal < 1.004 * sync
-
-
-@pytest.mark.parametrize("make", [lambda **more: dataclasses.replace(LAPTOP, **more), LiftConfig], ids=["move", "lift"])
-def test_frames_that_the_network_cannot_take_are_refused_in_one_sentence(make):
-    name = "network" if make is LiftConfig else "visual_network"
-    with pytest.raises(UserError, match=r"channels and --frame-pixels do not fit: .* 1 to 5 convolutions"):
-        make(**{name: VisualConfig(channels=(4, 4, 4, 4, 4, 4))})
-    assert make(**{name: VisualConfig(channels=(4, 4, 4, 4, 4))}).frame_pixels == 42
 
 
 def test_tables_say_what_was_seen_and_by_how_many():

@@ -71,10 +71,6 @@ def test_a_range_that_several_entries_have_is_said_once():
     assert str(raised.value).count("greater than 0") == 1
 
 
-def test_a_number_without_a_range_may_be_any():
-    assert config_from_json(Config, config_to_json(Config())) == Config()
-
-
 def test_help_shows_the_plain_type(capsys):
     with pytest.raises(SystemExit):
         parse({"laptop": Config()}, ["--help-all"], "")

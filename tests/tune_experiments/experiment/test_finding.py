@@ -105,12 +105,10 @@ def test_worlds_are_found_by_module_and_class():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("two_step_gam-v0", "did you mean 'two_step_game-v0'"),
+        ("two_step_gam-v0", "did you mean two_step_game-v0"),
         ("nowhere.at_all:World", "cannot be imported"),
         ("os:getcwd", "'os:getcwd' is not a subclass of rl_envs.World"),
         ("rl_envs.registry:make", "is not a subclass of rl_envs.World"),
-        (":Class", "names no class"),
-        ("rl_envs.two_step_game.world:", "names no class"),
     ],
 )
 def test_a_world_that_is_none_is_told_and_never_called(name, said):

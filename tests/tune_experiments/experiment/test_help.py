@@ -49,57 +49,46 @@ def help_of(config_class: type, name: str) -> str:
     return next((helps_of(cls)[name] for cls in config_class.__mro__[:-1] if name in helps_of(cls)), "")
 
 
-def _inner_types(hint: Any) -> Iterator[Any]:
-    """A type and all that it is made of."""
-    yield hint
-    if typing.get_origin(hint) is not Literal:
-        for inner in typing.get_args(hint):
-            yield from _inner_types(inner)
-
-
-def _faults(config_class: Any) -> Iterator[str]:
-    """What is wrong with the help of a configuration, its nested ones included."""
-    hints = typing.get_type_hints(config_class)
-    for field in dataclasses.fields(config_class):
-        text = help_of(config_class, field.name)
-        where = f"{config_class.__module__}.{config_class.__name__}.{field.name}: {text!r}"
-        if not text.endswith("."):
-            yield f"{where} is no sentence"
-        for inner in _inner_types(hints[field.name]):
-            if typing.get_origin(inner) is Literal and len(typing.get_args(inner)) <= MAX_NAMED_CHOICES:
-                missing = [choice for choice in typing.get_args(inner) if str(choice) not in text]
-                if missing:
-                    yield f"{where} does not name {missing}"
-            if dataclasses.is_dataclass(inner):
-                yield from _faults(inner)
-
-
-def _types_without_range(hint: Any) -> Iterator[Any]:
-    """The types that a type is made of, but for those that have a range."""
+def _parts(hint: Any) -> Iterator[Any]:
+    """A type and all that it is made of; what is inside `Annotated` has a range that is checked."""
     yield hint
     if typing.get_origin(hint) not in (Literal, typing.Annotated):
         for inner in typing.get_args(hint):
-            yield from _types_without_range(inner)
+            yield from _parts(inner)
 
 
-def _unchecked_ranges(config_class: Any) -> Iterator[str]:
-    """Fields of a configuration, its nested ones included, whose help names a range that their type does not have."""
-    hints = typing.get_type_hints(config_class, include_extras=True)
+def _fields(config_class: Any, has_ranges: bool) -> Iterator[tuple[str, str, list[Any]]]:
+    """Fields of a configuration, its nested ones included: name with help, help, and the parts of its type."""
+    hints = typing.get_type_hints(config_class, include_extras=has_ranges)
     for field in dataclasses.fields(config_class):
-        text = help_of(config_class, field.name)
-        parts = [*_types_without_range(hints[field.name])]
-        if any(words in text for words in RANGES) and {int, float} & {*parts}:
-            yield f"{config_class.__module__}.{config_class.__name__}.{field.name}: {text!r}"
+        text, parts = help_of(config_class, field.name), [*_parts(hints[field.name])]
+        yield f"{config_class.__module__}.{config_class.__name__}.{field.name}: {text!r}", text, parts
         for inner in filter(dataclasses.is_dataclass, parts):
-            yield from _unchecked_ranges(inner)
+            yield from _fields(inner, has_ranges)
 
 
-@pytest.mark.parametrize("name", sorted({*known_experiments()} - UNTRAINED))
+def _faults(config_class: Any) -> Iterator[str]:
+    """What is wrong with the help of a configuration."""
+    for where, text, parts in _fields(config_class, has_ranges=False):
+        if not text.endswith("."):
+            yield f"{where} is no sentence"
+        choices = [typing.get_args(part) for part in parts if typing.get_origin(part) is Literal]
+        named = [one for several in choices if len(several) <= MAX_NAMED_CHOICES for one in several]
+        if missing := [choice for choice in named if str(choice) not in text]:
+            yield f"{where} does not name {missing}"
+
+
+CONFIGURATIONS = pytest.mark.parametrize("name", sorted({*known_experiments()} - UNTRAINED))
+
+
+@CONFIGURATIONS
 def test_a_number_whose_help_names_a_range_is_checked(name: str) -> None:
-    assert sorted(set(_unchecked_ranges(find_experiment(name).config_class))) == []
+    fields = _fields(find_experiment(name).config_class, has_ranges=True)
+    plain = {where for where, text, parts in fields if {int, float} & {*parts} and any(one in text for one in RANGES)}
+    assert plain == set()
 
 
-@pytest.mark.parametrize("name", sorted({*known_experiments()} - UNTRAINED))
+@CONFIGURATIONS
 def test_every_flag_of_an_experiment_has_help_that_names_its_choices(name: str) -> None:
     assert sorted(set(_faults(find_experiment(name).config_class))) == []
 

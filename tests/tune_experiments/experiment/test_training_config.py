@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pytest
 
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment, known_experiments
@@ -50,13 +49,6 @@ def test_inherited_fields_keep_their_checks_and_their_sentences(capsys):
         parse({"laptop": Game()}, ["--help-all"], "a game")
     said = " ".join(capsys.readouterr().out.split())
     assert "Number of joint env steps of training, of each row and seed. (default: 70)" in said
-
-
-def test_such_a_configuration_comes_back_from_json():
-    data = config_to_json(Staged(methods=("b",)))
-    assert config_from_json(Staged, data) == Staged(methods=("b",))
-    with pytest.raises(UserError, match="budget_env_steps"):
-        config_from_json(Staged, data | {"budget_env_steps": "many"})
 
 
 def experiments_that_train():

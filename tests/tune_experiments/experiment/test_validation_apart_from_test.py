@@ -63,14 +63,6 @@ def test_coles_payoffs_are_of_validations_episodes(monkeypatch):
     assert found == first_episode(monkeypatch, plan.validate, team)
 
 
-def test_two_first_episodes_of_the_same_function_are_equal(monkeypatch):
-    experiment = find_experiment("furnmove_sync")
-    config = experiment.presets["smoke"]
-    plan = experiment.plan(config, config.methods[0], 0)
-    policy = plan.build_policy()
-    assert first_episode(monkeypatch, plan.validate, policy) == first_episode(monkeypatch, plan.validate, policy)
-
-
 @pytest.mark.parametrize("name", ["overcooked_selfplay", "train", "red_minirts", "sama_overcooked", "verco_salad"])
 def test_no_trial_trains_with_a_seed_of_validation_or_test_where_a_game_has_no_splits(name, tmp_path, capsys):
     experiment = find_experiment(name)

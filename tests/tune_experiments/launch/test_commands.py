@@ -1,8 +1,6 @@
 """What `python -m tune_experiments` says to words that it cannot take."""
 
 import shutil
-import subprocess
-import sys
 import typing
 from pathlib import Path
 
@@ -15,35 +13,6 @@ from tune_experiments.experiment.finding import known_experiments
 from tune_experiments.play.loading import find_checkpoint
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.teams.config import MethodName
-
-
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("furnmove_snyc", "unknown command 'furnmove_snyc'; did you mean furnmove_sync?"),
-        ("evalute", "unknown command 'evalute'; did you mean evaluate?"),
-        ("qqqq", "unknown command 'qqqq'; see concord --help"),
-    ],
-)
-def test_an_unknown_word_is_told_with_the_nearest_command_or_experiment(word, said, capsys):
-    assert main([word]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {said}")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("play x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
-        ("show x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
-        ("render x --seed -1", "--seed must be a whole number, 0 or larger, not -1"),
-        ("render minirts-v0", "a match in minirts-v0 needs its sides: render minirts-v0 --policies NAME NAME"),
-        ("doctor pretrained/rtfm_letters", "has no metrics.jsonl, as teams of the package have none"),
-    ],
-)
-def test_a_command_that_cannot_be_read_says_which_word_is_wrong(words, said, capsys):
-    assert main(words.split()) == 2
-    error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
@@ -68,17 +37,6 @@ def test_every_environment_and_every_method_has_a_line(capsys):
         assert main([command]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert [name for name in names if not any(line.startswith(f"{name} ") for line in lines)] == []
-
-
-@pytest.mark.slow
-@pytest.mark.processes
-def test_a_reader_that_wants_no_more_ends_a_command_as_a_shell_expects():
-    words = [sys.executable, "-m", "tune_experiments", "play", "pretrained/rtfm_letters"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
-        command.stdout.readline()
-        command.stdout.close()
-        assert command.stderr.read() == ""
-    assert command.returncode == 141
 
 
 def test_a_checkpoint_is_found_from_its_own_folder_and_a_run_by_any_name(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.messenger.corpus_file import corpus_of
+from rl_envs.messenger.corpus_file import build_corpus
 from rl_envs.messenger.symbols import ENEMY, FIRST_ENTITY, GOAL, MESSAGE, SIDE
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
@@ -22,7 +22,7 @@ ROLES_IN_ORDER = (ENEMY, MESSAGE, GOAL, ENEMY, ENEMY)
 
 
 def corpus():
-    return corpus_of(SMOKE.texts, SMOKE.repair_quotes, SMOKE.max_sentences_per_cell)[0]
+    return build_corpus(SMOKE.texts, SMOKE.repair_quotes, SMOKE.max_sentences_per_cell)[0]
 
 
 def slow_readings(reading, attention, manual):

@@ -69,7 +69,7 @@ def test_a_partner_sees_its_own_side_of_the_kitchen():
         policy = team({"lossless": seen}, {}, torch.ones(40, 1, dtype=bool)).policy
     world.chance.next_step()
     expected = policy.sample(torch.from_numpy(world.chance.uniforms(3))[:, None])[0][:, 0].numpy()
-    np.testing.assert_array_equal(world._partners_actions(), expected)
+    np.testing.assert_array_equal(world.partners_actions(), expected)
     assert (expected[:, 0] != expected[:, 1]).any()
 
 
@@ -107,11 +107,6 @@ def test_partners_travel_with_their_kitchens_to_other_processes(tmp_path):
             world.step(np.full((5, 2), STAY))
     for name, values in worlds[0].state.items():
         np.testing.assert_array_equal(values, worlds[1].state[name])
-
-
-def test_a_kitchen_needs_partners():
-    with pytest.raises(ValueError, match="needs one or more"):
-        KitchenWithPartners(partners=[])
 
 
 # ------------------------------------------------------------------------------------------------ what is learned from
@@ -191,7 +186,7 @@ def test_a_population_that_cannot_be_is_refused_in_one_sentence(tmp_path):
     for config, said in (
         (SMOKE, "name them with --population RUN"),
         (ring, "cooks in cramped_room, not in coordination_ring"),
-        (dataclasses.replace(SMOKE, population=str(empty)), "has no trained team of row selfplay"),
+        (dataclasses.replace(SMOKE, population=str(empty)), "has no trained team of method selfplay"),
         (dataclasses.replace(SMOKE, population=str(tmp_path / "none")), "none does not exist"),
     ):
         with pytest.raises(UserError, match=said):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tune_experiments.core.config_path import replaced, value_at
+from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.overcooked.trials import plan
 from tune_experiments.overcooked_selfplay import EXPERIMENT, LAPTOP, PAPER
 
@@ -18,4 +18,4 @@ def test_every_constant_that_is_varied_changes_training_and_reaches_the_presets(
     for config in (LAPTOP, PAPER):
         assert domain.lower <= value_at(config, path) <= domain.upper
         for value in (domain.lower, domain.upper):
-            assert training(replaced(config, path, value)) != training(config)
+            assert training(with_overrides(config, {path: value})) != training(config)

@@ -11,7 +11,7 @@ from rl_envs.core.spec import checked_picture
 from tests.tune_experiments.play.pages import data_of
 from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.games import Meeting
-from tune_experiments.core.drawing import Missing, attempt, lines_of
+from tune_experiments.core.drawing import Missing, attempt, describe_drawings
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.launch.report import show_results
@@ -122,7 +122,7 @@ def test_no_experiment_ends_by_a_team_that_cannot_be_drawn(monkeypatch, tmp_path
         monkeypatch.setattr(trial_figures, "load_policy", load)
         drawn = [*experiment.figures(tmp_path, trials), *experiment.page(tmp_path, trials)]
         assert all(isinstance(one, Missing) for one in drawn)
-        assert "no display" in "\n".join(lines_of(drawn))
+        assert "no display" in "\n".join(describe_drawings(drawn))
 
 
 def test_a_hook_of_a_users_own_that_raises_is_one_line():
@@ -130,14 +130,14 @@ def test_a_hook_of_a_users_own_that_raises_is_one_line():
         yield from ()
         raise ZeroDivisionError("a mistake")
 
-    assert lines_of(list(attempt("figures", figures))) == ["no figures: ZeroDivisionError: a mistake"]
+    assert describe_drawings(list(attempt("figures", figures))) == ["no figures: ZeroDivisionError: a mistake"]
     with pytest.raises(KeyboardInterrupt):
         list(attempt("figures", lambda: (_ for _ in ()).throw(KeyboardInterrupt)))
 
 
 def test_equal_causes_are_one_line():
     drawn = [Missing("video of a", "no display"), Missing("video of b", "no display"), Missing("curves", "no room")]
-    assert lines_of(drawn) == ["no video of a, video of b: no display", "no curves: no room"]
+    assert describe_drawings(drawn) == ["no video of a, video of b: no display", "no curves: no room"]
 
 
 @pytest.mark.parametrize("picture", [np.zeros((4, 4, 3)), np.zeros((4, 4, 4), np.uint8), [[1]], None])
@@ -151,7 +151,7 @@ def test_show_writes_what_can_be_shown_and_names_the_rest(monkeypatch, tmp_path)
     monkeypatch.setattr("tune_experiments.play.show.names_of", lambda teams: ["whole", "broken"])
     page, *missing = write_page(tmp_path / "page.html", "title", [whole, Broken()])
     assert [team["name"] for team in data_of(page.read_text())["teams"]] == ["whole"]
-    assert lines_of(missing) == ["no broken in page.html: RuntimeError: no display"]
+    assert describe_drawings(missing) == ["no broken in page.html: RuntimeError: no display"]
 
 
 @pytest.mark.parametrize("command", ["show", "render"])

@@ -14,12 +14,10 @@ from rl_envs.minirts.symbols import ARCHER, STABLE
 from rl_models.batch import forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
-from tune_experiments.core.config_path import with_overrides
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.cloning import Cloning, drawn_rows, log_prob_of
 from tune_experiments.red.commanded_rts import TEXTS
-from tune_experiments.red.config import CloningSettings, RedConfig, make_world
+from tune_experiments.red.config import CloningSettings, make_world
 from tune_experiments.red.decisions import CLONED_SCRIPTS, Decisions, aim_in_words, decisions_of_scripts
 from tune_experiments.red.scripted import commands_of, play_scripted
 from tune_experiments.red.trials import build_policy, learning_rate, plan
@@ -180,21 +178,6 @@ def test_the_papers_schedule_rises_for_300_updates_and_falls_to_0_at_1500():
     assert {k: rates[k] for k in expected} == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"num_agents": 4}, "--num-agents must be 1, 2 or 3, not 4"),
-        ({"opponents": ("medum",)}, "--opponents: no opponent is called 'medum'"),
-        ({"opponents": ()}, "--opponents must name at least one"),
-        ({"methods": ()}, "--methods"),
-        ({"budget_env_steps": 0}, "--budget-env-steps"),
-    ],
-)
-def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
-    with pytest.raises(UserError, match=sentence):
-        RedConfig(**changes)
-
-
 # ------------------------------------------------------------------------------------- the scripted executor
 
 
@@ -239,9 +222,3 @@ def test_a_pass_draws_kinds_of_command_by_a_power_of_their_frequency():
     assert (by_square_root >= 6_400).float().mean() == pytest.approx(1 / 9, abs=0.02)  # 8 to 1 in place of 64 to 1
     alike = drawn_rows(decisions, 0.0, generator)
     assert (alike >= 6_400).float().mean() == pytest.approx(1 / 2, abs=0.03)
-
-
-def test_a_share_of_the_learning_rate_that_nothing_reads_is_refused():
-    with pytest.raises(UserError, match="final-learning-rate-share has no effect here"):
-        EXPERIMENT.check(with_overrides(SMOKE, {"learner.final_learning_rate_share": 0.5}))
-    EXPERIMENT.check(SMOKE)

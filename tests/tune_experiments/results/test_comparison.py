@@ -1,7 +1,5 @@
 """Statistics over seeds by hand, and comparisons from results.jsonl alone."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -61,20 +59,6 @@ def panels(tmp_path, monkeypatch):
     return draw
 
 
-@pytest.mark.parametrize("run", ["", " (one of the runs of the second of February)"])
-@pytest.mark.parametrize("metrics", [("success",), ("md_spl", "success", "invalid_probability", "tvd")])
-def test_titles_labels_and_captions_fit_into_the_figure_and_leave_room_for_the_numbers(panels, metrics, run):
-    names = [f"{method}{run}" for method in ("sync_13_cordial", "marginal")]
-    lines = [result(name, seed, seed / 10, metric) for metric in metrics for name in names for seed in range(3)]
-    drawn = panels([Result(**vars(line) | {"world": "furnmove-laptop-of-two-agents-v0"}) for line in lines])
-    figure, boxes = drawn[0].figure, [panel.get_tightbbox() for panel in drawn]
-    assert len(boxes) == len(metrics)
-    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
-    assert all(figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1 for box in boxes)
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
-    assert all(panel.bbox.width > 2.5 * figure.dpi for panel in drawn)
-
-
 def test_the_figure_says_what_the_intervals_that_it_shows_are_over(panels):
     def caption(of_seeds, **interval):
         lines = [result("sync", seed, 0.5 + seed / 10) for seed in range(of_seeds)]
@@ -87,20 +71,6 @@ def test_the_figure_says_what_the_intervals_that_it_shows_are_over(panels):
     assert caption(1, **episodes) == ["dotted: over episodes of one seed"]
     assert caption(3, **episodes) == ["line: t over seeds, dotted: over episodes of one seed"]
     assert caption(1) == []
-
-
-def test_the_report_explains_its_columns_and_cells(tmp_path):
-    write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
-    report = write_comparison(tmp_path, compare(read_runs([tmp_path])))[0].read_text()
-    for word in (
-        "IQM: ",
-        "Share of pairs above: ",
-        "[low, high]",
-        "`mean: seed, seed, ...`",
-        "`each`",
-        "row of one seed",
-    ):
-        assert word in report.split("###")[0]
 
 
 def test_a_comparison_replaces_only_a_comparison(tmp_path):
@@ -132,13 +102,6 @@ def test_folders_of_one_name_stay_apart(tmp_path):
     (comparison,) = compare(read_runs(runs))
     assert [row.values for row in comparison.rows] == [(0.0,), (1.0,)]
     assert [row.method for row in comparison.rows] == [f"sync ({run})" for run in runs]
-
-
-def test_a_folder_counts_once(tmp_path, monkeypatch):
-    write(tmp_path / "results.jsonl", [result("sync", 0, 0.1), result("marginal", 0, 0.3)])
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=str(tmp_path)):
-        read_runs([tmp_path, tmp_path.relative_to(tmp_path)])
 
 
 def test_random_play_is_a_row_of_its_own_after_the_methods_and_never_the_one_that_others_are_compared_with(tmp_path):

@@ -1,8 +1,6 @@
 """Rules of plots and videos: they come out as files that show what they were given, also from little or no data."""
 
 import itertools
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -160,23 +158,11 @@ def test_every_method_has_a_joint_policy_panel_of_its_own_and_panels_do_not_over
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
-def test_action_names_stand_at_the_left_of_each_row_and_below_the_lowest_panels():
-    *panels, _ = draw_joint_policy({str(i): np.eye(5) for i in range(5)}, ACTIONS, {}).axes
-    assert [bool(panel.get_yticks().size) for panel in panels] == [True, False, False, True, False]
-    assert [bool(panel.get_xticks().size) for panel in panels] == [False, False, True, True, True]
-
-
 def test_a_joint_policy_of_more_agents_says_whose_it_is(tmp_path):
     figure = draw_joint_policy({"sync": np.eye(5)}, ACTIONS, {}, remark="two of three")
     assert "two of three" in [text.get_text() for text in figure.texts]
     path = joint_policy({"nobody": np.zeros((5, 5))}, ACTIONS, {}, tmp_path / "joint.png")
     assert Image.open(path).format == "PNG", "also where nothing was played"
-
-
-@pytest.mark.processes
-def test_matplotlib_is_not_imported_with_the_module():
-    code = "import sys, tune_experiments.results.plots; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_gif_is_animated_rests_on_its_last_frame_and_keeps_the_colours(tmp_path):

@@ -122,21 +122,6 @@ def test_names_and_intervals_stay_whole_at_every_width(method, low, metrics, wid
     assert max(map(len, shown)) <= width
 
 
-def test_a_wide_terminal_gets_one_block_with_the_intervals_beside_the_numbers():
-    lines = [line("sync_13_cordial", metric, 0.7, low=0.123, high=0.8) for metric in METRICS]
-    table = make_table(lines, "unseen rooms")
-    blocks = {width: sum("method" in text for text in drawn(table, width)) for width in (60, 80, 120, 200)}
-    assert blocks == {60: 3, 80: 2, 120: 1, 200: 1}
-    (row,) = (text for text in drawn(table, 200) if "sync_13_cordial" in text)
-    assert row.count("0.700 [0.123, 0.800]") == len(METRICS)
-
-
-def test_a_label_of_several_names_breaks_between_them_and_a_name_never():
-    long = "a_method_with_a_name_as_long_as_a_sentence_of_its_own_could_be"
-    table = make_table([line(long, "success", 0.9, split="train"), line("sync", "success", 0.7)], "unseen rooms")
-    assert {long, "· train"} <= {text[: len(long)].strip() for text in drawn(table, 60)}
-
-
 def test_splits_are_never_averaged_together():
     table = make_table([line("sync", "success", 0.9, split="train"), line("sync", "success", 0.7)], "unseen rooms")
     assert [label for label, _ in table.rows] == ["sync · train", "sync · test"]

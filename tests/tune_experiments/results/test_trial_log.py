@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import TrialLog, read_metrics
 
 
@@ -22,14 +21,6 @@ def curves(folder) -> dict:
     return {
         tag: [(event.step, round(event.value, 5)) for event in events.Scalars(tag)] for tag in events.Tags()["scalars"]
     }
-
-
-def test_every_row_is_in_the_file_and_in_tensorboard_as_it_is_written(tmp_path):
-    log = TrialLog(tmp_path)
-    for step in (10, 20):
-        log.append(row(step))
-    assert [line["env_steps"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [10, 20]
-    assert curves(tmp_path) == {"episode/success": [(10, 0.1), (20, 0.2)], "loss/policy": [(10, -1.0), (20, -1.0)]}
 
 
 def test_rewind_cuts_the_future_and_nothing_else(tmp_path):
@@ -55,6 +46,10 @@ def test_rewind_leaves_events_and_files_of_others_alone(tmp_path):
         path.write_bytes(b"mine")
     log.rewind(0)
     assert [path.read_bytes() for path in others] == [b"mine", b"mine"]
+    assert read_metrics(tmp_path / "metrics.jsonl") == []
+    others[0].unlink()
+    assert curves(tmp_path) == {}
+    log.append(row(10))
 
 
 @pytest.mark.processes
@@ -119,15 +114,6 @@ def test_a_watching_tensorboard_forgets_the_lost_future(tmp_path):
     ]
 
 
-def test_rewinding_to_the_start_empties_the_log(tmp_path):
-    log = TrialLog(tmp_path)
-    log.append(row(10))
-    log.rewind(0)
-    assert read_metrics(tmp_path / "metrics.jsonl") == []
-    assert curves(tmp_path) == {}
-    log.append(row(10))
-
-
 def test_env_steps_must_rise_and_values_be_numbers(tmp_path):
     log = TrialLog(tmp_path)
     log.append(row(10))
@@ -150,8 +136,6 @@ def test_numbers_of_every_kind_survive_and_the_file_stays_json(tmp_path):
     assert "c" not in back
 
 
-def test_a_trial_without_a_row_has_an_empty_log_and_a_missing_one_is_an_error(tmp_path):
+def test_a_trial_without_a_row_has_an_empty_log(tmp_path):
     TrialLog(tmp_path).close()
     assert read_metrics(tmp_path / "metrics.jsonl") == []
-    with pytest.raises(UserError, match=r"metrics.jsonl"):
-        read_metrics(tmp_path / "elsewhere" / "metrics.jsonl")

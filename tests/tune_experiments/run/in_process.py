@@ -20,6 +20,14 @@ def trials_in_process():
         yield
 
 
+@contextlib.contextmanager
+def no_pictures():
+    """Within it, reports have no figures, videos and pages, which take longer than small runs do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tune_experiments.launch.report.attempt", lambda what, make: ())
+        yield
+
+
 def _run_trials(requests, budgets, **named):
     """Run trials; a trial that fails raises its own error."""
     for request in requests:

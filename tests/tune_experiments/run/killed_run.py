@@ -14,7 +14,7 @@ from cluster.testing.local_cluster import wait_until
 from tests.patience import PATIENCE_SECONDS
 from tests.private_ray import setup_hook_variable
 from tests.tune_experiments.run.halting import HALTED, HALTS_AT
-from tests.tune_experiments.run.in_process import trials_in_process
+from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 
@@ -111,7 +111,7 @@ def unbroken_and_continued(ray_session, tmp_path_factory):
     trial = broken / "trials/sync_13_cordial-seed0"
     assert not (trial / "test_results.json").exists()
     assert [row["env_steps"] for row in rows_of(trial / "metrics.jsonl")] == list(range(160, KILLED_AT + 1, 160))
-    with trials_in_process():
+    with trials_in_process(), no_pictures():
         finish(broken)
         finish(unbroken)
     return unbroken, broken

@@ -1,21 +1,15 @@
 """Commands that must fail with one sentence, and checkpoints of a team that learned nothing."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from rl_models.training.checkpoint import save_checkpoint
-from tests.patience import PATIENCE_SECONDS
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.furnmove_sync import EXPERIMENT
 from tune_experiments.run.run_folder import WRITTEN_BY
 
-ROOT = Path(__file__).parents[3]
 SMOKE = EXPERIMENT.presets["smoke"]
 DEAD = "127.0.0.1:1"
 """A cluster that is not there: a case that wrongly goes on stops here instead of training."""
@@ -39,16 +33,6 @@ def refusal(call):
     with pytest.raises(UserError) as raised:
         call()
     return str(raised.value)
-
-
-def complaint(*command, address=DEAD):
-    """Run a command that must fail: the sentence that it leaves on stderr."""
-    environment = os.environ | {"RAY_ADDRESS": address, "OMP_NUM_THREADS": "1"}
-    if not address:
-        del environment["RAY_ADDRESS"]
-    words = [sys.executable, *map(str, command)]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=PATIENCE_SECONDS)
-    return checked(done.returncode, done.stderr)
 
 
 def checked(code, stderr):

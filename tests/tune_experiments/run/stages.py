@@ -116,7 +116,7 @@ def _played_in(game, policy):
 
 
 def three_stages(**promotion):
-    """Calm until passed, then windy with a grown table, kept optimiser and a frozen layer, then three walkers."""
+    """Calm until passed, then windy with a larger table, kept optimiser and a frozen layer, then three walkers."""
     rule = Promotion(**({"metric": "valid/sum", "threshold": -1e9} | promotion))
     return Curriculum(
         (
@@ -124,7 +124,6 @@ def three_stages(**promotion):
             Stage(
                 name="windy",
                 plan=plan("windy"),
-                grown=("network.cells.*",),
                 frozen=("network.mix.*",),
                 keeps_optimiser=True,
                 evaluate=played_in("windy"),

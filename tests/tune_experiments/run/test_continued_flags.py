@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from rl_models.training.checkpoint import load_checkpoint, numbered_checkpoints
-from tests.tune_experiments.run.in_process import trials_in_process
+from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tune_experiments.core.config_json import config_to_json, is_configuration
-from tune_experiments.core.config_path import flag_of, with_overrides
-from tune_experiments.core.continued import differences_of, rules_of
+from tune_experiments.core.config_path import flag_name, with_overrides
+from tune_experiments.core.continued import continuation_rules, find_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
@@ -18,7 +18,7 @@ from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import run_folder
 from tune_experiments.run.continuation import finished_otherwise, trained_otherwise
-from tune_experiments.run.request import plan_of
+from tune_experiments.run.request import make_plan
 from tune_experiments.run.run_folder import RunFolder
 
 WHERE = (
@@ -50,19 +50,19 @@ def with_value(data, path, value):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_what_says_where_it_is_computed_may_change_and_budgets_and_methods_may_grow(name):
     experiment = find_experiment(name)
-    rules = rules_of(experiment.presets["smoke"])
+    rules = continuation_rules(experiment.presets["smoke"])
     assert {rules[f"workers.{field}"] for field in WHERE} == {"changes"}
     assert rules["budget_env_steps"] == "grows" and rules["methods"] == "gains"
     assert "workers.fragment_length" not in rules and "learner.gamma" not in rules
 
 
 def test_rounds_that_are_shares_of_a_budget_keep_it():
-    assert "budget_env_steps" not in rules_of(find_experiment("red_minirts").presets["smoke"])
+    assert "budget_env_steps" not in continuation_rules(find_experiment("red_minirts").presets["smoke"])
 
 
 def test_a_search_keeps_its_budget_and_its_methods():
     config = find_experiment("matrix_game").presets["smoke"]
-    assert set(rules_of(config, may=("changes",)).values()) <= {"changes"}
+    assert set(continuation_rules(config, may=("changes",)).values()) <= {"changes"}
 
 
 def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):
@@ -70,13 +70,13 @@ def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):
     monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
     experiment = find_experiment("train")
     config = experiment.presets["smoke"]
-    start, rules, taken = config_to_json(config), rules_of(config), set()
+    start, rules, taken = config_to_json(config), continuation_rules(config), set()
     RunFolder.open(tmp_path, start, experiment.name).close()
     (tmp_path / "trials/ippo-seed0/checkpoints/checkpoint_000400").mkdir(parents=True)
     for path, value in leaves(config):
         bigger = not value if isinstance(value, bool) else value + 1 if isinstance(value, int | float) else "other"
         other = with_value(start, path, [*value, "other"] if isinstance(value, tuple) else bigger)
-        if not differences_of(start, other, rules):
+        if not find_differences(start, other, rules):
             continue
         try:
             RunFolder.open(tmp_path, other, experiment.name, rules=rules).close()
@@ -85,7 +85,7 @@ def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):
                 json.dumps(json.loads((tmp_path / "config.json").read_text()) | {"config": start})
             )
         except UserError as error:
-            name = path.rpartition(".")[2].replace("_", "-") if isinstance(value, bool) else flag_of(path)
+            name = path.rpartition(".")[2].replace("_", "-") if isinstance(value, bool) else flag_name(path)
             assert name in str(error) and "--out" in str(error)
     assert taken == set(rules)
 
@@ -99,7 +99,7 @@ QUICK += ["--checkpoint-every-env-steps", "160", "--validate-every-env-steps", "
 
 def furnmove(out, *flags, worlds=8, exit_code=0):
     flags = [*QUICK, "--workers.worlds-per-runner", worlds, "--out", out, *flags]
-    with trials_in_process():
+    with trials_in_process(), no_pictures():
         assert main(find_experiment("furnmove_sync"), [str(flag) for flag in flags]) == exit_code
 
 
@@ -142,7 +142,7 @@ MATRIX = ["--preset", "smoke", "--games", "32", "--budget-env-steps", "640", "--
 
 
 def matrix_game(out, *flags):
-    with trials_in_process():
+    with trials_in_process(), no_pictures():
         assert main(find_experiment("matrix_game"), [*MATRIX, "--out", str(out), *map(str, flags)]) == 0
     return {(row.method, row.seed, row.env_steps) for row in read(out / "results.jsonl")}
 
@@ -176,7 +176,7 @@ def plans_of(name, method, **changed):
     experiment = find_experiment(name)
     config = with_overrides(experiment.presets["smoke"], changed)
     request = {"name": f"{method}-seed0", "config": config_to_json(config), "method": method, "seed": 0}
-    return experiment, request, plan_of(experiment, request)
+    return experiment, request, make_plan(experiment, request)
 
 
 def test_more_learners_than_runners_make_larger_updates_of_impala_and_they_are_named():

@@ -60,7 +60,6 @@ def train(one, env_steps, **metrics):
         ((Stage(name="a", plan=plan(0)),), "stage a .*0"),
         ((Stage(name="a", plan=plan()), Stage(name="b", plan=plan(workers=Workers(runners=2)))), "stage b "),
         ((Stage(name="a", plan=plan(), keeps_optimiser=True),), "stage a is the first"),
-        ((Stage(name="a", plan=plan(), grown=("words",)),), "stage a is the first"),
         (
             (
                 Stage(name="a", plan=plan()),
@@ -150,7 +149,7 @@ def test_a_plain_plan_is_one_stage_that_shows_nothing_of_it():
     train(one, 100)
     assert one.is_over
     assert (one.curves(), one.live()) == ({}, {})
-    assert one.state(one.progress) == {"progress": vars(one.progress), "validated_at": 0}
+    assert one.state() == {"progress": vars(one.progress), "validated_at": 0}
 
 
 def test_the_live_line_shows_what_training_can_take_at_most():
@@ -172,18 +171,18 @@ def test_a_course_is_found_again_from_what_a_checkpoint_says():
     one = curriculum()
     train(one, 40, win_rate=0.9)
     one.validated_at = 40
-    ways = [one.state(one.progress)]
+    ways = [one.state()]
     train(one, 60, win_rate=0.9)
-    ways.append(one.state(one.progress))
+    ways.append(one.state())
     one.next_stage()
     train(one, 20)
-    ways.append(one.state(one.progress))
+    ways.append(one.state())
     stood = [(0, 40, [0.9], 40, 40), (0, 60, [0.9, 0.9], 40, 60), (1, 20, [], 0, 80)]
     for state, (stage, env_steps, values, validated_at, total) in zip(ways, stood, strict=True):
         again = curriculum_behind(one.declared, json.loads(json.dumps(state)))
         assert (len(again.ended), again.progress.env_steps, again.values) == (stage, env_steps, values)
         assert (again.validated_at, again.total().env_steps, again.is_staged) == (validated_at, total, True)
-        assert again.state(again.progress) == state
+        assert again.state() == state
 
 
 @pytest.mark.parametrize(
@@ -205,5 +204,5 @@ def test_a_checkpoint_of_other_stages_is_refused(written, declared, sentence):
             old.next_stage()
         train(old, 100)
     with pytest.raises(ValueError, match=sentence):
-        new.restore(old.state(old.progress))
+        new.restore(old.state())
     assert new.progress == Progress()

@@ -6,6 +6,7 @@ watched.
 
 import contextlib
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -27,13 +28,12 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
-from tune_experiments.overcooked import trained_partners
 from tune_experiments.overcooked import trials as overcooked_trials
 from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.trained_partners import Partner
 from tune_experiments.overcooked.trials import worlds_of_generation
 from tune_experiments.run import ray_cluster
-from tune_experiments.run.placement import Gpus, gpus_of_trial, least_gpus, trials_that_fit
+from tune_experiments.run.placement import Gpus, assign_gpus, least_gpus, trials_that_fit
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
 from tune_experiments.sama.frozen_lake.trials import plan as lake_plan
@@ -66,6 +66,24 @@ def places(monkeypatch):
 
     monkeypatch.setattr(TeamPolicy, "forward", watched)
     return seen
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """`cluster(CPU=4.0)`: runs join a cluster with these resources and train nothing; what was asked of Tune."""
+
+    def join(**resources):
+        asked, joined = [], SimpleNamespace(cluster_resources=lambda: resources)
+
+        def trials(requests, budgets, *, has_gpus, concurrent, **_):
+            asked.append((has_gpus, concurrent, device.chosen_device().type))
+            return {request["name"]: "not trained" for request in requests}
+
+        monkeypatch.setattr(launch, "ray_cluster", lambda: contextlib.nullcontext(joined))
+        monkeypatch.setattr(launch, "run_trials", trials)
+        return joined, asked
+
+    return join
 
 
 def weights_of(policy):
@@ -190,8 +208,8 @@ def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(g
 def test_a_population_of_fictitious_co_play_travels_on_the_cpu(gpu, monkeypatch):
     config = overcooked_selfplay.SMOKE
     partner = Partner("one", stubborn_team(config, STAY).to(DEVICE))
-    monkeypatch.setattr(trained_partners, "load_population", lambda config: [partner])
-    (traveller,) = overcooked_trials._partners_of(config)
+    monkeypatch.setattr(overcooked_trials, "load_population", lambda config: [partner])
+    (traveller,) = overcooked_trials.load_partners(config)
     assert device.device_of(traveller).type == "cpu"
 
 
@@ -246,39 +264,22 @@ def test_without_a_gpu_device_cuda_is_refused_in_one_sentence(tmp_path, capsys):
         device.chosen_device("cuda")
 
 
-def test_a_run_with_device_cpu_refuses_the_gpu_in_its_own_process_and_for_its_trials(tmp_path, gpu, monkeypatch):
-    class Cluster:
-        def cluster_resources(self):
-            return {"CPU": 4.0, "GPU": 2.0}
-
-    asked = []
-
-    def trials(requests, budgets, *, has_gpus, **_):
-        asked.append((has_gpus, device.chosen_device().type))
-        return {request["name"]: "not trained" for request in requests}
-
-    monkeypatch.setattr(launch, "ray_cluster", lambda: contextlib.nullcontext(Cluster()))
-    monkeypatch.setattr(launch, "run_trials", trials)
+def test_a_run_with_device_cpu_refuses_the_gpu_in_its_own_process_and_for_its_trials(tmp_path, gpu, cluster):
+    joined, asked = cluster(CPU=4.0, GPU=2.0)
     for choice in ("auto", "cuda", "cpu"):
         main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / choice), "--device", choice])
-    assert asked == [(2.0, NAME), (2.0, NAME), (0.0, "cpu")]
+    assert [(gpus, place) for gpus, _, place in asked] == [(2.0, NAME), (2.0, NAME), (0.0, "cpu")]
     assert device.chosen_device() == DEVICE
-    assert ray_cluster.check_capacity(Cluster(), 1, 5.0, "cpu") == 4
+    assert ray_cluster.check_capacity(joined, 1, 5.0, "cpu") == 4
     with pytest.raises(UserError, match="--device cpu"):
-        ray_cluster.check_capacity(Cluster(), 1, 5.0)
+        ray_cluster.check_capacity(joined, 1, 5.0)
 
 
 @pytest.mark.parametrize(("most", "expected"), [([], 6), (["--max-concurrent-trials", "2"], 2)])
-def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, monkeypatch, most, expected):
-    class Cluster:
-        def cluster_resources(self):
-            return {"CPU": 16.0}
-
-    asked = []
-    monkeypatch.setattr(launch, "ray_cluster", lambda: contextlib.nullcontext(Cluster()))
-    monkeypatch.setattr(launch, "run_trials", lambda *_, concurrent, **__: asked.append(concurrent) or {})
+def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, cluster, most, expected):
+    _, asked = cluster(CPU=16.0)
     main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "run"), "--seeds", "0", "1", "2", *most])
-    assert asked == [expected]
+    assert [concurrent for _, concurrent, _ in asked] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +301,7 @@ def test_no_more_trials_train_at_once_than_the_user_allows(tmp_path, monkeypatch
     ],
 )
 def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus, trials, expected):
-    found = gpus_of_trial(workers, has_gpus, trials)
+    found = assign_gpus(workers, has_gpus, trials)
     assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
     reserved = sum(place["GPU"] for place in placement_bundles(workers, found))
     assert reserved * trials <= max(has_gpus, workers.gpus) + 1e-9

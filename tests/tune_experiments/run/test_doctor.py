@@ -1,5 +1,7 @@
 """What holds a trial up: by hand where playing and learning take turns, and where they go on side by side."""
 
+import math
+
 import pytest
 
 from rl_models.rllib.workers import Workers
@@ -36,31 +38,36 @@ def test_runners_are_proposed_until_playing_takes_a_quarter_of_learning_and_worl
     assert "250 env steps/s, 2.5 times" in told
 
 
-def test_where_learning_takes_the_time_no_runner_is_proposed():
-    found = diagnose(rows(speed=100, runner_speed=10_000, busy=0.95), ALONE, takes_turns=True)
-    told = proposals(found, ALONE)
-    assert any("--workers.learners 2" in each for each in told)
-    assert any("--workers.gpus-per-learner 1" in each for each in told)
-    assert not any("--workers.runners" in each for each in told)
-
-
-def test_a_proposal_names_the_machine_that_it_needs():
+def test_where_learning_takes_the_time_learners_and_a_gpu_are_proposed_with_the_machine_that_they_need():
     found = diagnose(rows(speed=100, runner_speed=10_000, busy=0.95), ALONE, takes_turns=True)
     told = "\n".join(proposals(found, ALONE))
     assert "--workers.learners 2, on a machine with 3 CPUs: at most" in told
     assert "--workers.gpus-per-learner 1, on a machine with a GPU, if" in told
+    assert "--workers.runners" not in told
 
 
 def test_where_neither_takes_the_time_nothing_is_proposed():
     found = diagnose(rows(speed=10, runner_speed=10_000, busy=0.05), ALONE, takes_turns=True)
     assert found.bottleneck == "neither"
     assert proposals(found, ALONE) == []
-    assert "give the CPUs to more trials" in report(found, ALONE)[-1]
+    shape, *_, advice = report(found, ALONE)
+    assert shape.startswith("one process ") and "give the CPUs to more trials" in advice
 
 
-def test_a_log_without_those_numbers_is_refused_in_one_sentence():
+@pytest.mark.parametrize(
+    "row",
+    [
+        {SPEED: 10.0},
+        {SPEED: 0, RUNNER_SPEED: 1, BUSY: 0},
+        {SPEED: 1, RUNNER_SPEED: 0, BUSY: 0},
+        {SPEED: math.nan, RUNNER_SPEED: 1, BUSY: 1},
+        {SPEED: 1, RUNNER_SPEED: math.inf, BUSY: 1},
+        {SPEED: 1, RUNNER_SPEED: 1, BUSY: math.nan},
+    ],
+)
+def test_rows_that_lack_those_numbers_or_cannot_be_true_are_refused(row):
     with pytest.raises(UserError, match=r"metrics.jsonl"):
-        diagnose([{SPEED: 10.0}], ALONE, takes_turns=True)
+        diagnose([row], ALONE, takes_turns=True)
 
 
 def test_idle_learners_side_by_side_with_runners_may_want_aggregators():
@@ -70,8 +77,3 @@ def test_idle_learners_side_by_side_with_runners_may_want_aggregators():
     with_one = Workers(runners=2, worlds_per_runner=32, learners=1, aggregators=1)
     assert "1 learners x 1 aggregators" in report(found, with_one)[0]
     assert not any("--workers.aggregators" in line for line in report(found, with_one))
-
-
-def test_a_trial_of_one_process_is_told_so():
-    found = diagnose(rows(speed=100, runner_speed=125, busy=0.1), ALONE, takes_turns=True)
-    assert report(found, ALONE)[0].startswith("one process ")

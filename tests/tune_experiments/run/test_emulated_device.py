@@ -240,7 +240,7 @@ def with_more_passes(plan):
     )
 
 
-def played_and_learned(plan, captures, updates=6):
+def played_and_learned(plan, captures, updates=4):
     """What is played, statistics and weights of some updates on the emulated device; and the loop."""
     with pytest.MonkeyPatch.context() as patch, emulated_device():
 
@@ -284,5 +284,5 @@ def test_a_loss_that_reads_counts_itself_is_never_stale_on_an_emulated_device():
     plan = plan_of("overcooked_selfplay", "selfplay")
     plan = dataclasses.replace(plan, objective=dataclasses.replace(plan.objective, extra_losses=(FallsByItself(),)))
     found = played_and_learned(plan, [])
-    assert len({one["schedule/own"] for one in found[1]}) > 3
+    assert len({one["schedule/own"] for one in found[1]}) > 2
     assert_equal_loops(found, played_and_learned(plan, None))

@@ -16,8 +16,8 @@ from tune_experiments.run.final_evaluation import (
     condition_and_stage,
     evaluate_all,
     figure_data_files,
+    make_results,
     read_test_results,
-    results_of,
     save_figure_data,
     write_test_results,
 )
@@ -52,7 +52,7 @@ def test_method_condition_and_world_are_three_fields_and_another_player_has_no_s
     found = [
         row
         for tested, episodes in evaluate_all({"": lambda policy: tests, "a": lambda policy: tests}, "sync", None)
-        for row in results_of(Measured(None), "sync", 3, tested, episodes, 100, 7.0)
+        for row in make_results(Measured(None), "sync", 3, tested, episodes, 100, 7.0)
     ]
     assert [(row.method, row.world, row.condition, row.seed, row.env_steps, row.cpu_seconds) for row in found] == [
         ("sync", "calm", "", 3, 100, 7.0),
@@ -73,7 +73,7 @@ def test_a_method_that_is_random_play_itself_is_not_tested_against_itself():
 
 def test_rows_carry_the_range_that_is_declared_and_none_where_nothing_is():
     episodes = {name: np.array([0.0, 1.0, 1.0]) for name in ("won", "soups", "score")}
-    rows = {row.metric: row for row in results_of(Measured(None), "sync", 0, Tested("calm"), episodes, 1)}
+    rows = {row.metric: row for row in make_results(Measured(None), "sync", 0, Tested("calm"), episodes, 1)}
     assert {name: (row.bounds, row.interval) for name, row in rows.items()} == {
         "won": ((0.0, 1.0), WILSON),
         "soups": ((0.0, None), NORMAL),

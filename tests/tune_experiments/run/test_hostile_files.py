@@ -7,12 +7,10 @@ from ray import tune
 
 from cluster.testing.memory import read_samples
 from cluster.testing.soak import main as soak
-from rl_models.rllib.workers import Workers
 from tests.tune_experiments.run.bomb import Bomb
 from tune_experiments import matrix_game
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose
 from tune_experiments.search.folder import claim_for_search
 from tune_experiments.search.optuna_search import JOURNAL_FILE, OptunaSearch
 from tune_experiments.search.schedulers import Asha
@@ -56,11 +54,3 @@ def test_samples_of_a_soak_are_told_from_other_files(tmp_path, content, capsys):
     assert soak(["--read", str(path)]) == 2
     assert soak(["--read", str(tmp_path / "none.csv")]) == 2
     assert "Traceback" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "numbers", [(0, 1, 0), (1, 0, 0), (float("nan"), 1, 1), (1, float("inf"), 1), (1, 1, float("nan"))]
-)
-def test_rows_that_cannot_be_true_tell_the_doctor_nothing(numbers):
-    with pytest.raises(UserError, match=r"metrics.jsonl"):
-        diagnose([dict(zip((SPEED, RUNNER_SPEED, BUSY), numbers, strict=True))], Workers(), True)

@@ -1,8 +1,6 @@
 """A member of a population between its reports to Tune: whose weights it has, and what it learns with."""
 
 import contextlib
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,12 +9,10 @@ from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoi
 from tests.tune_experiments.search.pretended import CONFIG, OBJECTIVE
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.play.loading import chosen_checkpoint
-from tune_experiments.results.score import SCORE
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import population
-from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.placement import NO_GPUS
-from tune_experiments.run.population import EXPLOITS_FILE, GENERATION, ends_of, exploit, own_request, train_member
+from tune_experiments.run.population import GENERATION, exploit, generation_ends, own_request, train_member
 from tune_experiments.run.tuning import train_request
 
 
@@ -34,7 +30,7 @@ def member(tmp_path, name="loser", rate=0.02, first=1, of="loser"):
         "is_tested": False,
         "objective": OBJECTIVE,
         "values": {"learning_rate": rate},
-        "ends": ends_of(CONFIG.budget_env_steps),
+        "ends": generation_ends(CONFIG.budget_env_steps),
         "first": first,
     }
     return own_request(request, name)
@@ -64,31 +60,6 @@ def pause(request):
 
 def weights(folder):
     return load_checkpoint(newest_whole_checkpoint(folder / "checkpoints")).tensors
-
-
-@pytest.mark.long
-def test_a_loser_goes_on_with_the_winners_weights_and_its_own_rate(tmp_path):
-    train(member(tmp_path, rate=1e-4), reports=2)
-    ((_, _), (row, folder)) = train(member(tmp_path, "winner", 0.05, of="winner"), reports=2)
-    assert row[GENERATION] == 2 and np.isfinite(row[SCORE])
-    handed = tmp_path / "tune/winner/checkpoint_000001"  # Tune's copy
-    handed.parent.mkdir(parents=True)
-    folder.rename(handed)
-    request = member(tmp_path, rate=0.06, of="winner")
-    assert request["name"] == "loser" and Path(request["folder"]) == tmp_path / "loser"
-    with pytest.raises(Paused):  # before it trains
-        train_member(request, handed, pause, None)
-    winner, loser = load_checkpoint(newest_whole_checkpoint(handed)), weights(tmp_path / "loser")
-    for group, tensors in winner.tensors.items():
-        for name, value in tensors.items():
-            np.testing.assert_array_equal(value, loser[group][name])
-    train(request, handed)
-    log = read_metrics(tmp_path / "loser/metrics.jsonl")
-    rates = {row["schedule/learning_rate"] for row in log if winner.step < row["env_steps"] < 0.9 * 512}
-    assert rates == {0.06}, "from the first update on"
-    assert read_test_results(tmp_path / "loser") == []
-    (line,) = {*(tmp_path / "loser" / EXPLOITS_FILE).read_text().splitlines()}
-    assert json.loads(line) == {"env_steps": winner.step, "source": "winner", "values": {"learning_rate": 0.06}}
 
 
 @pytest.mark.long

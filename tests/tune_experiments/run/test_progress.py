@@ -7,12 +7,12 @@ import pytest
 from rich.console import Console
 
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
-from tune_experiments.results.trial_log import SPEED
+from tune_experiments.results.trial_log import REFUSED, SPEED
 from tune_experiments.run import progress
 from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.tune_display import display
+from tune_experiments.run.tune_display import TrialDisplay
 
 
 @pytest.fixture
@@ -89,19 +89,20 @@ class Named(SimpleNamespace):
 
 def test_a_trial_that_its_search_has_dropped_is_stopped_and_one_whose_slice_is_over_is_paused(clock, tmp_path):
     stream = io.StringIO()
-    with Progress(dict.fromkeys("abcd", 900), {}, Console(file=stream)) as shown:
-        callback = display(shown)
+    with Progress(dict.fromkeys("abcde", 900), {}, Console(file=stream)) as shown:
+        callback = TrialDisplay(shown)
 
-        def complete(name, how, has_results=False):
+        def complete(name, how, has_results=False, said=()):
             (tmp_path / name).mkdir()
             if has_results:
                 write_test_results(tmp_path / name, [])
             # The configuration is that of the member that it has taken over from.
             request = {"name": "other", "folder": str(tmp_path / "other")} | how
-            callback.on_trial_complete(0, [], Named(name, config={"request": request}, last_result={}))
+            callback.on_trial_complete(0, [], Named(name, config={"request": request}, last_result=dict(said)))
             return stream.getvalue().splitlines()[-1].split()[-1]
 
         assert complete("a", {"objective": "valid/a"}) == "stopped"
         assert complete("b", {"objective": "valid/a"}, True) == "done"
         assert complete("c", {"ends_at": 0.0}) == "paused"
         assert complete("d", {}) == "done"
+        assert complete("e", {}, said={REFUSED: "write --x 3"}.items()) == "failed"

@@ -8,13 +8,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.tune_experiments.run.remote_runs import (
-    HIDDEN,
     TRIAL,
     contents,
     copy_at,
     damage,
     fail,
-    interrupt,
     put,
     run_in,
     short_manifest,  # noqa: F401 (used by every test here)
@@ -61,20 +59,6 @@ def test_whatever_lay_in_the_store_before_is_there_afterwards(files, how):
         except ZeroDivisionError:
             assert "fails" in how
         assert files.items() <= contents(store).items()
-
-
-def test_nothing_that_was_ever_in_a_store_is_deleted(tmp_path):
-    """A folder keeps two checkpoints, and one event file that says something."""
-    run_in(tmp_path, 0)
-    put(tmp_path, HIDDEN)
-    before = contents(tmp_path)
-    damage(tmp_path, 3)
-    with pytest.raises(KeyboardInterrupt):
-        run_in(tmp_path, 2, end=interrupt)
-    run_in(tmp_path, 5)
-    assert before.keys() | HIDDEN.keys() <= contents(tmp_path).keys()
-    checkpoints = {name.split("/")[3] for name in contents(tmp_path) if "checkpoint_" in name}
-    assert checkpoints == {f"checkpoint_{step:06d}" for step in range(1, 9)}
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b'{"mine": 1}'])

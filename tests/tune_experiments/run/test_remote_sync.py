@@ -1,6 +1,5 @@
 """A run in a store: the copy is whole, continues anywhere, outlives an outage, and touches nothing that others keep."""
 
-import contextlib
 import copy
 import io
 import json
@@ -16,7 +15,7 @@ import pytest
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, prune, save_checkpoint
+from rl_models.training.checkpoint import newest_whole_checkpoint, prune, save_checkpoint
 from tests.patience import PATIENCE_SECONDS
 from tests.tune_experiments.run.remote_runs import (
     CONFIG,
@@ -34,15 +33,14 @@ from tests.tune_experiments.run.remote_runs import (
     short_manifest,  # noqa: F401 (used by every test here)
     visible,
 )
-from tune_experiments.__main__ import main
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.core.storage_uri import below
 from tune_experiments.launch import launch
 from tune_experiments.launch.report import show_results
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.results.trial_log import REFUSED, read_metrics
-from tune_experiments.run import remote_claim, remote_sync, tuning
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run import remote_claim, remote_sync
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
 from tune_experiments.run.run_folder import ANNOUNCED, read_sessions
 
@@ -53,37 +51,12 @@ def test_a_trial_lies_below_its_run_and_the_query_of_a_uri_stays_at_its_end():
     assert below("/shared/what?", TRIAL) == f"/shared/what?/{TRIAL}"
 
 
-def test_trials_of_a_run_whose_uri_has_a_query_have_folders_of_their_own(tmp_path):
-    for name in ("sync-seed0", "sync-seed1"):
-        with synced_folder(below(f"file://{tmp_path}/store?region=eu-west-1", f"trials/{name}")) as (folder, copy):
-            (folder / "metrics.jsonl").write_text(name)
-            copy.push()
-    found = {path.parent.name: path.read_text() for path in (tmp_path / "store").rglob("metrics.jsonl")}
-    assert found == {"sync-seed0": "sync-seed0", "sync-seed1": "sync-seed1"}
-
-
-def test_what_is_in_the_folder_is_in_the_copy_and_comes_back_elsewhere(tmp_path):
-    store = tmp_path / "store"
-    with synced_folder(copy_at(store)) as (folder, _):
-        save_checkpoint(folder / "checkpoints", 5, {"weights": {"a": np.arange(3)}}, {"x": 1})
-        (folder / "metrics.jsonl").write_text('{"env_steps": 5}\n')
-        (folder / ".writer.lock").touch()
-    assert not folder.exists()
-    with synced_folder(copy_at(store)) as (again, _):
-        assert set(contents(again)) == {
-            "metrics.jsonl",
-            "checkpoints/checkpoint_000005/state.json",
-            "checkpoints/checkpoint_000005/weights.safetensors",
-        }
-        found = load_checkpoint(newest_whole_checkpoint(again / "checkpoints"))
-        np.testing.assert_array_equal(found.tensors["weights"]["a"], np.arange(3))
-
-
 def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(tmp_path):
     """The store keeps all others; one whose upload was cut off, and one that is damaged, are not taken for whole."""
     checkpoints = tmp_path / "store" / "checkpoints"
     state = {"choice": {"value": 1.0, "env_steps": 2}, "curriculum": {"ended": [{"env_steps": 3, "chosen": 1}]}}
     with synced_folder(copy_at(tmp_path / "store")) as (folder, copy):
+        (folder / ".writer.lock").touch()
         for step in range(8):
             save_checkpoint(folder / "checkpoints", step, {"w": {"a": np.zeros(2)}}, state)
             assert copy.push()
@@ -93,6 +66,7 @@ def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(
     (checkpoints / "checkpoint_000006" / "w.safetensors").write_bytes(b"")
     with synced_folder(copy_at(tmp_path / "store")) as (again, _):
         assert newest_whole_checkpoint(again / "checkpoints").name == "checkpoint_000005"
+        assert {path.name for path in again.iterdir()} == {"checkpoints"}, "no hidden file"
         there = {path.name for path in (again / "checkpoints").iterdir()}
         assert there == {f"checkpoint_{step:06d}" for step in (1, 2, 3, 5, 6)}
         save_checkpoint(again / "checkpoints", 6, {"w": {"a": np.ones(2)}}, {})
@@ -112,7 +86,7 @@ def test_curves_of_a_run_that_was_continued_twice_have_every_point_once(tmp_path
 
 def test_what_trials_have_left_replaces_nothing_that_the_run_has_written_meanwhile(tmp_path):
     with open_run(Path(copy_at(tmp_path)), CONFIG, "matrix_game", (0,)) as (run, copy):
-        run.announce(["sync over marginal"])
+        run.record(ANNOUNCED, ["sync over marginal"])
         copy.pull("trials/")
         assert read_sessions(run.path, may_be_missing=True)[-1][ANNOUNCED] == ["sync over marginal"]
 
@@ -219,7 +193,7 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
 
 
 def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch):
-    stamp = remote_sync.stamp_of
+    stamp = remote_sync.file_stamp
 
     def vanishes(path):
         if path.name == "passing.txt":
@@ -227,7 +201,7 @@ def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch
         return stamp(path)
 
     with synced_folder(copy_at(tmp_path)) as (folder, copy):
-        monkeypatch.setattr(remote_sync, "stamp_of", vanishes)
+        monkeypatch.setattr(remote_sync, "file_stamp", vanishes)
         (folder / "table.md").write_text("done")
         (folder / "passing.txt").write_text("gone")
         assert copy.push()
@@ -356,31 +330,17 @@ def test_an_unknown_store_is_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "starts_again"), [(ConnectionError("no answer"), True), (FileNotFoundError("no such bucket"), False)]
+    ("error", "told"),
+    [(ConnectionError("no answer"), StoreUnavailableError), (FileNotFoundError("no bucket"), UserError)],
 )
-def test_a_trial_starts_again_if_its_store_does_not_answer_and_not_if_it_is_not_there(
-    error, starts_again, tmp_path, monkeypatch
-):
+def test_only_of_a_store_that_does_not_answer_it_is_told_that_this_may_pass(error, told, tmp_path, monkeypatch):
     def away(*_, **__):
         raise error
 
-    def train(*_):
-        with synced_folder(copy_at(tmp_path)):
-            raise AssertionError("nothing is trained without the store")
-
-    reported = []
     monkeypatch.setattr(RemoteSync, "names", away)
-    monkeypatch.setattr(tuning, "train_request", train)
-    monkeypatch.setattr("ray.tune.report", reported.append)
-    with pytest.raises(StoreUnavailableError) if starts_again else contextlib.nullcontext():
-        tuning.train_trial({"request": {"folder": str(tmp_path)}})
-    assert [list(row) for row in reported] == ([] if starts_again else [[REFUSED]])
-
-
-@pytest.mark.parametrize("words", [["table", "s3://bucket/a"], ["compare", "runs/a", "s3://bucket/a"]])
-def test_commands_on_what_was_trained_ask_for_a_folder(words, capsys):
-    assert main(words) == 2
-    assert capsys.readouterr().err.startswith("error: s3://bucket/a ")
+    with pytest.raises(UserError) as refusal, synced_folder(copy_at(tmp_path)):
+        pytest.fail("nothing is trained without the store")
+    assert type(refusal.value) is told
 
 
 def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):

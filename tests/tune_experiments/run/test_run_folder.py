@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 
 import pytest
 
@@ -38,30 +37,11 @@ def test_a_new_folder_gets_config_and_manifest(tmp_path, monkeypatch):
     assert session["git"] is None or len(session["git"]["commit"]) == 40
 
 
-def test_the_same_run_continues_and_adds_a_session(tmp_path):
-    RunFolder.open(tmp_path, CONFIG, "furnmove_sync", seeds=(0,)).close()
-    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync", seeds=(0, 1)) as folder:
-        assert folder.continued
-    sessions = json.loads((tmp_path / "manifest.json").read_text())["sessions"]
-    assert [session["seeds"] for session in sessions] == [[0], [0, 1]]
-
-
 def with_checkpoint(out, trial="sync-seed0"):
     """A folder in which a trial has come to a checkpoint."""
     RunFolder.open(out, CONFIG, "furnmove_sync").close()
     (out / "trials" / trial / "checkpoints" / "checkpoint_000160").mkdir(parents=True)
     return out
-
-
-def test_another_configuration_is_refused_with_the_flags_that_differ(tmp_path):
-    before = (with_checkpoint(tmp_path) / "config.json").read_bytes()
-    other = {**CONFIG, "learner": {"learning_rate": 0.2, "widths": (1, 3)}}
-    with pytest.raises(UserError) as refusal:
-        RunFolder.open(tmp_path, other, "furnmove_sync")
-    for told in ("--learner.learning-rate 0.1 -> 0.2", "--learner.widths 1 2 -> 1 3", "write --learner.learning-rate"):
-        assert told in str(refusal.value)
-    assert (tmp_path / "config.json").read_bytes() == before
-    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()  # the refusal gave the lock back
 
 
 @pytest.mark.parametrize(
@@ -113,17 +93,6 @@ def test_hidden_files_of_others_stay_as_they_are(tmp_path):
     (tmp_path / ".lock").write_text("of another program")
     RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
     assert (tmp_path / ".lock").read_text() == "of another program"
-
-
-def test_a_run_has_an_id_of_its_own_that_stays(tmp_path):
-    ids = []
-    for name in ("a", "b", "a"):
-        with RunFolder.open(tmp_path / name, CONFIG, "furnmove_sync") as folder:
-            ids.append(folder.run_id)
-    assert ids[0] == ids[2] != ids[1]
-    shutil.rmtree(tmp_path / "a")
-    with RunFolder.open(tmp_path / "a", CONFIG, "furnmove_sync") as folder:
-        assert folder.run_id not in ids, "a place is no run"
 
 
 def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
@@ -179,10 +148,11 @@ def test_a_comparison_was_named_before_the_run_only_if_each_session_recorded_it(
     assert found.named == named
 
 
-def test_a_session_has_announced_nothing_until_it_does(tmp_path):
-    for announced in (None, [MAIN.announcement()]):
-        with RunFolder.open(tmp_path / "run", CONFIG, "furnmove_sync") as folder:
+def test_a_continued_run_adds_a_session_which_has_announced_nothing_until_it_does(tmp_path):
+    for seeds, announced in (((0,), None), ((0, 1), [MAIN.announcement()])):
+        with RunFolder.open(tmp_path / "run", CONFIG, "furnmove_sync", seeds) as folder:
+            assert folder.continued is (announced is not None)
             if announced is not None:
-                folder.announce(announced)
+                folder.record(ANNOUNCED, announced)
     sessions = json.loads((tmp_path / "run/manifest.json").read_text())["sessions"]
-    assert [session[ANNOUNCED] for session in sessions] == [None, [MAIN.announcement()]]
+    assert [(one["seeds"], one[ANNOUNCED]) for one in sessions] == [([0], None), ([0, 1], [MAIN.announcement()])]

@@ -21,7 +21,7 @@ from tune_experiments.launch import launch as launching
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.run.stopping import graceful_stop
-from tune_experiments.run.tuning import failures_of
+from tune_experiments.run.tuning import find_failures
 
 ROOT = Path(__file__).parents[3]
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -58,6 +58,12 @@ def test_where_tune_does_not_run_yet_the_first_signal_ends_all(number):
     assert said == ["stopping; the newest checkpoints are kept"]
 
 
+def wait_until_it_trains(process, run):
+    logs = "trials/*/metrics.jsonl"
+    wait_until(lambda: any(run.glob(logs)) or process.poll() is not None, PATIENCE_SECONDS, "it does not train")
+    assert process.poll() is None
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize("gets_it", [pytest.param("the run alone", marks=pytest.mark.slow), "all its processes"])
 def test_a_run_that_gets_sigterm_ends_as_by_control_c(gets_it, tmp_path):
@@ -70,7 +76,7 @@ def test_a_run_that_gets_sigterm_ends_as_by_control_c(gets_it, tmp_path):
             command, stdout=stream, stderr=stream, cwd=ROOT, env=environment, start_new_session=True
         )
         try:
-            wait_until(lambda: any(run.glob("trials/*/metrics.jsonl")), PATIENCE_SECONDS, "it does not train")
+            wait_until_it_trains(process, run)
             send = os.kill if gets_it == "the run alone" else os.killpg
             send(process.pid, signal.SIGTERM)
             assert process.wait(PATIENCE_SECONDS) == 130, log.read_text()
@@ -97,7 +103,7 @@ def test_a_run_that_has_begun_ray_itself_ends_whole(what, tmp_path):
     os.close(theirs)
     threading.Thread(target=read_all, args=(terminal,), daemon=True).start()
     try:
-        wait_until(lambda: any(run.glob("trials/*/metrics.jsonl")), PATIENCE_SECONDS, "it does not train")
+        wait_until_it_trains(process, run)
         if what == "the terminal closes":
             os.close(os.dup2(os.open(os.devnull, os.O_RDONLY), terminal))
         else:
@@ -126,10 +132,12 @@ def read_all(terminal):
             pass
 
 
-def test_a_trial_that_has_not_reported_yet_is_told_by_the_name_of_its_folder():
-    stopped, died = ({"config": None, "metrics": {}, "path": f"/tune/{name}"} for name in ("stopped", "died"))
-    results = [SimpleNamespace(**stopped, error=None), SimpleNamespace(**died, error=RuntimeError("no actor"))]
-    assert failures_of(results) == {"died": "no actor"}
+def test_failures_are_told_by_the_name_of_a_trials_folder_and_why():
+    def result(name, error=None, **metrics):
+        return SimpleNamespace(config=None, metrics=metrics, path=f"/tune/{name}", error=error)
+
+    results = [result("stopped"), result("died", RuntimeError("no actor")), result("refused", refused="write --x 3")]
+    assert find_failures(results) == {"died": "no actor", "refused": "write --x 3"}
 
 
 def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(tmp_path, monkeypatch, capsys):
@@ -142,19 +150,3 @@ def test_whatever_is_interrupted_the_user_hears_that_the_same_command_continues(
     assert "the same command continues" in capsys.readouterr().out
     assert main(EXPERIMENT, ["--preset", "smoke", "--local", "--out", str(tmp_path / "script")]) == 130
     assert capsys.readouterr().err == "", "it is said once"
-
-
-def test_a_run_says_what_it_continues_before_ray_starts(tmp_path, monkeypatch, capsys):
-    def stop():
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(launching, "newest_checkpoint", lambda folder: folder / "checkpoint_002560")
-    monkeypatch.setattr(launching, "load_state", lambda checkpoint: {})
-    monkeypatch.setattr(launching, "trained_otherwise", lambda *_: [])
-    monkeypatch.setattr(launching, "ray_cluster", stop)
-    with pytest.raises(KeyboardInterrupt):
-        EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
-    assert "sync-seed0 continues from 2,560 of 5,120 env steps\n" in capsys.readouterr().out
-    monkeypatch.setattr(launching, "is_tested_with", lambda *_: True)
-    EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0])
-    assert "all trials are trained; making the report again\n" in capsys.readouterr().out

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.frozen_lake_spread.maps import lake_of
+from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.testing import check_world
 from rl_models.planners.domain import StateTextError
@@ -25,12 +25,12 @@ from tune_experiments.sama.frozen_lake.world import CommandedLake, SubgoalLake
 
 EXPERIMENT = find_experiment("sama_frozen_lake")
 SMOKE, LAPTOP = (EXPERIMENT.presets[name] for name in ("smoke", "laptop"))
-LAKE = lake_of("4x4")
+LAKE = get_lake("4x4")
 START = describe(LAKE, LAKE.starts, np.zeros(2, int), 0)
 
 
 def domain(knowledge, name="4x4"):
-    return LakeDomain(lake_of(name), knowledge)
+    return LakeDomain(get_lake(name), knowledge)
 
 
 # ---------------------------------------------------------------------------------------------- the domain

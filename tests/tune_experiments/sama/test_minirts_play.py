@@ -17,7 +17,7 @@ from tune_experiments.experiment.finding import find_experiment, find_stored
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
-from tune_experiments.run.final_evaluation import results_of
+from tune_experiments.run.final_evaluation import make_results
 from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.executors import FORMS, scripted
 from tune_experiments.sama.minirts.play import METRICS, RtsPlay
@@ -203,7 +203,7 @@ def test_every_test_of_a_smoke_ends_with_its_numbers():
             "answered_by_rule",
         }
         assert ("_transcript" in episodes) == (tested.condition == "rules, 3 reflections")
-    rows = [row for world, one in found.items() for row in results_of(EXPERIMENT, TWO, 0, world, one, None)]
+    rows = [row for world, one in found.items() for row in make_results(EXPERIMENT, TWO, 0, world, one, None)]
     (table,) = tables(rows)
     assert table.title == title_of(TWO) and [label for label, _ in table.rows] == conditions
 
@@ -227,7 +227,7 @@ def test_a_table_of_a_model_names_its_share_of_answers_by_rule_without_those_tha
     rows = [
         row
         for test, share in by_test.items()
-        for row in results_of(
+        for row in make_results(
             EXPERIMENT, TWO, 0, Tested("minirts", test), episodes | {"answered_by_rule": np.array([share])}, None
         )
     ]

@@ -1,6 +1,5 @@
 """Optuna's search: judged by the mean over seeds, continued from its journal, whenever it was killed."""
 
-import json
 import math
 
 import numpy as np
@@ -52,14 +51,6 @@ def test_a_setting_is_judged_by_the_mean_over_its_seeds(tmp_path):
     assert first.config == CONFIG
     values = {one.number: 0.5 - math.log10(one.config.learning_rate) for one in others}
     assert told(tmp_path) == pytest.approx(values)
-
-
-def test_a_setting_is_not_judged_before_all_of_its_seeds_have_finished(tmp_path):
-    search = search_in(tmp_path, seeds=(0, 1, 2))
-    run(search, most=5)
-    assert told(tmp_path) == {1: None}
-    run(search, most=1)
-    assert told(tmp_path)[1] is not None
 
 
 @pytest.mark.parametrize("killed_after", [1, 3, 4, 5])
@@ -115,9 +106,3 @@ def test_what_is_no_journal_is_told(tmp_path, content):
     (tmp_path / JOURNAL_FILE).write_bytes(content)
     with pytest.raises(UserError, match=JOURNAL_FILE):
         search_in(tmp_path)
-
-
-def test_the_journal_holds_lines_of_json_alone(tmp_path):
-    run(search_in(tmp_path, count=2))
-    for line in (tmp_path / JOURNAL_FILE).read_text().splitlines():
-        assert isinstance(json.loads(line), dict)

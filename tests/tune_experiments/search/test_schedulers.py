@@ -1,7 +1,6 @@
 """Tune's ASHA, which is told again what it was told before, and its PBT for the generations that are left."""
 
 import dataclasses
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -107,9 +106,3 @@ def test_explored_values_stay_in_their_domains(tmp_path):
     ):
         found = explore({"request": {"values": values}})["request"]["values"]
         assert (found["learning_rate"], found["games"]) == wanted
-
-
-def test_what_asha_was_told_is_a_line_of_json(tmp_path):
-    validate(Asha(NAMES, 900, tmp_path / "asha.jsonl"), "trial3", 100, 0.5)
-    (line,) = (tmp_path / "asha.jsonl").read_text().splitlines()
-    assert json.loads(line) == {"trial": "trial3", "env_steps": 100, SCORE: 0.5}

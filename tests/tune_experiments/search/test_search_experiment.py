@@ -19,7 +19,7 @@ from tests.tune_experiments.run.in_process import trials_in_process
 from tune_experiments import furnmove_methods, matrix_game
 from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, method_of
 from tune_experiments.core.config_json import config_from_json, config_to_json
-from tune_experiments.core.config_path import replaced, value_at
+from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment, read_configuration
@@ -52,7 +52,7 @@ def ends(domain):
 @pytest.mark.parametrize("path", SPACE.domains)
 def test_every_path_is_a_field_that_takes_every_value_of_its_domain(path):
     for value in ends(SPACE.domains[path]):
-        config = replaced(PRESETS["laptop"], path, value)
+        config = with_overrides(PRESETS["laptop"], {path: value})
         assert config_from_json(type(config), json.loads(json.dumps(config_to_json(config)))) == config
         assert value_at(config, path) == value
 
@@ -89,7 +89,7 @@ def test_a_method_is_tried_with_what_changes_its_training_and_with_nothing_else(
     for path, domain in SPACE.domains.items():
         if path == "learner.joint_ratio" and method_of(method).family == "central":
             continue  # changes the loss's form, but a central policy has one probability in either
-        changed = replaced(config, path, next(value for value in ends(domain) if value != value_at(config, path)))
+        changed = with_overrides(config, {path: next(one for one in ends(domain) if one != value_at(config, path))})
         does_change = training(changed, method) != training(config, method)
         assert SPACE.uses(config, method, path) == does_change, path
 
@@ -204,17 +204,6 @@ def test_a_search_may_vary_the_processes_of_a_trial(ray_session, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("by", "sentence"), [("grid", "a trial needs 1001 CPUs"), ("pbt", "workers.runners"), ("optuna", "workers.runners")]
-)
-def test_processes_that_cannot_be_are_told_before_there_is_a_folder(tmp_path, capsys, by, sentence):
-    words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", by]
-    words += ["--search-over", "workers.runners=grid:0,1000", "--out", str(tmp_path / "out")]
-    assert main(FURNMOVE, words) == 2
-    assert sentence in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
     ("name", "path", "objective"),
     [
         ("matrix_game", "learning_rate", "valid/value_against_adversary"),
@@ -263,23 +252,27 @@ def test_a_search_that_would_be_trained_otherwise_is_refused_and_not_ranked(tmp_
 def test_a_search_is_of_one_configuration_also_before_its_first_checkpoint(tmp_path):
     words = ["--preset", "smoke", "--methods", "marginal", "--search", "2", "--search-by", "asha"]
     (tmp_path / "trials").mkdir()
+    others = {
+        "max_episode_steps": ["--max-episode-steps", "7"],
+        "search_seed": ["--search-seed", "7"],
+        "by": ["--search-by", "pbt"],
+        "seeds": ["--seeds", "0", "1"],
+        "search": ["--search", "3"],
+        "space": ["--search-over", "learner.gamma=grid:0.5"],
+    }
 
     def claim(*more):
         config, options = parse(PRESETS, [*words, *more], "caption", (0,))
         search_run.Search(FURNMOVE, config, options).claim(tmp_path)
 
     claim()
+    (tmp_path / "trials/marginal-setting00-seed0").mkdir()
     claim()
-    for flag, named in {"--max-episode-steps": "max_episode_steps", "--search-seed": "search_seed"}.items():
-        with pytest.raises(UserError, match=named):
-            claim(flag, "7")
-
-
-def test_a_population_takes_all_of_its_members_at_once(tmp_path, capsys):
-    words = ["--preset", "smoke", "--search", "3", "--search-by", "pbt", "--max-concurrent-trials", "2"]
-    assert main(FURNMOVE, [*words, "--out", str(tmp_path / "out")]) == 2
-    assert "--max-concurrent-trials" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    before = (tmp_path / "search.json").read_text()
+    for named, flags in others.items():
+        with pytest.raises(UserError, match=rf"search\.json .*{named}"):
+            claim(*flags)
+    assert (tmp_path / "search.json").read_text() == before
 
 
 # ---------------------------------------------------------------------------------------- Tune's schedulers and Optuna

@@ -2,17 +2,16 @@
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import pytest
 from ray import tune
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import score
-from tune_experiments.search.folder import Ranked, claim_for_search, rank, write_ranking
+from tune_experiments.search.folder import Ranked, rank, write_ranking
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
 
 
@@ -193,34 +192,3 @@ def test_the_ranking_is_written_for_people_and_programs(tmp_path):
     report = (tmp_path / "search.md").read_text()
     assert "| 1 | 1 | 0 | 0.5000 | 1 |" in report and report.endswith("A remark")
     assert "python tune_experiments/x.py --epochs 1\n" in report
-
-
-# -------------------------------------------------------------------------------------------------------------- folder
-
-
-@pytest.fixture
-def out(tmp_path):
-    (tmp_path / "trials").mkdir()
-    return tmp_path
-
-
-SEARCH = {"by": "asha", "search_seed": 0, "space": {"epochs": "grid [1, 2]"}, "seeds": [0, 1], "search": 3}
-
-
-@pytest.mark.parametrize("change", [{"by": "pbt"}, {"search_seed": 1}, {"space": {}}, {"seeds": [0]}, {"search": 4}])
-def test_another_search_is_refused_with_the_difference(out, change):
-    claim_for_search(out, SEARCH)
-    (out / "trials" / "sync-setting00-seed0").mkdir()
-    claim_for_search(out, SEARCH)
-    before = (out / "search.json").read_text()
-    with pytest.raises(UserError, match=rf"search\.json .*{next(iter(change))}"):
-        claim_for_search(out, SEARCH | change)
-    assert (out / "search.json").read_text() == before
-
-
-# -------------------------------------------------------------------------------------------------------- command line
-
-
-def test_a_search_leaves_the_configuration_alone():
-    config, options = parse({"laptop": Config()}, ["--search", "12", "--epochs", "3"], "")
-    assert (config, options.search, options.search_seed) == (replace(Config(), epochs=3), 12, 0)

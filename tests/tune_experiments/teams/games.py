@@ -125,3 +125,42 @@ class LockedMeeting(Meeting):
         return {
             name: {"light": np.ones(2, np.float32), "action_mask": mask.astype(np.int8)} for name, mask in masks.items()
         }
+
+
+class Posts(Meeting):
+    """Two agents in a room of 4 x 5 earn 1 while each stands at a post of its own; there are two, and room for one."""
+
+    coordination_sets = None
+    max_cycles = 8
+
+    def observation_space(self, agent):
+        def positions(count):
+            return spaces.Box(np.zeros((count, 2), np.float32), np.tile(np.float32([3, 4]), (count, 1)))
+
+        kinds = spaces.Box(0, 1, (3, 2), np.float32)
+        return spaces.Dict({"entities": kinds, "entity_positions": positions(3), "agent_positions": positions(2)})
+
+    def action_space(self, agent):
+        return spaces.Discrete(4)
+
+    def reset(self, seed=None, options=None):
+        self.posts, self.places = np.random.default_rng(seed).integers((0, 0), (4, 5), (2, 2, 2))
+        return super().reset(seed, options)
+
+    def step(self, actions):
+        moves = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)])[list(actions.values())]
+        self.places = np.clip(self.places + moves, 0, (3, 4))
+        seen, paid, *flags, infos = super().step(actions)
+        at = (self.places[:, None] == self.posts).all(-1)
+        return seen, dict.fromkeys(paid, float(at.diagonal().all() or at[::-1].diagonal().all())), *flags, infos
+
+    def _seen(self):
+        seen = {
+            "entities": np.eye(3, 2, dtype=np.float32),
+            "entity_positions": np.pad(self.posts, ((0, 1), (0, 0))).astype(np.float32),
+        }
+        places = self.places.astype(np.float32)
+        return {"left": seen | {"agent_positions": places}, "right": seen | {"agent_positions": places[::-1]}}
+
+    def _infos(self):
+        return {name: {} for name in self.possible_agents}

@@ -20,9 +20,9 @@ OTHERS = (
     "examples.signposts:parallel_env",
     "examples.errands:parallel_env",
 )
-METHODS = ("ippo", "mappo", "commnet", "tbone", "sync_2", "sync_2_cordial", "qmix", "vdn")
+METHODS = ("ippo", "mappo", "commnet", "tbone", "sync_2", "sync_2_cordial", "endi_dis", "qmix", "vdn")
 TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
-LACKING = ("text", "images", "sentences", "memory", "team", "coordination", "choose", "several parts", "nothing else")
+LACKING = ("entities", "text", "images", "sentences", "memory", "team", "coordination", "choose", "parts", "nothing")
 
 
 def settings(env):

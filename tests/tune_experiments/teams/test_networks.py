@@ -18,7 +18,9 @@ from rl_models.training.loop import Learner
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.teams.trials import build_policy, make_world, parts_of, plan
+from tune_experiments.teams.observations import make_parts
+from tune_experiments.teams.trials import build_policy, plan
+from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE
 
 SIGNPOSTS = "examples.signposts:parallel_env"
@@ -108,6 +110,16 @@ def test_every_name_has_a_network_and_its_flag_may_leave_out_the_name_of_the_fie
         assert (config.network.name, config.network.reader.features) == ("emma", 8)
 
 
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [(["--methods", "mappo", "ipo"], "ippo"), (["--network", "ema"], "emma"), (["--network.name=ema"], "emma")],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_one_and_where_they_are_listed(words, near):
+    flag = words[0].partition(".")[0]
+    with pytest.raises(UserError, match=f"^{flag}.*did you mean {near}.*concord methods"):
+        parse(EXPERIMENT.presets, words, "")
+
+
 @pytest.mark.parametrize("row", ["ippo", "mappo"])
 def test_an_lstm_remembers_and_learning_sees_what_acting_drew_with(row):
     config = config_of("overcooked-v0", "lstm", env_arguments='{"max_episode_steps": 4}')
@@ -136,7 +148,7 @@ def test_names_in_cells_words_of_a_manual_and_kinds_of_things_reach_the_policy()
 
 
 def test_channels_of_the_packages_images_are_its_planes():
-    (image,) = [part for part in parts_of(make_world(config_of("overcooked-v0", "cnn"))) if part.is_image]
+    (image,) = [part for part in make_parts(make_world(config_of("overcooked-v0", "cnn"))) if part.is_image]
     assert image.planes_first and image.shape == (26, 4, 5)
-    (image,) = [part for part in parts_of(make_world(config_of("rtfm-v0", "cnn"))) if part.is_image]
+    (image,) = [part for part in make_parts(make_world(config_of("rtfm-v0", "cnn"))) if part.is_image]
     assert not image.planes_first and image.vocabulary > 0

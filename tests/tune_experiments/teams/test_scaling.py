@@ -14,7 +14,8 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.teams.trials import MAX_DIVISOR, parts_of, plan, play
+from tune_experiments.teams.observations import MAX_DIVISOR, make_parts
+from tune_experiments.teams.trials import plan, play
 
 EXPERIMENT = find_experiment("train")
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -28,7 +29,7 @@ def scale_of(space):
         return answer
 
     world = from_pettingzoo(functools.partial(Signal, change, observation=space))
-    return next(part.scale for part in parts_of(world) if part.key == "observation")
+    return next(part.scale for part in make_parts(world) if part.key == "observation")
 
 
 def box(*highs, low=0.0):

@@ -31,10 +31,12 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
 from tune_experiments.run.doctor import environment_report
-from tune_experiments.run.final_evaluation import evaluate_all, results_of
+from tune_experiments.run.final_evaluation import evaluate_all, make_results
 from tune_experiments.run.stage_training import _notice_of
 from tune_experiments.teams.config import Q_ROWS, Config, QmixSettings
-from tune_experiments.teams.trials import build_policy, make_world, parts_of, plan, play
+from tune_experiments.teams.observations import make_parts
+from tune_experiments.teams.trials import build_policy, plan, play
+from tune_experiments.teams.worlds import make_world
 
 EXPERIMENT = find_experiment("train")
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -90,7 +92,7 @@ def test_a_value_of_mappo_depends_on_what_the_others_see_and_one_of_ippo_does_no
 
 
 def test_the_agents_index_is_an_input():
-    parts = parts_of(make_world(SEEN["vectors"]))
+    parts = make_parts(make_world(SEEN["vectors"]))
     assert [part.key for part in parts] == ["observation", "agent"]
     policy = build_policy(SEEN["vectors"], "ippo", 0)
     seen = {key: torch.from_numpy(value)[:, None] for key, value in make_world(SEEN["vectors"]).reset(0).items()}
@@ -171,7 +173,7 @@ def test_every_row_that_cannot_play_is_refused_before_the_run_by_name():
 def test_a_row_for_agents_that_all_choose_refuses_a_game_whose_agents_wait(row, monkeypatch):
     world = make_world(MEETING)
     world.observation_spec = world.observation_spec | {"decides": ArraySpec((), "bool", 0, 1, "chooses now")}
-    monkeypatch.setattr("tune_experiments.teams.trials._example", lambda config: world)
+    monkeypatch.setattr("tune_experiments.teams.trials.example_world", lambda config: world)
     with pytest.raises(UserError, match=f"{row} .*{MEETING.env}"):
         EXPERIMENT.check(dataclasses.replace(MEETING, methods=("ippo", row)))
 
@@ -208,7 +210,7 @@ def test_random_play_is_tested_beside_the_first_row_and_a_mean_by_method_is_the_
     config = dataclasses.replace(MEETING, methods=("ippo", "mappo"), test_episodes=5)
     policy, rows = build_policy(config, method, 0), []
     for tested, episodes in evaluate_all({"": lambda team: EXPERIMENT.evaluate(config, method, team)}, method, policy):
-        rows += results_of(EXPERIMENT, method, 0, tested, episodes, 10)
+        rows += make_results(EXPERIMENT, method, 0, tested, episodes, 10)
     by_method = {}
     for row in rows:
         assert (row.world, row.condition) == (config.env, "")

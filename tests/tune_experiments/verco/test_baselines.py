@@ -13,7 +13,6 @@ from rl_envs.salad.symbols import RECIPES
 from rl_models.schedule import Progress
 from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.launch.launch import trial_requests
 from tune_experiments.results.rows import Result
@@ -22,9 +21,9 @@ from tune_experiments.run.remote_sync import open_run
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import prompted, supervised_stages
 from tune_experiments.verco.config import CorpusSettings, ImitationSettings, make_world
-from tune_experiments.verco.evaluation import SILENT, TAUGHT, _looked_up, evaluate
+from tune_experiments.verco.evaluation import SILENT, TAUGHT, evaluate, evaluate_lookup
 from tune_experiments.verco.lookup import Answers, LookupNetwork, distances_to_corpus, lookup_team
-from tune_experiments.verco.supervised_data import corpus_of
+from tune_experiments.verco.supervised_data import build_corpus
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
@@ -59,8 +58,10 @@ def test_a_memory_suffices_where_the_corpus_holds_the_kitchen_itself(task, said,
     config = dataclasses.replace(SMOKE, task=task, max_episode_steps=0, test_episodes=6)
     world = make_world(config, 8)
     told = collect_corpus(world, 300, seed=3, expert_share=1.0, follow_share=1.0)
-    leaking, honest = (LookupNetwork(Narrator(world), 2, read) for read in (told, corpus_of(config)))
-    leaked, kept = (dict(_looked_up(config, network))[Tested(task, said)]["success"] for network in (leaking, honest))
+    leaking, honest = (LookupNetwork(Narrator(world), 2, read) for read in (told, build_corpus(config)))
+    leaked, kept = (
+        dict(evaluate_lookup(config, network))[Tested(task, said)]["success"] for network in (leaking, honest)
+    )
     assert leaked.mean() >= solved > kept.mean()
 
 
@@ -78,7 +79,7 @@ def test_the_distance_counts_prompts_that_stand_in_the_corpus(monkeypatch):
 
     met = sorted(lookup.met_prompts(make_world(SMOKE, 8), 2 * SMOKE.max_episode_steps, 0.0))
     assert met
-    monkeypatch.setattr(lookup, "corpus_of", lambda config: Corpus((), tuple((prompt, "wait") for prompt in met)))
+    monkeypatch.setattr(lookup, "build_corpus", lambda config: Corpus((), tuple((prompt, "wait") for prompt in met)))
     found = distances_to_corpus(SMOKE)
     assert found["prompts_in_corpus"][0] > 0.05 and found["median_prompt_distance"][0] < 0.2
 
@@ -95,7 +96,7 @@ def test_imitation_learns_the_corpus_decisions_and_its_env_steps_count_in_the_bu
     assert second.optimiser.learning_rate.at(ends) == pytest.approx(alone.optimiser.learning_rate.at(end))
     assert second.objective.entropy_coef.at(ends) == pytest.approx(alone.objective.entropy_coef.at(end))
     algorithm = first.make_algorithm(first)
-    vectors, legal, chosen = supervised_stages._decisions(IMITATING)
+    vectors, legal, chosen = supervised_stages.decisions_in_kitchen(IMITATING)
     assert legal[torch.arange(len(chosen)), chosen].all()
     before = supervised_stages.cross_entropy(algorithm.policy(), vectors, legal, chosen).item()
     algorithm.train()
@@ -115,14 +116,9 @@ def test_imitation_goes_on_with_the_weights_that_it_left():
         torch.testing.assert_close(value, again.policy().state_dict()[name], atol=0, rtol=0)
 
 
-def test_a_budget_that_the_corpus_alone_spends_is_refused():
-    with pytest.raises(UserError, match="--budget-env-steps must be above the 960 of the corpus"):
-        dataclasses.replace(IMITATING, methods=("symbolic_imitation_ppo",), budget_env_steps=900)
-
-
 @pytest.mark.long
 def test_the_vectors_of_the_corpus_never_show_a_salad_of_tomato_alone():
-    vectors, _, _ = supervised_stages._decisions(IMITATING)
+    vectors, _, _ = supervised_stages.decisions_in_kitchen(IMITATING)
     orders = vectors[:, -len(RECIPES) :]
     assert orders.any() and not orders[:, RECIPES.index("tomato")].any()
 
@@ -158,7 +154,7 @@ def test_the_record_in_the_documents_answers_every_question_of_its_table(tmp_pat
 
 @pytest.mark.long
 def test_the_corpus_holds_messages_and_actions_apart():
-    read = corpus_of(IMITATING)
+    read = build_corpus(IMITATING)
     assert all(prompt.endswith(" should") for prompt, _ in read.actions)
     assert all(prompt.endswith((" tells Bob:", " tells Alice:")) for prompt, _ in read.messages)
 

@@ -7,7 +7,7 @@ import torch
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
-from rl_models.chat.usage import Prices, usage_of
+from rl_models.chat.usage import Prices, read_usage
 from tests.rl_models.chat.loopback import Loopback, Step, say
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy
@@ -106,7 +106,7 @@ def test_the_row_api_ends_with_numbers_and_what_they_cost_and_repeats_offline(en
     config = settings(methods=("api",))
     with endpoint('{"action": "fetch the tomato"}'):
         found = results(config, tmp_path / "first")
-    usage = usage_of(tmp_path / "first" / "trials" / trial_name("api", 0) / config.chat.record)
+    usage = read_usage(tmp_path / "first" / "trials" / trial_name("api", 0) / config.chat.record)
     assert min(usage.requests, usage.failures, usage.prompt_tokens) > 0
     spent = {line.metric: line.value for line in found if line.metric.startswith("chat_")}
     refused = {name: spent.pop(name) for name in ("chat_asked", "chat_rejected", "chat_fallback")}

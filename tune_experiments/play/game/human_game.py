@@ -21,7 +21,7 @@ from PIL import Image
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.runtime.added_observations import MESSAGES, make_speech
 from rl_models.runtime.device import to_device
-from tune_experiments.core.drawing import Missing, lines_of, tried
+from tune_experiments.core.drawing import Missing, describe_drawings, tried
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
@@ -150,7 +150,7 @@ class HumanGame:
     def missing(self) -> list[str]:
         """Lines on what of the present page could not be made, one for each cause."""
         self.view()
-        return lines_of([Missing(*one) for one in self._recorder.episode.missing.items()])
+        return describe_drawings([Missing(*one) for one in self._recorder.episode.missing.items()])
 
     def view(self) -> dict[str, Any]:
         """Present contents of the page: plain JSON."""

@@ -1,7 +1,7 @@
-"""The two trained rows of the frozen lake, built from settings, and their tests under every planner.
+"""The two trained methods of the frozen lake, built from settings, and their tests under every planner.
 
-A test of the row `sama` is a planner (what its rules know, or how goals are named) and who carries its sub-goals out:
-the learned policy, or a walker that learns nothing.
+A test of `sama` is a planner (what its rules know, or how goals are named) and who carries its sub-goals out: the
+learned policy, or a walker that learns nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 from contextlib import closing
 from typing import Any
 
-from rl_envs.frozen_lake_spread.maps import lake_of
+from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -44,7 +44,7 @@ BY = ", "
 
 
 def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
-    """One row with one seed."""
+    """One method with one seed."""
     return TrialPlan(
         make_world=functools.partial(make_world, config, method),
         build_policy=functools.partial(build_policy, config, method, seed),
@@ -64,7 +64,7 @@ def make_world(config: LakeConfig, method: str, num_worlds: int = 1, first_world
 
 
 def build_policy(config: LakeConfig, method: str, seed: int) -> TeamPolicy:
-    """The team of a row with its initial weights: agents see both places, and in `sama` their own commands."""
+    """The team of a method with its initial weights: agents see both places, and in `sama` their own commands."""
     spec = make_world(config, method).observation_spec
     parts = [Part(key, spec[key].shape) for key in ("one_hot", "command") if key in spec]
     kind: Any = "mappo" if method == MAPPO else "ippo"
@@ -72,7 +72,7 @@ def build_policy(config: LakeConfig, method: str, seed: int) -> TeamPolicy:
 
 
 def validate(config: LakeConfig, method: str, policy: TeamPolicy) -> Episodes:
-    """Episodes of what the row learns, with best actions."""
+    """Episodes of what the method learns, with best actions."""
     with closing(make_world(config, method, config.valid_episodes)) as world:
         return Evaluation(world, policy, is_greedy=True).run(VALIDATION_SEED)
 
@@ -105,7 +105,7 @@ def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
         planner: one of `PLANNERS`.
         executor: acts for both agents.
     """
-    domain = LakeDomain(lake_of(config.map, config.map_seed), _knowledge(planner))
+    domain = LakeDomain(get_lake(config.map, config.map_seed), _knowledge(planner))
     has_chance = config.slippery or planner == RANDOM_COMMANDS
     world = CommandedLake(config.test_episodes if has_chance else 1, **config.world())
     loop = make_planning_loop(config, planner, domain)

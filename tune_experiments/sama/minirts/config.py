@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from rl_envs.minirts.opponents import opponent_of
+from rl_envs.minirts.opponents import get_opponent
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.team_paths import stored_path
@@ -76,10 +76,12 @@ class RtsConfig(PlannerConfig):
         if is_learned and not self.team:
             raise UserError("--methods learned_2 and learned_3 need a team that RED has trained: add --team RUN")
         if self.team and not is_learned:
-            raise UserError("--team is for the rows learned_2 and learned_3: add --methods learned_2 or leave it out")
+            raise UserError(
+                "--team is for the methods learned_2 and learned_3: add --methods learned_2 or leave it out"
+            )
         for name in self.opponents:
             try:
-                opponent_of(name)
+                get_opponent(name)
             except ValueError as error:
                 raise UserError(f"--opponents: {error}") from error
 

@@ -16,7 +16,7 @@ RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, "ticks"), COUNT) | dict.fromkeys(_W
 COUNTING = (
     "`win_rate` counts games won within the limit of decisions, those of undone rounds included, and a draw is no win; "
     "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A fight that is lost in an undone "
-    "round is undone, too. Planners see what the team sees (fair sight) unless a row says otherwise."
+    "round is undone, too. Planners see what the team sees (fair sight) unless a method says otherwise."
 )
 ERRING = "weak rules"
 """Prefix of the names of tests with rules that err on purpose, whatever the planner of the run is."""

@@ -45,7 +45,7 @@ _TEAM_OF = "red_minirts"
 
 
 def num_agents_of(method: str) -> int:
-    """Agents of a row's team."""
+    """Agents of a method's team."""
     return int(method.rpartition("_")[2])
 
 
@@ -55,7 +55,7 @@ def is_learned(method: str) -> bool:
 
 
 def plan(config: RtsConfig, method: str, seed: int) -> TrialPlan:
-    """One row with one seed: no training, and the tests."""
+    """One method with one seed: no training, and the tests."""
     learner = config.red(num_agents_of(method)).learner
     return TrialPlan(
         make_world=functools.partial(make_world, config, method),
@@ -88,14 +88,14 @@ def check_team(config: RtsConfig) -> None:
             raise UserError(f"--team {config.team} is of {found.experiment.name}; name a run of {_TEAM_OF}.py")
         if found.config.num_agents != num_agents_of(method):
             raise UserError(
-                f"--team {config.team} has {found.config.num_agents} agents, and the row {method} wants "
-                f"{num_agents_of(method)}: name another row, or a team that was trained with --num-agents "
+                f"--team {config.team} has {found.config.num_agents} agents, and the method {method} wants "
+                f"{num_agents_of(method)}: name another method, or a team that was trained with --num-agents "
                 f"{num_agents_of(method)}"
             )
 
 
 def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> PlannedRts:
-    """Games of a row's team."""
+    """Games of a method's team."""
     game = config.red(num_agents_of(method)).game | changes
     by_network = is_learned(method)
     return PlannedRts(
@@ -147,7 +147,7 @@ def planner_name(config: RtsConfig) -> str:
 
 
 def evaluate(config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
-    """All tests of a row, each with its condition; `trial_folder` keeps the manual that is written for the trial."""
+    """All tests of a method, each with its condition; `trial_folder` keeps the manual that is written for the trial."""
     assert isinstance(policy, TeamWithSeed)
     seed = config.test_seed + policy.seed
     found: dict[Tested, Episodes] = {}

@@ -38,7 +38,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
     metric_ranges = OVERCOOKED_RANGES | RANGES
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
-        """Every row in every kitchen."""
+        """Every method in every kitchen."""
         from tune_experiments.sama.overcooked.trials import method_names
 
         return method_names(config)
@@ -88,7 +88,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         return dataclasses.replace(super().as_loaded(config), encoder=dataclasses.replace(config.encoder, folder=""))
 
     def check(self, config: SamaConfig) -> None:
-        """See that the planner can answer where a row has one."""
+        """See that the planner can answer where a method has one."""
         from tune_experiments.sama.overcooked.trials import UNPLANNED
 
         if set(config.methods) - set(UNPLANNED):
@@ -109,7 +109,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
-        """Episodes under the planner, with its goals and reflections; of a row without a planner, the game itself."""
+        """Episodes under the planner, with its goals and reflections; of others the game itself."""
         from tune_experiments.sama.overcooked.episode_records import record_planned
         from tune_experiments.sama.overcooked.trials import UNPLANNED, parts_of
 
@@ -120,7 +120,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         return record_episodes(loaded, seed, episodes, most_steps, game)
 
     def test_world(self, config: SamaConfig, num_worlds: int, method: str = "") -> World:
-        """Rounds in the method's kitchen, or the run's first; of a row without a planner, the game itself."""
+        """Rounds in the method's kitchen, or the run's first; of a method without a planner, the game itself."""
         from tune_experiments.sama.overcooked.trials import BLIND, UNPLANNED, make_rounds, make_test_rounds, parts_of
 
         if not method:

@@ -62,7 +62,7 @@ class SamaConfig(
     """One run."""
 
     methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
-    """Rows of the table: `sama`; `blind`, the same without commands; `code`, the same with rewards that the
+    """Methods of the table: `sama`; `blind`, the same without commands; `code`, the same with rewards that the
     planner's model writes; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay."""
     tasks: tuple[str, ...] = field(default=("cramped_room",), metadata=MAY_GAIN)
@@ -75,14 +75,14 @@ class SamaConfig(
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(gamma=0.95, value_coef=0.5, entropy_coef=0.03, final_entropy_coef=0.003)
     )
-    """How the rows that learn sub-goals learn (PPO)."""
+    """How the methods that learn sub-goals learn (PPO)."""
     share: UnitInterval = 0.5
     """Share of the reward, from 0 to 1, that a chef gets when the other has reached its sub-goal; 1 is a team's
     reward."""
     states: PositiveInt = 1_000
     """Number of diverse states, with sub-goals, from which training rounds begin."""
     fine_tuning: FineTuningSettings = FineTuningSettings()
-    """Further training of the rows that learn sub-goals."""
+    """Further training of the methods that learn sub-goals."""
     round_steps: PositiveInt = 40
     """Number of env steps after which a round is over, in training and in tests."""
     max_episode_steps: PositiveInt = MAX_EPISODE_STEPS

@@ -1,7 +1,7 @@
 """Tests of SAMA in Overcooked: whole episodes under a planner, soups counted within the env steps of an episode.
 
 `reward` is 20 a soup, in 400 env steps. Rounds that are undone take their share of these (`PlannedPlay`); the paper's
-count, without them, is `standing_soups`. Rows that learn the game itself have no planner. `RULES_SCRIPTED` has no
+count, without them, is `standing_soups`. Methods that learn the game itself have no planner. `RULES_SCRIPTED` has no
 policy: the planner by rule and chefs who walk by script show what is served without anything learned.
 """
 

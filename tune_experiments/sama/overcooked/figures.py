@@ -24,7 +24,7 @@ CURVES = {
     "valid/completed": "rounds with both sub-goals reached",
     "episode/reached": "sub-goals reached in training",
     "episode/length": "env steps of a round",
-    "episode/soups": "soups per episode, rows without a planner",
+    "episode/soups": "soups per episode, methods without a planner",
     "policy/entropy": "entropy (nats, both chefs)",
 }
 BINS = 40

@@ -22,7 +22,7 @@ from tune_experiments.experiment.plan import Episodes, Tested
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
 from tune_experiments.results.tables import TABLE_FILE
-from tune_experiments.run.final_evaluation import evaluate_all, read_test_results, results_of
+from tune_experiments.run.final_evaluation import evaluate_all, make_results, read_test_results
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.sama.overcooked.config import RULES, SamaConfig
 from tune_experiments.sama.overcooked.trials import parts_of
@@ -70,7 +70,7 @@ def teams_of(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) 
                     found = True
                     yield load_policy(folder)
     if not found:
-        raise UserError(f"{run} has no finished trial of these rows and kitchens; let it train, or name others")
+        raise UserError(f"{run} has no finished trial of these methods and kitchens; let it train, or name others")
 
 
 def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mapping[str, Any], out: Path) -> list[Result]:
@@ -94,7 +94,7 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
     rows = [
         row
         for tested, episodes in found.items()
-        for row in results_of(experiment, team.method, team.seed, tested, episodes, team.env_steps)
+        for row in make_results(experiment, team.method, team.seed, tested, episodes, team.env_steps)
     ]
     replace_rows(out / RESULTS_FILE, rows)
     return rows

@@ -72,7 +72,7 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
 
 
 def _planned_by(lines: Sequence[Result]) -> str:
-    """Sentence on the planner of the tests and its number of questions; empty where no row has a planner."""
+    """Sentence on the planner of the tests and its number of questions; empty where no method has a planner."""
     from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED
 
     asked, by_rule = ([line.value for line in lines if line.metric == name] for name in _OF_TESTS)
@@ -84,20 +84,20 @@ def _planned_by(lines: Sequence[Result]) -> str:
     shares = [100 * line.value for line in lines if line.metric == BY_RULE and not _is_by_rule(line)]
     others = ", ".join(f"`{name}`" for name in (RULES_SCRIPTED, *ERRING) if any(name in line.method for line in lines))
     return (
-        f" Planner: a language model, except in {others or 'no row'}; rules written by hand answered in its place "
+        f" Planner: a language model, except in {others or 'no method'}; rules written by hand answered in its place "
         f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"
     )
 
 
 def _is_by_rule(line: Result) -> bool:
-    """Whether rules plan in a row, whatever planner the run names."""
+    """Whether rules plan in a method, whatever planner the run names."""
     from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED
 
     return any(name in line.method for name in (RULES_SCRIPTED, *ERRING))
 
 
 def _fallen_back(lines: Sequence[Result]) -> str:
-    """A sentence for each row and seed with rewards by a model."""
+    """A sentence for each method and seed with rewards by a model."""
     subgoals, queries = (
         {(line.method, line.seed): line.value for line in lines if line.metric == name} for name in FALLEN_BACK
     )
@@ -110,7 +110,7 @@ def _fallen_back(lines: Sequence[Result]) -> str:
 
 
 def _label(line: Result) -> str:
-    """The row, and under which condition, or after which stage of training, it was tested where there are several."""
+    """The method, and under which condition or after which stage it was tested, where there are several."""
     from tune_experiments.run.final_evaluation import condition_and_stage
 
     row = line.method.removesuffix(f"-{line.world}")

@@ -44,7 +44,7 @@ _VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 
 def method_names(config: SamaConfig) -> list[str]:
-    """Every row in every kitchen."""
+    """Every method in every kitchen."""
     return [f"{row}-{layout}" for layout in config.tasks for row in config.methods]
 
 
@@ -77,7 +77,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
 
 
 def of_row(config: SamaConfig, row: str) -> SamaConfig:
-    """The settings with what a row's name says of its rewards."""
+    """The settings with what a method's name says of its rewards."""
     return dataclasses.replace(config, reward_source="code") if row == CODE else config
 
 
@@ -142,7 +142,7 @@ def make_symbol_kitchen(
 
 
 UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
-"""Rows that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
+"""Methods that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
 
 
 def play_unplanned(
@@ -153,7 +153,7 @@ def play_unplanned(
     policy: TeamPolicy,
     seed: int = EVALUATION_SEED,
 ) -> Episodes:
-    """Whole episodes of such a row's team, paid for soups alone."""
+    """Whole episodes of such a method's team, paid for soups alone."""
     return episodes_of(UNPLANNED[row].make_world(settings, episodes), policy, is_greedy, seed=seed)
 
 
@@ -174,7 +174,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
 
 
 def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:
-    """The settings that both kinds of rows have."""
+    """The settings that both kinds of methods have."""
     shared: dict[str, Any] = {**config.plan_arguments(), "test_episodes": config.test_episodes}
     return OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps, **shared | changes)
 

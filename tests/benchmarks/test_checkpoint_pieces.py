@@ -1,13 +1,15 @@
 """A checkpoint in pieces: small enough to travel, the same when it is put together, refused when it is not whole."""
 
+import hashlib
 import json
+import zlib
 
 import numpy as np
 import pytest
 import torch
 
+from benchmarks.gpu_queue.checkpoint_pieces import pack, unpack
 from rl_models.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from rl_models.training.checkpoint_pieces import pack, unpack
 
 LARGEST = 8_192
 STEP = 1_234_567
@@ -101,16 +103,13 @@ def test_a_file_of_others_is_no_piece(tmp_path, pieces):
     assert str(stranger) in refused([stranger, *pieces], tmp_path)
 
 
-def test_pieces_name_no_file_outside_the_checkpoint(tmp_path, checkpoint):
+def test_pieces_name_no_file_outside_the_checkpoint(tmp_path, pieces):
     """A stranger's piece whose stream says so is refused before anything is written."""
-    import zlib
-
-    from rl_models.training import checkpoint_pieces as own
-
     plain = json.dumps({"../state.json": 2}).encode() + b"\n{}"
     stream = zlib.compress(plain)
-    header = {"format": own._FORMAT, "step": STEP, "of": 1, "bytes": len(plain), "number": 1}
-    header |= {"whole": own._digest(stream), "sha256": own._digest(stream)}
+    digest = hashlib.sha256(stream).hexdigest()
+    header = json.loads(pieces[0].read_bytes().partition(b"\n")[0])
+    header |= {"of": 1, "bytes": len(plain), "whole": digest, "sha256": digest}
     piece = tmp_path / "piece"
     piece.write_bytes(json.dumps(header).encode() + b"\n" + stream)
     assert str(piece) in refused([piece], tmp_path)

@@ -1,7 +1,4 @@
-"""Attention over words of texts (RTFM, section 4.2) and of sprites over sentences of a manual (EMMA, section 4).
-
-Many frames of an episode attend to the same text. `TextGroups` arranges them so that the frames of one text share a
-matrix product, and not every frame needs a copy of the text's states.
+"""Attention of sprites over the sentences of a manual (EMMA, section 4).
 
 `SentenceReader` computes a key and a value for every sentence, from two learned weightings of its tokens. The weights
 sum to 1, so averaging the tokens before the projection gives the same result and needs no matrix product a token. The
@@ -19,106 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rl_models.runtime.device import count_rows
-
-_FRAMES_TOGETHER = 8
-"""Largest number of frames that share one copy of a text's states."""
-
-
-def attend(states: Tensor, padding: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-    """Dot-product attention of queries over words (RTFM, eqs. 14-16).
-
-    Args:
-        states: [D, L, F] float32, h_i of every word.
-        padding: [D, 1, L] float32, as `padding_scores` returns it.
-        queries: [D, Q, F] float32.
-
-    Returns:
-        contexts [D, Q, F] float32; attention weights [D, Q, L] float32, which sum to 1 over L.
-    """
-    weights = torch.baddbmm(padding, queries, states.mT).softmax(-1)
-    return weights @ states, weights
-
-
-def padding_scores(states: Tensor, lengths: Tensor) -> Tensor:
-    """Scores that mask the padding of texts; they are added to attention scores.
-
-    Args:
-        states: [D, L, F] float32, states of the words; only shape, type and device matter.
-        lengths: [D] int64, number of words of each text.
-
-    Returns:
-        [D, 1, L] float32, 0 on words and minus infinity on padding.
-    """
-    is_padding = torch.arange(states.shape[1], device=lengths.device) >= lengths[:, None]
-    return states.new_zeros(is_padding.shape).masked_fill_(is_padding, -torch.inf)[:, None]
-
-
-class SelfAttention(nn.Module):
-    """Fixed-length summary of a text, selfattn(H) (RTFM, eqs. 10-12).
-
-    The bias in eq. 10 has no effect, because a softmax follows; it is counted as a parameter.
-    """
-
-    def __init__(self, features: int) -> None:
-        super().__init__()
-        self.score = nn.Linear(features, 1)
-
-    def forward(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """States [D, L, F] float32 and lengths [D] int64 -> summaries [D, F] float32."""
-        scores = self.score(states).mT + padding_scores(states, lengths)
-        return (scores.softmax(-1) @ states).squeeze(1)
-
-
-class TextGroups:
-    """Groups of at most eight frames that attend to the same text.
-
-    Attributes:
-        texts: [G] int64, the text of each group.
-    """
-
-    def __init__(self, rows: Tensor, num_texts: int) -> None:
-        """Group the frames.
-
-        Args:
-            rows: [K] int64, the text of each frame.
-            num_texts: D. On an accelerator, which knows alone how many of them are shown, the number of groups is the
-                largest that there can be.
-        """
-        count = count_rows(rows, num_texts)
-        is_here = rows.device.type == "cpu"
-        present = int((count > 0).sum()) if is_here else num_texts
-        self._size = max(1, min(_FRAMES_TOGETHER, len(rows) // max(present, 1)))
-        groups = (count + self._size - 1) // self._size
-        order = rows.argsort(stable=True)
-        ordered = rows[order]
-        index_in_text = torch.arange(len(rows), device=rows.device) - (count.cumsum(0) - count)[ordered]
-        self._slot = torch.empty_like(rows)
-        self._slot[order] = (groups.cumsum(0) - groups)[ordered] * self._size + index_in_text
-        if is_here:
-            self.texts = torch.arange(num_texts).repeat_interleave(groups)
-        else:
-            most = torch.arange(len(rows) // self._size + min(len(rows), num_texts), device=rows.device)
-            self.texts = torch.searchsorted(groups.cumsum(0), most, right=True).clamp(max=num_texts - 1)
-
-    def attend(self, states: Tensor, padding: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention of every frame over its own text.
-
-        Args:
-            states: [G, L, F] float32, word states of the text of each group.
-            padding: [G, 1, L] float32, as `padding_scores` returns it.
-            queries: [K, F] float32, one query a frame.
-
-        Returns:
-            contexts [K, F] float32; attention weights [K, L] float32.
-        """
-        slots = queries.new_zeros(len(self.texts) * self._size, queries.shape[1])
-        grouped = slots.index_copy(0, self._slot, queries).unflatten(0, (-1, self._size))
-        contexts, weights = attend(states, padding, grouped)
-        return contexts.flatten(0, 1).index_select(0, self._slot), weights.flatten(0, 1).index_select(0, self._slot)
-
-
-# ---------------------------------------------------------------------------------- sentences of a manual (EMMA)
+from rl_models.layers.words import padding_scores
 
 
 @dataclass(frozen=True)

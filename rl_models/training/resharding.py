@@ -1,4 +1,4 @@
-"""State of runners and learners in a checkpoint, dealt out to other numbers of runners, groups and learners.
+"""State of runners and learners in a checkpoint, redistributed over other numbers of runners, groups and learners.
 
 Worlds are numbered over all runners, and each carries its own chance. So what a world plays does not depend on the
 runner that steps it, and a run may be continued on a larger or a smaller machine.
@@ -16,7 +16,7 @@ import torch
 from rl_models.algorithms.replay import NEXT
 from rl_models.fragment import Array
 
-__all__ = ["dealt", "dealt_replays", "group_sizes", "in_order"]
+__all__ = ["group_sizes", "in_order", "reshard_replays", "reshard_snapshots"]
 
 Snapshot = Mapping[str, Any]
 _OF_ALL = "version"
@@ -44,7 +44,7 @@ def _kind(name: str) -> str:
     return kind if number.isdigit() else name
 
 
-def dealt(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[int]]) -> list[dict[str, Array]] | None:
+def reshard_snapshots(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[int]]) -> list[dict[str, Array]] | None:
     """The snapshots of all runners for other runners.
 
     Args:
@@ -70,7 +70,7 @@ def dealt(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[int]]) -> list
     return [_joined([next(rest) for _ in groups]) for groups in sizes]
 
 
-def dealt_replays(replays: Sequence[Snapshot], learners: int, capacity: int) -> list[dict[str, torch.Tensor]]:
+def reshard_replays(replays: Sequence[Snapshot], learners: int, capacity: int) -> list[dict[str, torch.Tensor]]:
     """The replays of all learners for another number of learners, each with the oldest fragments first.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps is dealt out to other runners, groups and learners: the same worlds, the same fragments."""
+"""What a checkpoint keeps is redistributed over other runners, groups and learners: the same worlds, the same fragments."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import torch
 
 from rl_models.algorithms.replay import Replay
 from rl_models.teams.constant_team import constant_team
-from rl_models.training.dealing import dealt, dealt_replays, group_sizes
 from rl_models.training.grouped_collector import make_collector, make_groups
+from rl_models.training.resharding import group_sizes, reshard_replays, reshard_snapshots
 from tests.rl_models.training.small import ROUNDING, Walks, assert_equal_fragments, rooms, team
 
 LENGTH = 16
@@ -46,7 +46,7 @@ def sizes(count, worlds, groups=1):
 )
 def test_runners_of_another_number_go_on_with_the_same_worlds(before, after):
     there = begun(runners(*before))
-    snapshots = dealt([one.snapshot() for one in there], sizes(*after))
+    snapshots = reshard_snapshots([one.snapshot() for one in there], sizes(*after))
     here = continued(runners(*after), snapshots)
     one, other = (type(fragments[0]).join(fragments) for fragments in (played(there), played(here)))
     assert_equal_fragments(one, other, close=ROUNDING)
@@ -55,7 +55,7 @@ def test_runners_of_another_number_go_on_with_the_same_worlds(before, after):
 def test_the_same_runners_get_their_own_snapshots():
     there = begun(runners(2, 3))
     snapshots = [one.snapshot() for one in there]
-    for before, after in zip(snapshots, dealt(snapshots, sizes(2, 3)), strict=True):
+    for before, after in zip(snapshots, reshard_snapshots(snapshots, sizes(2, 3)), strict=True):
         assert before.keys() == after.keys()
         for name, value in before.items():
             np.testing.assert_array_equal(after[name], value, err_msg=name)
@@ -63,8 +63,8 @@ def test_the_same_runners_get_their_own_snapshots():
 
 @pytest.mark.parametrize("after", [(1, 5), (2, 6)])
 def test_more_or_fewer_worlds_get_nothing(after):
-    assert dealt([one.snapshot() for one in begun(runners(2, 3))], sizes(*after)) is None
-    assert dealt([], sizes(*after)) is None, "nobody has played yet"
+    assert reshard_snapshots([one.snapshot() for one in begun(runners(2, 3))], sizes(*after)) is None
+    assert reshard_snapshots([], sizes(*after)) is None, "nobody has played yet"
 
 
 def test_texts_go_along_to_more_runners_and_are_not_mixed_up_in_fewer():
@@ -73,7 +73,7 @@ def test_texts_go_along_to_more_runners_and_are_not_mixed_up_in_fewer():
 
     policy = constant_team(1, 2, 3)
     (whole,) = begun(runners(1, 4, make=walks, policy=policy))
-    halves = continued(runners(2, 2, make=walks, policy=policy), dealt([whole.snapshot()], sizes(2, 2)))
+    halves = continued(runners(2, 2, make=walks, policy=policy), reshard_snapshots([whole.snapshot()], sizes(2, 2)))
     alone, *parts = played([whole, *halves])
     said = [
         np.concatenate([each.texts["sentences"][each.obs["sentences"]] for each in some]) for some in ([alone], parts)
@@ -81,7 +81,7 @@ def test_texts_go_along_to_more_runners_and_are_not_mixed_up_in_fewer():
     np.testing.assert_array_equal(*said)
     snapshots = [one.snapshot() for one in halves]
     tables = [one["world/texts/sentences"] for one in snapshots]
-    joined = dealt(snapshots, sizes(1, 4))
+    joined = reshard_snapshots(snapshots, sizes(1, 4))
     assert np.array_equal(*tables) if joined is not None else not np.array_equal(*tables)
 
 
@@ -102,8 +102,8 @@ def numbers_of(tensors, capacity):
 @pytest.mark.parametrize("learners", [1, 2, 3])
 def test_learners_of_another_number_share_out_all_fragments(learners):
     rings = [replay(range(0, 14, 2), 5), replay(range(1, 15, 2), 5)]  # 4 to 13 are left, both rings have gone round
-    dealt_out = dealt_replays([one.tensors() for one in rings], learners, 10)
-    found = [numbers_of(tensors, 10)[0] for tensors in dealt_out]
+    resharded = reshard_replays([one.tensors() for one in rings], learners, 10)
+    found = [numbers_of(tensors, 10)[0] for tensors in resharded]
     assert sorted(number for part in found for number in part) == list(range(4, 14))
     assert max(map(len, found)) - min(map(len, found)) <= 1
     assert all(part == sorted(part) for part in found), "the oldest are the first to go"
@@ -111,7 +111,7 @@ def test_learners_of_another_number_share_out_all_fragments(learners):
 
 def test_what_does_not_fit_is_the_oldest_and_the_ring_goes_on():
     rings = [replay(range(0, 8, 2), 4), replay(range(1, 9, 2), 4)]
-    (only,) = dealt_replays([one.tensors() for one in rings], 1, 4)
+    (only,) = reshard_replays([one.tensors() for one in rings], 1, 4)
     found, one = numbers_of(only, 4)
     assert found == [4, 5, 6, 7]
     one.add({"is_first": torch.zeros(1, 2, dtype=torch.bool), "actions": torch.full((1, 1, 1), 8)})
@@ -119,4 +119,4 @@ def test_what_does_not_fit_is_the_oldest_and_the_ring_goes_on():
 
 
 def test_learners_that_have_kept_nothing_begin_empty():
-    assert dealt_replays([{}, {}], 1, 4) == [{}]
+    assert reshard_replays([{}, {}], 1, 4) == [{}]

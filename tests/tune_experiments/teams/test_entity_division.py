@@ -1,0 +1,120 @@
+"""The row `endi_dis`: agents divide the entities of any environment that says which they are."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from rl_models.batch import forward, to_batch
+from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS
+from rl_models.schedule import Progress
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.tune_experiments.teams.played import played
+from tune_experiments.core.errors import UserError
+from tune_experiments.teams.trials import build_policy, plan, play
+from tune_experiments.teams.worlds import make_world
+from tune_experiments.train import EXPERIMENT, SMOKE
+
+TWO = '{"num_agents": 2}'
+GAMES = {
+    "kinds in moments": ("messenger-v0", "emma", TWO),
+    "names in cells": ("rtfm-v0", "film2", TWO),
+    "names without texts": ("rtfm-v0", "mlp", '{"num_agents": 3}'),
+    "numbers": ("tests.tune_experiments.teams.games:Posts", "mlp", "{}"),
+}
+
+
+def config_of(env, network, arguments="{}"):
+    network = dataclasses.replace(SMOKE.network, name=network)
+    return dataclasses.replace(SMOKE, env=env, env_arguments=arguments, methods=("endi_dis",), network=network)
+
+
+def seen_by(config):
+    """Observations of three environments as a network sees them, with noise that gives all entities to each agent."""
+    world, policy = make_world(config, 3), build_policy(config, "endi_dis", 0)
+    obs = world.reset(0)
+    shape = policy.network.noise_shape(obs)
+    shown = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
+    shown |= {f"texts/{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}
+    return policy, shown | {"noise": torch.ones(3, 1, world.num_agents, *shape)}
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_acting_and_learning_divide_alike_and_every_weight_gets_gradient(game):
+    trial, policy, fragment = played(config_of(*GAMES[game]), "endi_dis")
+    batch = trial.objective.prepare(to_batch(fragment))
+    _, told = trial.objective.loss(forward(policy, batch), batch, Progress())
+    assert float(told["policy/ratio_error"]) < 1e-5
+    Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert [name for name, weights in policy.named_parameters() if weights.grad is None] == []
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_policy_does_not_see_what_is_left_to_others(game):
+    policy, seen = seen_by(config_of(*GAMES[game]))
+    first = torch.ones(3, 1, dtype=torch.bool)
+    left, taken = (policy(seen | {"noise": noise}, {}, first) for noise in (0 * seen["noise"], seen["noise"]))
+    assert not left.extras[MASK].any()
+    torch.testing.assert_close(taken.extras[MASK], taken.extras[ENTITIES].float())
+    key = {"messenger-v0": "symbols", "rtfm-v0": "grid"}.get(GAMES[game][0], "entities")
+    kinds = seen[key].flip(0)
+    if key == "grid":  # only entities change, not the agents and walls
+        kinds = torch.where(left.extras[ENTITIES].unflatten(-1, kinds.shape[3:]), seen[key].max(), seen[key])
+    elif key == "symbols":
+        kinds = torch.where(seen[key] > 0, 2 + seen[key] % 2, 0)
+    else:
+        kinds = seen[key].flip(-1)
+    other = seen | {key: kinds}
+    for noise, is_same in ((0 * seen["noise"], True), (seen["noise"], False)):
+        before, after = (policy(one | {"noise": noise}, {}, first).policy.marginals() for one in (seen, other))
+        assert torch.allclose(before, after, atol=1e-6) == is_same
+
+
+def test_offsets_are_to_the_agent_and_to_the_nearest_other_one():
+    policy, seen = seen_by(config_of(*GAMES["numbers"]))
+    offsets = policy(seen, {}, torch.ones(3, 1, dtype=torch.bool)).extras[OFFSETS]
+    rows = (seen["entity_positions"][..., None, :] - seen["agent_positions"][..., None, :, :]) / torch.tensor([3.0, 4])
+    torch.testing.assert_close(offsets, rows.flip(-1))
+
+
+@pytest.mark.long
+def test_agents_learn_to_divide_posts_and_to_man_them():
+    config = config_of(*GAMES["numbers"])
+    learner = dataclasses.replace(config.learner, learning_rate=3e-3, num_epochs=4)
+    network = dataclasses.replace(config.network, hidden_sizes=(64, 64))
+    config = dataclasses.replace(config, learner=learner, network=network, budget_env_steps=100_000)
+    trial = plan(config, "endi_dis", 0)
+    collector = Collector(trial.make_world(num_worlds=64, first_world=0), policy := trial.build_policy(), 16)
+    collector.reset(0)
+    learns = Learner(policy, trial.objective, trial.optimiser)
+    for _ in range(60):
+        learns.update([collector.collect()])
+    played_with = play(config, 128, 7, policy, "endi_dis")
+    assert played_with["return"].mean() > 0.8, "random play earns less than 0.1"
+    assert played_with["overlap"].mean() < 0.1
+
+
+def test_a_division_is_measured():
+    config = config_of(*GAMES["numbers"])
+    measured = play(config, 2, 0, build_policy(config, "endi_dis", 0), "endi_dis")
+    assert {"overlap", "coverage", "own_entities_0", "return"} <= measured.keys()
+
+
+@pytest.mark.parametrize(
+    ("env", "network", "arguments", "lacking"),
+    [
+        ("overcooked-v0", "mlp", "{}", "entities"),
+        ("rtfm-v0", "mlp", '{"num_agents": 1}', "--env-arguments"),
+        ("rtfm-v0", "lstm", TWO, "lstm"),
+    ],
+)
+def test_an_environment_or_network_that_cannot_be_divided_is_refused(env, network, arguments, lacking):
+    with pytest.raises(UserError, match=f"endi_dis.*{lacking}"):
+        EXPERIMENT.check(config_of(env, network, arguments))
+
+
+def test_an_environment_of_one_agent_or_more_is_played_by_two():
+    settled = EXPERIMENT.inspect(config_of("messenger-v0", "emma"), lambda said: None)
+    assert make_world(settled).num_agents == 2
+    EXPERIMENT.check(settled)

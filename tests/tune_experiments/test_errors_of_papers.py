@@ -1,0 +1,113 @@
+"""The contract of errors, for settings of the papers' experiments; `test_errors.py` has the rules.
+
+Each row of the tables is a wrong setting of a script's preset `smoke` and what its sentence must name.
+"""
+
+import pytest
+
+from rl_models.networks.network_config import VisualConfig
+from tests.tune_experiments.run.refusals import assert_contract, refusal
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.experiment.finding import find_experiment
+
+DEEP = VisualConfig(channels=(4,) * 6)
+SETTINGS = {
+    "furnmove_sync": [
+        ({"cordial.decline_episodes": 5, "cordial.decline_optimiser_steps": 5},
+         "--cordial.decline-episodes", "--cordial.decline-optimiser-steps"),
+    ],
+    "furnmove_visual": [({"visual_network": DEEP}, "--visual-network.channels", "--frame-pixels")],
+    "furnlift": [({"network": DEEP}, "--network.channels", "--frame-pixels")],
+    "furnmove_communication": [
+        ({"training.methods": (method,)}, "--training.methods") for method in ("central", "no_communication_cordial")
+    ],
+    "overcooked_selfplay": [
+        ({"task": "counter_circuit"}, "--task", "counter_circuit", "cramped_room"),
+        ({"methods": ()}, "--methods"),
+        ({"network.hidden_sizes": ()}, "--network.hidden-sizes"),
+        ({"network.first_kernel": 4}, "--network.first-kernel", 4),
+        ({"test_episodes": 0}, "--test-episodes"),
+        ({"cole.population_size": 11}, "--cole.population-size", 10, 11),
+        ({"cole.self_share": 1.5}, "--cole.self-share"),
+    ],
+    "overcooked_roles": [
+        ({"methods": ("cole5",)}, "--methods", "qmix", "cole5"),
+        ({"task": "bakery"}, "--task", "bakery"),
+        ({"roles.team.ldsa.num_subtasks": 1}, "num-subtasks"),
+        ({"roles.team.maser.own_value_share": 1.5}, "--roles.team.maser.own-value-share"),
+        ({"roles.batch_size": 0}, "--roles.batch-size"),
+        ({"roles.precision": "bfloat16"}, "--roles.precision", "float32"),
+    ],
+    "red_minirts": [
+        ({"num_agents": 4}, "--num-agents", 4),
+        ({"opponents": ("medum",)}, "--opponents", "medum"),
+        ({"opponents": ()}, "--opponents"),
+        ({"methods": ()}, "--methods"),
+        ({"budget_env_steps": 0}, "--budget-env-steps"),
+    ],
+    "verco_salad": [
+        ({"task": "soup"}, "--task", "soup", "tomato_a"),
+        ({"methods": ()}, "--methods"),
+        ({"rounds": 0}, "--rounds"),
+        ({"max_episode_steps": -1}, "--max-episode-steps"),
+        ({"methods": ("shuffled",), "valid_episodes": 1}, "--valid-episodes"),
+        ({"methods": ("symbolic_imitation_ppo",), "budget_env_steps": 30}, "--budget-env-steps"),
+        ({"distillation.held_out": 1.0}, "--distillation.held-out"),
+        ({"team.value_hidden_sizes": (0,)}, "--team.value-hidden-sizes"),
+        ({"team.messages.max_words": 0}, "--team.messages.max-words"),
+        ({"team.language.lora.rank": 0}, "--team.language.lora.rank"),
+        ({"team.language.small.layers": 0}, "--team.language.small.layers"),
+        ({"team.language.small.vocabulary": 200}, "--team.language.small.vocabulary"),
+        ({"team.language.small.width": 18}, "--team.language.small.width", 18),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "row"), [(script, row) for script, rows in SETTINGS.items() for row in rows])
+def test_a_setting_that_no_run_can_have(script, row):
+    smoke, (changes, *named) = find_experiment(script).presets["smoke"], row
+    assert_contract(refusal(lambda: with_overrides(smoke, changes)), *named)
+
+
+CHECKS = [
+    ("overcooked_selfplay", {"methods": ("cole",), "cole.generations": 5}, ("--cole.generations", 4, 5)),
+    ("red_minirts", {"learner.final_learning_rate_share": 0.5}, ("--learner.final-learning-rate-share",)),
+    ("verco_salad", {"replay": "/nowhere"}, ("--replay", "--teacher endpoint")),
+    ("verco_salad", {"replay": "/nowhere", "methods": ("twosome",), "teacher": "endpoint"}, ("--replay",)),
+    ("verco_salad", {"replay": "/nowhere", "teacher": "endpoint"}, ("--replay", "/nowhere")),
+    ("verco_salad", {"methods": ("api",)}, ("OPENAI_API_KEY", "--replay")),
+    ("verco_salad", {"teacher": "endpoint"}, ("OPENAI_API_KEY", "--replay")),
+]
+
+
+@pytest.mark.parametrize(("script", "changes", "named"), CHECKS)
+def test_what_a_run_lacks_or_would_not_use(script, changes, named, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    experiment = find_experiment(script)
+    experiment.check(experiment.presets["smoke"])
+    config = with_overrides(experiment.presets["smoke"], changes)
+    assert_contract(refusal(lambda: experiment.check(config)), *named)
+
+
+@pytest.mark.parametrize("script", ["overcooked_selfplay", "verco_salad"])
+def test_an_unknown_method(script):
+    experiment = find_experiment(script)
+    smoke = experiment.presets["smoke"]
+    assert_contract(refusal(lambda: experiment.plan(smoke, "gpt", 0)), "--methods", "gpt", smoke.methods[0])
+
+
+ROOMS = [
+    ({"valid_rooms": "test"}, ("test_room_01", "--valid-rooms", "--test-rooms")),
+    (
+        {"train_rooms": "ithor_train", "test_rooms": "ithor_FloorPlan201"},
+        ("FloorPlan201", "--train-rooms", "--test-rooms"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "named"), ROOMS)
+def test_a_room_of_furnlift_that_serves_twice(changes, named):
+    experiment = find_experiment("furnlift")
+    smoke = experiment.presets["smoke"]
+    experiment.valid_world(smoke, 1)
+    assert_contract(refusal(lambda: experiment.valid_world(with_overrides(smoke, changes), 1)), *named)

@@ -1,0 +1,97 @@
+"""What the networks of a run read of an observation: its parts, their divisors, and what is said about them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_envs import World
+from rl_envs.wrappers.custom.world import PettingZooWorld
+from rl_models.networks.network_needs import NETWORKS
+from rl_models.networks.parts import Part
+from tune_experiments.teams.config import Config
+from tune_experiments.teams.worlds import make_world
+
+MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
+"""Largest bounds by which numbers are divided; a larger one seldom says how large the numbers are."""
+_TINY = float(np.finfo(np.float32).eps)
+_ALIKE = 10.0
+"""Largest ratio of the bounds of two agents that share a divisor."""
+_NOT_SEEN = ("legal", "alive", "decides", "coordination")
+
+
+@functools.lru_cache(maxsize=4)
+def example_world(config: Config) -> World:
+    """One world, which says what there is to see and is played no more."""
+    world = make_world(config)
+    world.close()
+    return world
+
+
+def make_parts(world: World) -> list[Part]:
+    """Parts of a world's observations that a network reads; arrays of 3 x 3 cells and more are images.
+
+    These are [C, H, W] in the worlds of this package, and [H, W, C] in environments of others.
+    """
+    bounds, planes_first = getattr(world, "bounds", {}), not isinstance(world, PettingZooWorld)
+    arrays = []
+    for key, one in world.observation_spec.items():
+        if key in world.text_tables:
+            table = world.tables[world.text_tables[key]]
+            is_grid = len(one.shape) == 3 and min(one.shape[:2]) >= 3
+            arrays.append(Part(key, one.shape, is_image=is_grid, vocabulary=int(table.max()) + 1, table=table))
+        elif one.ids:
+            arrays.append(Part(key, one.shape, ids=int(one.high) + 1))
+        elif key not in _NOT_SEEN:
+            is_image = len(one.shape) == 3 and min(one.shape[1:] if planes_first else one.shape[:2]) >= 3
+            low, high = bounds.get(key, (one.low, one.high))
+            scale = _scale(low, high, is_image)
+            arrays.append(Part(key, one.shape, scale, is_image, planes_first=is_image and planes_first))
+    texts = [Part(key, one.rows, vocabulary=one.vocabulary) for key, one in world.text_spec.items()]
+    return arrays + texts
+
+
+def scaling_notes(config: Config) -> list[str]:
+    """A sentence for each array of which some entries have no bounds to divide by."""
+    said = []
+    for part in make_parts(example_world(config)):
+        scale = np.broadcast_to(part.scale, part.shape)
+        if free := int((scale == 0).sum()):
+            said.append(
+                f"{free} of {scale.size} entries of the observation {part.key!r} have no bounds, or bounds above "
+                f"{MAX_DIVISOR:,.0f}: networks do not divide them, and read them on a logarithmic scale beyond 10 "
+                "(declare their bounds in observation_space)"
+            )
+    return said
+
+
+def unread_texts(config: Config) -> list[str]:
+    """A sentence on the texts that the network leaves out, if there are any."""
+    texts = [part.key for part in make_parts(example_world(config)) if part.is_text]
+    if not texts or NETWORKS[config.network.name].reads_texts:
+        return []
+    return [f"the network {config.network.name} does not read the texts {', '.join(texts)}"]
+
+
+def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
+    """Divisors of one agent's entries, of an image of its channels; 0 where there is none.
+
+    Args:
+        low: lowest value of all entries, or of each, [N, *shape].
+        high: the highest, likewise.
+        is_image: whether the shape is (H, W, C).
+    """
+    largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+    if largest.ndim:
+        largest = largest.reshape(-1, largest.shape[-1]) if is_image else largest
+        # An entry is 0 for an agent that has none; agents that see it in other sizes must all be able to read it.
+        smallest = np.where(largest > _TINY, largest, np.inf).min(0)
+        largest = largest.max(0)
+        largest = np.where(largest > _ALIKE * smallest, np.inf, largest)
+    most = MAX_PIXEL_DIVISOR if is_image else MAX_DIVISOR
+    divisors = np.where(largest > _TINY, np.where(largest <= most, largest, 0.0), 1.0)
+    is_one = divisors.size and (divisors == divisors.flat[0]).all()
+    return float(divisors.flat[0]) if is_one else divisors
