@@ -85,10 +85,11 @@ def benchmarl(flags: argparse.Namespace) -> Curve:
 
 
 def sb3(flags: argparse.Namespace) -> Curve:
-    """Stable-Baselines3's PPO with shared weights; its ten last episodes of each copy are behind every return."""
+    """Stable-Baselines3's PPO with shared weights; a return is the mean of the last 100 episodes of single agents."""
     import supersuit
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.utils import set_random_seed
     from stable_baselines3.common.vec_env import VecMonitor
 
     if flags.method != "ippo":
@@ -110,7 +111,8 @@ def sb3(flags: argparse.Namespace) -> Curve:
             returns = [episode["r"] for episode in self.model.ep_info_buffer]
             curve.append((self.num_timesteps // agents, cpu_seconds() - began, statistics.fmean(returns)))
 
-    PPO("MlpPolicy", envs, device="cpu", seed=flags.seed).learn(flags.env_steps * agents, callback=Watch())
+    set_random_seed(flags.seed)  # of weights and actions; SuperSuit's environments cannot be seeded through PPO
+    PPO("MlpPolicy", envs, device="cpu").learn(flags.env_steps * agents, callback=Watch())
     return curve
 
 
