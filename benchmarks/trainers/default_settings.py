@@ -1,17 +1,18 @@
 """Learning curves of whole libraries with their own default settings: Concord, BenchMARL, Stable-Baselines3.
 
     export OMP_NUM_THREADS=1
-    python -m benchmarks.trainers.default_settings concord mappo balance --seed 0 --env-steps 300000 --out DIR
-    python -m benchmarks.trainers.default_settings benchmarl ippo spread --seed 0 --env-steps 300000 --out DIR
-    python -m benchmarks.trainers.default_settings sb3 ippo spread --seed 0 --env-steps 300000 --out DIR
-    python -m benchmarks.trainers.default_settings table --target -40 --task spread --out DIR
+    python -m benchmarks.trainers.default_settings concord mappo --task balance --seed 0 --out DIR
+    python -m benchmarks.trainers.default_settings benchmarl ippo --task spread --seed 0 --out DIR
+    python -m benchmarks.trainers.default_settings sb3 ippo --task spread --seed 0 --out DIR
+    python -m benchmarks.trainers.default_settings table --task spread --target -40 --out DIR
 
 Tasks are simple_spread of mpe2 and balance of vmas with the arguments of BenchMARL's task files: episodes of 100 env
 steps, continuous actions (`--discrete`: discrete ones). BenchMARL runs its own `run.py`, with only CSV files as its log
 and no evaluation in between. Stable-Baselines3 trains one PPO for all agents over SuperSuit. Concord runs `concord
 train`. A return is the mean over the agents of what an agent earned in an episode of training. CPU time is that of
-training in all processes, imports apart; of BenchMARL and Stable-Baselines3 it is spread evenly over their env steps.
-Each trial is one file in DIR, and a trial that is there is not run again. README.md says how each library is installed.
+training in all processes, imports apart; of BenchMARL it is spread evenly over its env steps.
+Each trial is one file in DIR, and a trial that is there is not run again. docs/tutorials/foreign.md says how each
+library is installed.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def table(flags: argparse.Namespace) -> str:
     from tune_experiments.results.intervals import interval_over_seeds
 
     lines = [
-        f"| library | method | return of the last {LAST:.0%} | CPU-seconds of {flags.task} | to {flags.target:g} |",
+        f"| library | method | return of the last {LAST:.0%} | CPU-seconds | to {flags.target:g} |",
         "|---|---|---:|---:|---:|",
     ]
     trials = [json.loads(path.read_text()) for path in sorted(flags.out.glob("*.json"))]
@@ -163,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("library", choices=(*LIBRARIES, "table"), help="Library that is trained, or table.")
     parser.add_argument("method", nargs="?", choices=("ippo", "mappo"), default="ippo", help="Method.")
-    parser.add_argument("task", nargs="?", choices=tuple(AGENTS), default="spread", help="Task.")
+    parser.add_argument("--task", choices=tuple(AGENTS), default="spread", help="Task.")
     parser.add_argument("--discrete", action="store_true", help="Discrete actions.")
     parser.add_argument("--seed", type=int, default=0, help="Seed.")
     parser.add_argument("--env-steps", type=int, default=300_000, help="Number of env steps of training.")
