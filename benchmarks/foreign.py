@@ -1,108 +1,178 @@
-"""Custom environments: cost of the checks of what they return, as a share of an env step of mpe2's simple_spread_v3.
+"""Custom environments: CPU time of their world's env step, as a multiple of the environments' own time.
 
-`EnvCopies` checks all that 32 environments return and writes it into arrays. To time that alone, it plays environments
-that give recorded answers of simple_spread again. The time of a loop that writes the same arrays and checks nothing is
-taken off, and the rest is divided by the time of the environment's own `step`. At most 0.05 is wanted.
+Own time is a loop over the same number of copies that resets and steps them with random legal actions and does nothing
+else. Both take turns in one process, after the first episodes, which are checked more closely. In a turn-based game an
+env step is one move, and the loop observes only the agent that moves. At most 1.3 is wanted with 16 copies.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
+import random
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import psutil
+from gymnasium import spaces
 
-from benchmarks.harness.clock import timed
+from benchmarks.harness.clock import median, median_ratio, timed
 from benchmarks.harness.measurements import RATIO, Measurement
-from rl_envs.core.spec import Array
+from rl_envs.core.world import World
+from rl_envs.wrappers.custom.build import from_pettingzoo
 from rl_envs.wrappers.custom.checked_env import FULL_EPISODES
-from rl_envs.wrappers.custom.copies import EnvCopies
-from rl_envs.wrappers.custom.frame import Frame, Turn
+from rl_envs.wrappers.custom.declaration import MakeEnv
 
-COPIES, REPEATS, CYCLES = 32, 15, 25
-"""Number of environments, of episodes of each that are timed, and of env steps of an episode."""
+COPIES, REPEATS, PROCESSES = 16, 5, 2
+"""Number of environments, of pairs of timings, and of worker processes where there are some."""
 
 
-class Recorded:
-    """An environment that gives the recorded answers of another one."""
+class Walkers:
+    """Two agents who walk on a line towards each other for 25 env steps: about the cheapest environment in Python."""
 
-    def __init__(self, env: Any, seed: int) -> None:
-        self.possible_agents, self.agents = list(env.possible_agents), list(env.possible_agents)
-        self.observation_space, self.action_space, self.max_cycles = env.observation_space, env.action_space, CYCLES
-        self._begin, draws = env.reset(seed=seed), np.random.default_rng(seed)
-        self._answers = [
-            env.step({name: int(draws.integers(env.action_space(name).n)) for name in self.agents})
-            for _ in range(CYCLES)
-        ]
+    def __init__(self) -> None:
+        self.possible_agents, self.agents = ["left", "right"], ["left", "right"]
+        self.max_cycles = 25
 
-    def reset(self, seed: int | None = None, options: Any = None) -> Any:
-        """The recorded beginning."""
-        self.agents, self._step = list(self.possible_agents), 0
-        return self._begin
+    def observation_space(self, agent: str) -> spaces.Space:
+        """Own place, the other's place, and time."""
+        return spaces.Box(-30.0, 30.0, (3,), np.float32)
 
-    def step(self, actions: Any) -> Any:
-        """The next recorded answer."""
-        self._step += 1
-        if self._step == CYCLES:
+    def action_space(self, agent: str) -> spaces.Space:
+        """Left, stay, right."""
+        return spaces.Discrete(3)
+
+    def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Both agents at their ends."""
+        self.agents, self._places, self._time = list(self.possible_agents), [-4, 4], 0
+        return self._observations(), {"left": {}, "right": {}}
+
+    def step(self, actions: dict[str, int]) -> tuple[dict[str, Any], ...]:
+        """Move both by one place at most."""
+        self._places = [place + actions[name] - 1 for place, name in zip(self._places, self.agents, strict=True)]
+        self._time += 1
+        over, reward = self._time == self.max_cycles, -float(abs(self._places[0] - self._places[1]))
+        observations, rewards, infos = (
+            self._observations(),
+            {"left": reward, "right": reward},
+            {"left": {}, "right": {}},
+        )
+        if over:
             self.agents = []
-        return self._answers[self._step - 1]
+        return observations, rewards, {"left": False, "right": False}, {"left": over, "right": over}, infos
+
+    def _observations(self) -> dict[str, Any]:
+        left, right = self._places
+        ends = (("left", left, right), ("right", right, left))
+        return {name: np.array([own, other, self._time], np.float32) for name, own, other in ends}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A measured environment: its name, how to build it, env steps of an episode at most, and of one timing."""
+
+    name: str
+    make_env: MakeEnv
+    episode: int
+    steps: int
+
+
+def cases() -> list[Case]:
+    """Environments from cheap to slow, the last ones turn-based; mpe2 and pygame are of the extra `envs`."""
+    from mpe2 import simple_spread_v3
+    from pettingzoo.butterfly import cooperative_pong_v6, knights_archers_zombies_v11
+    from pettingzoo.classic import connect_four_v3, tictactoe_v3
+
+    return [
+        Case("walkers", Walkers, 25, 100),
+        Case("spread", functools.partial(simple_spread_v3.parallel_env, max_cycles=25), 25, 25),
+        Case("knights", functools.partial(knights_archers_zombies_v11.parallel_env, max_cycles=25), 25, 25),
+        Case("pong", functools.partial(cooperative_pong_v6.parallel_env, max_cycles=5, render_mode="rgb_array"), 5, 5),
+        Case("tictactoe", tictactoe_v3.env, 9, 50),
+        Case("connect_four", connect_four_v3.env, 42, 50),
+    ]
+
+
+class Loop:
+    """The environments in a plain loop."""
+
+    def __init__(self, make_env: MakeEnv) -> None:
+        self.envs = [make_env() for _ in range(COPIES)]
+        self.is_turn_based = hasattr(self.envs[0], "agent_iter")
+        self._random = random.Random(0)
+        for row, env in enumerate(self.envs):
+            env.reset(seed=row)
+
+    def play(self, steps: int) -> None:
+        """Step all copies."""
+        if self.is_turn_based:
+            self._move(steps)
+            return
+        counts = [int(self.envs[0].action_space(name).n) for name in self.envs[0].possible_agents]
+        for joint in np.random.default_rng(0).integers(counts, size=(steps, COPIES, len(counts))).tolist():
+            for env, chosen in zip(self.envs, joint, strict=True):
+                env.step(dict(zip(env.possible_agents, chosen, strict=True)))
+                if not env.agents:
+                    env.reset()
+
+    def _move(self, steps: int) -> None:
+        for _ in range(steps):
+            for env in self.envs:
+                observation, _, terminated, truncated, _ = env.last()
+                if terminated or truncated:
+                    env.reset()
+                    observation = env.observe(env.agent_selection)
+                env.step(self._random.choice(np.flatnonzero(observation["action_mask"])))
+
+
+class Border:
+    """The same environments as a world of Concord, in this process or in others."""
+
+    def __init__(self, case: Case, processes: int = 0) -> None:
+        self.world: World = from_pettingzoo(case.make_env, COPIES, num_processes=processes)
+        self.clocks = [_clock(child.pid) for child in psutil.Process().children()] if processes else []
+        self._draws = np.random.default_rng(0)
+        self._observations = self.world.reset(0)
+        self.play(case.episode * FULL_EPISODES)
+
+    def play(self, steps: int) -> None:
+        """Step the world."""
+        shape = (COPIES, self.world.num_agents)
+        if "legal" not in self._observations:
+            for joint in self._draws.integers(self.world.action_spec, size=(steps, *shape)):
+                self.world.step(joint)
+            return
+        for _ in range(steps):
+            legal = self._observations["legal"]
+            actions = (self._draws.random(legal.shape, np.float32) * legal).argmax(-1)
+            self._observations = self.world.step(actions)[0]
+
+    def seconds(self, steps: int) -> float:
+        """CPU seconds of these env steps, those of worker processes included."""
+        before = sum(time.clock_gettime(clock) for clock in self.clocks)
+        own = timed(self.play, steps)[1]
+        return own + sum(time.clock_gettime(clock) for clock in self.clocks) - before
 
 
 def measure() -> Iterator[Measurement]:
-    """The share of the checks, and the times that it is computed from."""
-    from mpe2 import simple_spread_v3  # an extra
-
-    bare = [simple_spread_v3.parallel_env(max_cycles=CYCLES) for _ in range(COPIES)]
-    checked, unchecked = (
-        EnvCopies(functools.partial(_recorded, simple_spread_v3.parallel_env, itertools.count()), COPIES) for _ in "ab"
-    )
-    rows, draws = np.arange(COPIES), np.random.default_rng(0)
-    seconds: list[tuple[float, float, float]] = []
-    for episode in range(FULL_EPISODES + REPEATS):
-        checked.reset(rows, rows)
-        for row, (env, other) in enumerate(zip(bare, unchecked.envs, strict=True)):
-            env.reset(seed=row)
-            other.env.reset(seed=row)
-        for _ in range(CYCLES):
-            actions = draws.integers(checked.declaration.actions[0], size=(COPIES, len(checked.declaration.agents)))
-            both = timed(checked.step, rows, actions)[1], timed(_unchecked, unchecked, actions)[1]
-            alone = timed(_step, bare, checked.declaration.agents, actions.tolist())[1]
-            if episode >= FULL_EPISODES:  # the first episodes are checked more closely
-                seconds.append((*both, alone))
-    border, writing, step = np.median(seconds, axis=0) / COPIES * 1e6
-    yield Measurement("foreign.checks.share_of_a_spread_step", float((border - writing) / step), RATIO)
-    for name, spent in (("border", border), ("border_without_checks", writing), ("spread", step)):
-        yield Measurement(f"foreign.{name}.us_per_env_step", float(spent), "us")
+    """The multiple of each environment's own time, in this process and with worker processes."""
+    for case in cases():
+        loop = Loop(case.make_env)
+        loop.play(case.episode)
+        for name, processes in ((case.name, 0), (f"{case.name}.env_processes", PROCESSES)):
+            border = Border(case, processes)
+            try:
+                pairs = [(border.seconds(case.steps), timed(loop.play, case.steps)[1]) for _ in range(REPEATS)]
+            finally:
+                border.world.close()
+            ours, own = zip(*pairs, strict=True)
+            yield Measurement(f"foreign.{name}.multiple_of_own_time", median_ratio(ours, own), RATIO)
+            yield Measurement(f"foreign.{name}.us_per_env_step", median(ours) / COPIES / case.steps * 1e6, "us")
+        yield Measurement(f"foreign.{case.name}.own_us_per_env_step", median(own) / COPIES / case.steps * 1e6, "us")
 
 
-def _recorded(make_env: Any, seeds: Iterator[int]) -> Recorded:
-    return Recorded(make_env(max_cycles=CYCLES), next(seeds))
-
-
-def _unchecked(games: EnvCopies, actions: Array) -> Turn:
-    """The same arrays, from what the environments return as it is."""
-    layout, names = games.declaration.layout, games.declaration.agents
-    legal = np.repeat(games.declaration.own_actions[None], COPIES, axis=0)
-    alive, sets = np.zeros((COPIES, len(names)), bool), np.zeros(COPIES, np.int64)
-    turn = Turn(
-        Frame(layout.blank(COPIES), layout.blank_texts(COPIES), alive, legal, sets),
-        np.zeros(alive.shape),
-        np.zeros(COPIES, bool),
-        np.zeros(COPIES, bool),
-    )
-    for row, (checked, chosen) in enumerate(zip(games.envs, actions.tolist(), strict=True)):
-        env = checked.env
-        observations, rewards, terminated, truncated, _ = env.step(dict(zip(names, chosen, strict=True)))
-        for agent, name in enumerate(names):
-            turn.frame.arrays["observation"][row, agent] = observations[name]
-            turn.reward[row, agent] = rewards[name]
-            alive[row, agent] = not terminated[name]
-        turn.terminated[row], turn.truncated[row] = all(terminated.values()), all(truncated.values())
-    return turn
-
-
-def _step(envs: list[Any], names: tuple[str, ...], actions: list[list[int]]) -> None:
-    for env, chosen in zip(envs, actions, strict=True):
-        env.step(dict(zip(names, chosen, strict=True)))
+def _clock(pid: int) -> int:
+    """The CPU clock of another process (Linux), for `time.clock_gettime`."""
+    return (~pid << 3) | 2

@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-import numpy as np
 from gymnasium.spaces import Space
 
 from rl_envs.core.errors import CustomEnvError
@@ -25,8 +24,8 @@ from rl_envs.wrappers.custom.layout import LeafMisfit
 from rl_envs.wrappers.custom.values import (
     Misfit,
     flag,
-    has_other_length,
     in_words,
+    num_entries,
     number,
     space_in_words,
     structure_misfit,
@@ -38,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 FULL_EPISODES = 2
 """Number of episodes of an environment in which everything is checked."""
+_INFINITY = float("inf")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
@@ -50,6 +50,7 @@ class CheckedEnv:
         self.env, self.declared = env, declared
         self._index = {name: index for index, name in enumerate(declared.ids)}
         self._known = frozenset(declared.ids)
+        self._lengths = [num_entries(space) for space in declared.observation_spaces]
         self._live: list[int] = []
         self._here: list[str] = []
         self._left: set[int] = set()
@@ -133,10 +134,11 @@ class CheckedEnv:
         frame.alive[place] = answer.alive
         layout = self.declared.layout
         sets: dict[int, int] = {}
-        spaces = self.declared.observation_spaces
+        is_full = self._episodes <= FULL_EPISODES
         for agent, observation in answer.observations.items():
             try:
-                if self._episodes <= FULL_EPISODES or has_other_length(spaces[agent], observation):
+                length = self._lengths[agent]
+                if is_full or (length is not None and getattr(observation, "__len__", int)() != length):
                     self._check_structure(agent, observation)
                 layout.write(frame.arrays, place, agent, observation)
                 for leaf in layout.text_leaves[agent]:
@@ -213,6 +215,8 @@ class CheckedEnv:
             given = self.env.agents
         except Exception as error:
             raise raised(self.env, "agents", error) from error
+        if type(given) is list:
+            return given
         if not isinstance(given, Iterable) or isinstance(given, str):
             self._refuse(f"agents is {in_words(given)}", "let it be a list of the agents that are in the game")
         return list(given)
@@ -288,7 +292,9 @@ class CheckedEnv:
         for index in self._live:
             if (name := names[index]) not in rewards:
                 self._refuse(f"there is no reward of {name!r}, who acted", "let step return one, 0 where it earns none")
-            found[index] = self._reward(name, rewards[name])
+            reward = rewards[name]
+            is_plain = type(reward) is float and -_INFINITY < reward < _INFINITY
+            found[index] = reward if is_plain else self._reward(name, reward)
         if len(rewards) > len(self._live):
             for name, reward in rewards.items():
                 if self._index[name] not in self._live and (earned := self._reward(name, reward)):
@@ -306,7 +312,7 @@ class CheckedEnv:
             is_vector = given is not None and given.ndim == 1 and given.size > 1
             more = ", such as a weighted sum of these" if is_vector else ""
             self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")
-        if not -np.inf < value < np.inf:
+        if not -_INFINITY < value < _INFINITY:
             self._refuse(f"the reward of {name!r} is {value}, which is not finite", "mend where it comes from")
         return value
 

@@ -145,6 +145,10 @@ class Layout:
                 by_key.setdefault(leaf.key, []).append(leaf.spec)
         agents = len(observation_spaces)
         self.spec = {key: _widest(specs, is_padded=len(specs) < agents) for key, specs in by_key.items()}
+        self._written = [
+            [(leaf, leaf.spec is not None and leaf.spec.shape == self.spec[leaf.key].shape) for leaf in own]
+            for own in self.leaves
+        ]
         self.bounds = {key: self._joined(key, _declared_bounds) for key in self.spec}
         ranged = {leaf.key for own in self.leaves for leaf in own if leaf.bounds is not None}
         self._ranges = {key: self._joined(key, _range) for key in ranged}
@@ -178,13 +182,11 @@ class Layout:
 
     def write(self, arrays: Mapping[str, Array], row: int, agent: int, observation: Any) -> None:
         """Write one agent's observation into arrays [K, N, ...]."""
-        for leaf in self.leaves[agent]:
-            value = leaf.value(observation)
-            target = arrays[leaf.key]
-            if target.shape[2:] == value.shape:
-                target[row, agent] = value
+        for leaf, is_widest in self._written[agent]:
+            if is_widest:
+                arrays[leaf.key][row, agent] = leaf.value(observation)
             else:
-                target[row, agent][leaf.window] = value
+                arrays[leaf.key][row, agent][leaf.window] = leaf.value(observation)
 
     def is_in_range(self, arrays: Mapping[str, Array]) -> bool:
         """Whether all numbers are finite and in their boxes; zeros of agents without observations may be outside."""

@@ -53,12 +53,10 @@ class EnvProcesses:
     def step(self, rows: Array, actions: Array) -> Turn:
         """One env step of some games, [K] rows with actions [K, N]."""
         parts = self._ask("step", rows, actions)
-        order = np.argsort(np.concatenate([places for _, places in parts]))
-        turns = [turn for turn, _ in parts]
-        frame = _joined([turn.frame for turn in turns], [places for _, places in parts])
+        turns, places = [turn for turn, _ in parts], [places for _, places in parts]
+        frame = _joined([turn.frame for turn in turns], places)
         reward, terminated, truncated = (
-            np.concatenate([getattr(turn, name) for turn in turns])[order]
-            for name in ("reward", "terminated", "truncated")
+            _in_order([getattr(turn, name) for turn in turns], places) for name in ("reward", "terminated", "truncated")
         )
         return Turn(frame, reward, terminated, truncated)
 
@@ -134,13 +132,22 @@ class _Worker:
 
 def _joined(frames: list[Frame], places: list[Array]) -> Frame:
     """One frame of the parts' games, in the order of their places."""
-    order = np.argsort(np.concatenate(places))
-    arrays = {key: np.concatenate([frame.arrays[key] for frame in frames])[order] for key in frames[0].arrays}
+    arrays = {key: _in_order([frame.arrays[key] for frame in frames], places) for key in frames[0].arrays}
     texts = {key: [row for frame in frames for row in frame.texts[key]] for key in frames[0].texts}
+    order = np.argsort(np.concatenate(places)) if texts else ()
     others = (
-        np.concatenate([getattr(frame, name) for frame in frames])[order] for name in ("alive", "legal", "coordination")
+        _in_order([getattr(frame, name) for frame in frames], places) for name in ("alive", "legal", "coordination")
     )
     return Frame(arrays, {key: [rows[place] for place in order] for key, rows in texts.items()}, *others)
+
+
+def _in_order(parts: list[Array], places: list[Array]) -> Array:
+    """The parts' rows at their places, each copied once."""
+    joined = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), parts[0].dtype)
+    for part, own in zip(parts, places, strict=True):
+        first, last = own[0], own[-1]
+        joined[slice(first, last + 1) if last - first == len(own) - 1 else own] = part
+    return joined
 
 
 def _answer(what: str, act: Callable[..., Any], *values: Any) -> Any:

@@ -18,7 +18,8 @@ from rl_envs.wrappers.custom.layout import MASK
 __all__ = ["ACTS_NOW", "TurnBased", "is_turn_based"]
 
 ACTS_NOW = "acts_now"
-"""Key of the observations: [1] int8, the agent chooses at this env step."""
+"""Key of the observations: [1] uint8, the agent chooses at this env step."""
+_FLAGS = np.array([0], np.uint8), np.array([1], np.uint8)
 _ALONE = "observation"
 """Key of an observation that is no Dict."""
 
@@ -29,10 +30,18 @@ def is_turn_based(env: Any) -> bool:
 
 
 class TurnBased:
-    """A turn-based environment with the methods of a PettingZoo parallel environment."""
+    """A turn-based environment with the methods of a PettingZoo parallel environment.
+
+    Attributes of the environment are read once a move, because each of its wrappers makes that slower.
+
+    Attributes:
+        agents: agents in the game.
+    """
 
     def __init__(self, env: Any) -> None:
         self.env = env
+        self.agents: list[Any] = []
+        self._selected: Any = None
         self._spaces: dict[Any, spaces.Dict] = {}
         limit, agents = time_limit(env), len(peek(env, "possible_agents") or ())
         self.max_episode_steps = limit[1] * agents if limit is not None else None
@@ -42,11 +51,6 @@ class TurnBased:
     def possible_agents(self) -> Any:
         """All agents, as the environment lists them."""
         return self.env.possible_agents
-
-    @property
-    def agents(self) -> list[Any]:
-        """Agents in the game."""
-        return [name for name in self.env.agents if not self._is_over(name)]
 
     @property
     def render_mode(self) -> Any:
@@ -63,7 +67,7 @@ class TurnBased:
         if agent not in self._spaces:
             inner = self.env.observation_space(agent)
             own = dict(inner.spaces) if isinstance(inner, spaces.Dict) else {_ALONE: inner}
-            self._spaces[agent] = spaces.Dict(own | {ACTS_NOW: spaces.MultiBinary(1)})
+            self._spaces[agent] = spaces.Dict(own | {ACTS_NOW: spaces.Box(0, 1, (1,), np.uint8)})
         return self._spaces[agent]
 
     def action_space(self, agent: Any) -> Any:
@@ -73,21 +77,28 @@ class TurnBased:
     def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Begin an episode."""
         self.env.reset(seed=seed, options=options)
-        self._remove_ended()
-        return self._seen(self.agents), self._infos(self.agents)
+        self._look(self.env.terminations, self.env.truncations)
+        return {name: self._observed(name) for name in self.agents}, self._infos(self.agents)
 
     def step(self, actions: Mapping[Any, Any]) -> tuple[dict[Any, Any], ...]:
         """The move of the agent whose turn it is; the actions of all others are ignored."""
         here = self.agents
-        self.env.step(actions[self.env.agent_selection])
-        rewards = {name: self.env.rewards.get(name, 0.0) for name in here}
+        self.env.step(actions[self._selected])
+        earned, terminations, truncations = self.env.rewards, self.env.terminations, self.env.truncations
+        rewards = {name: earned.get(name, 0.0) for name in here}
         terminated, truncated = (
-            {name: bool(flags.get(name, False)) for name in here}
-            for flags in (self.env.terminations, self.env.truncations)
+            {name: bool(flags.get(name, False)) for name in here} for flags in (terminations, truncations)
         )
-        ended = {name: self._observed(name, acts=False) for name in here if terminated[name] or truncated[name]}
-        self._remove_ended()
-        return self._seen(self.agents) | ended, rewards, terminated, truncated, self._infos(here)
+        self._selected = None
+        ended = {name: self._observed(name) for name in here if terminated[name] or truncated[name]}
+        self._look(terminations, truncations)
+        return (
+            {name: self._observed(name) for name in self.agents} | ended,
+            rewards,
+            terminated,
+            truncated,
+            self._infos(here),
+        )
 
     def render(self) -> Any:
         """The environment's own picture."""
@@ -97,29 +108,30 @@ class TurnBased:
         """Close the environment."""
         self.env.close()
 
-    def _is_over(self, name: Any) -> bool:
-        return bool(self.env.terminations.get(name, False) or self.env.truncations.get(name, False))
-
-    def _remove_ended(self) -> None:
-        """Let agents that have ended make the move without an action that takes them out of the game."""
-        while self.env.agents and self._is_over(self.env.agent_selection):
+    def _look(self, terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]) -> None:
+        """See who is in the game and whose turn it is, after ended agents have made their move without an action."""
+        while agents := self.env.agents:
+            selected = self.env.agent_selection
+            if not (terminations.get(selected, False) or truncations.get(selected, False)):
+                break
             self.env.step(None)
+            terminations, truncations = self.env.terminations, self.env.truncations
+        self._selected = selected if agents else None
+        self.agents = [name for name in agents if not (terminations.get(name, False) or truncations.get(name, False))]
 
-    def _seen(self, names: list[Any]) -> dict[Any, Any]:
-        selected = self.env.agent_selection if self.env.agents else None
-        return {name: self._observed(name, acts=name == selected) for name in names}
-
-    def _observed(self, name: Any, acts: bool) -> dict[str, Any]:
-        observation = self.env.observe(name)
+    def _observed(self, name: Any) -> dict[str, Any]:
+        """Observation of an agent; the mask of one that waits is not its own."""
+        observation, acts = self.env.observe(name), name == self._selected
         own = dict(observation) if isinstance(observation, Mapping) else {_ALONE: observation}
         if MASK in own and not acts:
-            own[MASK] = np.ones_like(own[MASK])
-        return own | {ACTS_NOW: np.array([acts], np.int8)}
+            own[MASK] = np.ones(np.shape(own[MASK]), bool)
+        own[ACTS_NOW] = _FLAGS[acts]
+        return own
 
     def _infos(self, names: list[Any]) -> dict[Any, Any]:
-        selected = self.env.agent_selection if self.env.agents else None
-        infos = {name: dict(self.env.infos.get(name) or {}) for name in names}
+        given = self.env.infos
+        infos = {name: dict(given.get(name) or {}) for name in names}
         for name, info in infos.items():
-            if MASK in info and name != selected:
+            if MASK in info and name != self._selected:
                 info[MASK] = np.ones_like(info[MASK])
         return infos

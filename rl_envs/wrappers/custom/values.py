@@ -198,11 +198,9 @@ def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
     return tuple(text(one, inner) for one, inner in zip(value, space, strict=True))  # type: ignore[arg-type]
 
 
-def has_other_length(space: spaces.Space, value: Any) -> bool:
-    """Whether a value of a dict or tuple has more or fewer entries than its space."""
-    if not isinstance(space, (spaces.Dict, spaces.Tuple)):
-        return False
-    return hasattr(value, "__len__") and len(value) != len(space.spaces)
+def num_entries(space: spaces.Space) -> int | None:
+    """Number of entries of a dict or tuple; None of another space."""
+    return len(space.spaces) if isinstance(space, (spaces.Dict, spaces.Tuple)) else None
 
 
 def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], str] | None:

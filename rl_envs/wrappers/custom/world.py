@@ -92,6 +92,7 @@ class PettingZooWorld(World):
         try:
             self._build(checked, vocabulary, word_ids, max_episode_steps)
             super().__init__(num_worlds, first_world)
+            self._numbers = np.repeat(np.eye(self.num_agents, dtype=np.uint8)[None], self.num_worlds, axis=0)
             self._games: EnvCopies | EnvProcesses = self._start_games(make_env, checked)
         except BaseException:
             checked.close()
@@ -189,14 +190,12 @@ class PettingZooWorld(World):
         observations = {key: value[rows] for key, value in seen.arrays.items()}
         if self._takes_turns:
             observations["decides"] = observations.pop(ACTS_NOW)[..., 0].astype(bool)
-        own = np.eye(self.num_agents, dtype=np.uint8)
-        observations["agent"] = np.repeat(own[None], len(rows), axis=0)
-        beside = {
-            "alive": seen.alive,
-            "legal": seen.legal,
-            "coordination": np.repeat(seen.coordination[:, None].astype(np.int32), self.num_agents, axis=1),
-        }
+        observations["agent"] = self._numbers[: len(rows)].copy()
+        beside = {"alive": seen.alive, "legal": seen.legal}
         observations |= {key: value[rows] for key, value in beside.items() if key in self.observation_spec}
+        if self._declared.coordination is not None:
+            present = seen.coordination[rows, None].astype(np.int32)
+            observations["coordination"] = np.repeat(present, self.num_agents, axis=1)
         return observations | {key: self._rows_of(key, rows) for key in self.text_spec}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
@@ -308,7 +307,7 @@ class PettingZooWorld(World):
             raise CustomEnvError(
                 f"one copy of the environment gives an {MASK} at reset, and another none: let its infos always have one"
             )
-        if self._seen is None:
+        if self._seen is None or np.array_equal(rows, np.arange(self.num_worlds)):
             self._seen = frame
         else:
             self._seen.put(rows, frame)

@@ -292,3 +292,12 @@ def test_foreign_worlds_pass_the_public_checks_of_pettingzoo_and_gymnasium(name,
     parallel_api_test(TeamParallelEnv(make_world()), num_cycles=40)
     parallel_seed_test(lambda: TeamParallelEnv(make_world()), num_cycles=10)
     check_env(TeamEnv(make_world(), episode_statistics=False), skip_render_check=True)
+
+
+def test_the_next_episodes_of_all_games_may_begin_in_any_order():
+    one, other = (from_gymnasium(Counter, 3) for _ in "ab")
+    one.reset(0)
+    other.reset(0)
+    expected, seen = one.next_episode(), other.next_episode(np.array([2, 0, 1]))
+    assert len(np.unique(expected["observation"])) > 1
+    np.testing.assert_array_equal(seen["observation"], expected["observation"])
