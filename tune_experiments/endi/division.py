@@ -77,6 +77,11 @@ def check_stack(config: DataclassInstance, path: str) -> None:
         raise UserError(f"{flag_name(path)}: {error}") from error
 
 
+def on_matching(row: str) -> bool:
+    """Whether a row's teams read with the mention-matching reader."""
+    return row.endswith(ON_MATCHING.lstrip("_"))
+
+
 def is_divided(row: str) -> bool:
     """Whether a method's teams divide."""
     return row.startswith(DIVIDED)
@@ -110,7 +115,7 @@ def division_notes(settings: DivisionSettings, rows: Sequence[str]) -> list[str]
     notes = []
     if any(map(is_divided, rows)):
         notes.append("masks are of entities, with the same noise in all epochs; the release masks cells and draws anew")
-    if settings.shares_network and not all(row.endswith(ON_MATCHING.lstrip("_")) for row in rows):
+    if settings.shares_network and not all(map(on_matching, rows)):
         notes.append("agents share one network; the paper's share nothing")
     return notes
 

@@ -22,13 +22,13 @@ from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-from tune_experiments.endi.division import ON_MATCHING, is_divided, losses_of
+from tune_experiments.endi.division import is_divided, losses_of, on_matching
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, task_of
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 from tune_experiments.rtfm.config import NetworkSettings, make_world
-from tune_experiments.rtfm.matching import MATCHING, matching_plan, matching_sizes
+from tune_experiments.rtfm.matching import matching_plan, matching_sizes
 from tune_experiments.rtfm.methods import team_config
 from tune_experiments.rtfm.trials import plan as plan_one
 from tune_experiments.rtfm.trials import sizes
@@ -67,11 +67,6 @@ def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int
         build_policy=functools.partial(build_policy, config, method, seed),
         validate=functools.partial(validate, config, stage),
     )
-
-
-def on_matching(row: str) -> bool:
-    """Whether a method's teams read with the mention-matching reader."""
-    return row == MATCHING or row.endswith(ON_MATCHING)
 
 
 def matching_stage(config: EndiRtfmConfig, row: str, seed: int, stage: int) -> TrialPlan:
