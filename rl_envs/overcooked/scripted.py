@@ -34,7 +34,7 @@ class ShortestWays:
             targets: [2, H * W] bool, objects of which each shall use the nearest; none to let a chef rest.
             uniforms: [NUM_UNIFORMS] float in [0, 1).
         """
-        here, rests = at.tolist(), ~targets.any(1)
+        here, rests = at.tolist(), np.logical_not(targets.any(1)).tolist()
         ahead = [self._onwards(chef, at, targets, -1)[0] for chef in range(2)]
         wanted = list(ahead)
         for chef in range(2):

@@ -118,7 +118,8 @@ class DividedParts(TowersOfParts):
 
     def _divide(self, obs: dict[str, Tensor]) -> Division:
         """Masks of the entities of K frames, from the goal grounded from the agent's side and from the others' side."""
-        encoder, key = self.encoders[0], self._keys.key
+        encoder: Any = self.encoders[0]  # a module's attributes have no type
+        key = self._keys.key
         said = encoder.entries(obs, key)
         said = (said[..., -1, :, :] if self._has_moments else said).flatten(3, -2)  # [B, T, N, E, width]
         if self.goal_reader is not None:

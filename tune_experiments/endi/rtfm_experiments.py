@@ -83,7 +83,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
 
     def main_comparisons(self, config: EndiRtfmConfig) -> Sequence[MainComparison]:
-        """Both methods on unseen assignments of the last stage; with the mention-matching reader where it alone reads."""
+        """Both methods on unseen assignments of the last stage; with the mention-matching reader if all have it."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
         compared = self.compared
