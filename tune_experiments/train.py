@@ -39,7 +39,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.teams.config import LANGUAGE_ROWS, Config
-from tune_experiments.teams.environment_names import how_to_name, name_of, run_label
+from tune_experiments.teams.environment_names import find_name, how_to_name, run_label
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -202,7 +202,7 @@ def train(
     Raises:
         UserError: what is wrong, where, and how to mend it.
     """
-    named = name_of(env)
+    named = find_name(env)
     arguments = options.pop("env_arguments", {})
     if named.arguments or not isinstance(arguments, str):
         given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
