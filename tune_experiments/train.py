@@ -58,6 +58,14 @@ SMOKE = dataclasses.replace(
     test_episodes=8,
 )
 TOO_MANY = "too many joint actions"
+DEPENDENCE = (
+    "tvd",
+    "tvd_estimate",
+    "tvd_estimate_interval",
+    "mutual_information",
+    "mutual_information_interval",
+)
+"""Metrics of how far agents act together; an environment's actions say which there are."""
 UNNAMED_FILE = "environment.txt"
 """File of a run folder that says how its environment, which has no name, gets one."""
 
@@ -93,8 +101,11 @@ class Train(Experiment[Config]):
         return VALIDATION_SEED, TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """One table; a joint policy that is too large to be written down has no distance to its marginals."""
-        table = make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
+        """One table, with what says how far agents act together: exact, or an estimate beside half of its interval."""
+        known = {one.metric for one in results}
+        found = [metric for metric in DEPENDENCE if metric in known] or ["tvd"]
+        columns = ("return", "episode_length", *found)
+        table = make_table(results, self.caption, columns, missing={"tvd": TOO_MANY})
         games = dict.fromkeys(one.world for one in results)
         return [dataclasses.replace(table, title=f"{self.caption}: {', '.join(games)}")]
 
@@ -125,10 +136,8 @@ class Train(Experiment[Config]):
         """
         from rl_envs.wrappers import hangs
         from tune_experiments.teams.inspection import inspect_environment
-        from tune_experiments.teams.trials import check_actions
 
         hangs.watch(lambda said: None)
-        check_actions(config)
         return inspect_environment(config, say)
 
     def check(self, config: Config) -> None:

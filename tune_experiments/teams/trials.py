@@ -21,12 +21,14 @@ import torch
 from numpy.typing import NDArray
 
 from rl_envs import World
+from rl_envs.core.spec import NumbersSpec
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
-from rl_models.distributions.joint_policy import WholeJointPolicy
+from rl_models.distributions.dependence import measure_dependence
+from rl_models.distributions.factored_mixture import ActionParts
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.networks.network_needs import NETWORKS, fitted, is_recurrent
@@ -43,8 +45,6 @@ from tune_experiments.teams.worlds import make_world, training_world
 
 CORDIAL = "_cordial"
 """How the rows that add CORDIAL end."""
-MAX_JOINT_ACTIONS = 3000
-"""Largest number of joint actions of which every probability is computed."""
 MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
 """Largest bounds by which numbers are divided; a larger one seldom says how large the numbers are."""
 _TINY = float(np.finfo(np.float32).eps)
@@ -73,7 +73,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     if method in LANGUAGE_ROWS:
         return language_policy(config, method, seed, trial_folder)
     world = _example(config)
-    agents, actions = world.num_agents, cast(int, world.action_spec)
+    agents, actions = world.num_agents, action_parts(world)
     if config.network.text_encoder and not isinstance(world, PettingZooWorld):
         raise UserError(
             f"--network.text-encoder reads texts of other packages' environments, and {config.env} gives its texts as "
@@ -85,7 +85,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
         raise UserError(f"--network {config.network.name} in {config.env}: {error}") from error
     if method in Q_ROWS:
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
-        return qmix_parts_team(network, parts, agents, actions, width, seed)
+        return qmix_parts_team(network, parts, agents, cast(int, actions), width, seed)
     kind, components = _kind(method)
     legal, remembers = "legal" in world.observation_spec, is_recurrent(network)
     return parts_team(network, parts, agents, actions, kind, components, legal, seed, remembers)
@@ -97,6 +97,7 @@ def check_row(config: Config, method: str) -> None:
     Raises:
         UserError: the row cannot play this environment, and what it lacks.
     """
+    _check_actions(config, method)
     if method in LANGUAGE_ROWS:
         with contextlib.closing(make_world(config, method=method)) as world:
             text_game(config, world, method == BLIND)
@@ -116,21 +117,28 @@ def check_row(config: Config, method: str) -> None:
     build_policy(config, method, 0)
 
 
-def check_actions(config: Config) -> None:
-    """Refuse an environment whose actions no method can choose.
-
-    Raises:
-        UserError: they have several parts.
-    """
-    if isinstance(actions := _example(config).action_spec, dict):
+def _check_actions(config: Config, method: str) -> None:
+    """Refuse actions of several parts, or numbers, for a row that chooses from one list of actions."""
+    spec = _example(config).action_spec
+    if isinstance(spec, dict) and (method in (*Q_ROWS, *LANGUAGE_ROWS) or method.endswith(CORDIAL)):
+        parts = ", ".join([*spec][:3]) + ", ..." * (len(spec) > 3)
         raise UserError(
-            f"--env {config.env}: its actions have several parts ({', '.join([*actions][:3])}, ...), and the methods "
-            "choose one of a list of actions: name another environment"
+            f"{method} needs agents that choose from one list of actions (Discrete), and those of {config.env} have "
+            f"the parts {parts}: leave it out of --methods, for example for sync_4 or mappo"
         )
 
 
+def action_parts(world: World) -> int | ActionParts:
+    """A world's `action_spec` as teams take it."""
+    if isinstance(world.action_spec, int):
+        return world.action_spec
+    sizes = {name: size for name, size in world.action_spec.items() if isinstance(size, int)}
+    numbers = [one for one in world.action_spec.values() if isinstance(one, NumbersSpec)]
+    return ActionParts(sizes, *(torch.from_numpy(side) for one in numbers for side in (one.low, one.high)))
+
+
 def random_team(config: Config) -> TeamPolicy:
-    """A team that draws each legal action with the same probability."""
+    """A team that draws each legal action with the same probability, and numbers from all over their range."""
     team = build_policy(config, "ippo", 0)
     for weights in team.parameters():
         torch.nn.init.zeros_(weights)
@@ -185,17 +193,15 @@ def unread_texts(config: Config) -> list[str]:
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:
     """One episode of each of some worlds with sampled actions: metric -> one value an episode.
 
-    `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed. `method`
+    `return` is the sum over the agents; how much they depend on each other, as `measure_dependence` says it. `method`
     is the row that plays.
     """
-    world = make_world(config, episodes, method=method)
-    joint = cast(int, world.action_spec) ** world.num_agents
-    return play_episodes(world, seed, policy, probe=_tvd if joint <= MAX_JOINT_ACTIONS else None)
+    generator = torch.Generator().manual_seed(seed)
 
+    def measure(output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return measure_dependence(output.policy, generator)
 
-def _tvd(output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    policy = output.policy
-    return {"tvd": policy.tvd()} if isinstance(policy, WholeJointPolicy) else {}
+    return play_episodes(make_world(config, episodes, method=method), seed, policy, probe=measure)
 
 
 def _kind(method: str) -> tuple[Kind, int]:

@@ -78,7 +78,7 @@ class Faulty(Unlike):
         return super().observation_space(agent)
 
     def action_space(self, agent):
-        return spaces.Box(-1, 1, (2,)) if self.fault == "continuous" else super().action_space(agent)
+        return spaces.Box(-np.inf, np.inf, (2,)) if self.fault == "continuous" else super().action_space(agent)
 
     def reset(self, seed=None, options=None):
         seen, infos = super().reset(seed, options)

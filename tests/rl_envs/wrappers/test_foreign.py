@@ -227,7 +227,7 @@ def test_a_seeded_game_goes_on_where_it_was():
 
 
 FAULTS = {
-    "continuous": r"actions of 'first' are Box.* ask the environment for discrete actions",
+    "continuous": r"actions of 'first' are Box.* bounds",
     "space": r"observation 'observation' of 'second' is a Sequence space",
     "late": r"agent 'second' appears after its episode began",
     "stranger": r"agent 'stranger' appears and is not declared: list it in the environment's possible_agents",
