@@ -340,7 +340,10 @@ class World(ABC):
         actions = np.asarray(actions)
         if actions.shape != (wanted := (self.num_worlds, *spec.low.shape)) or actions.dtype.kind not in "fiu":
             raise ValueError(f"actions must be numbers of shape {wanted}, got {actions.dtype} {actions.shape}")
-        if not ((actions >= spec.low) & (actions <= spec.high)).all():
+        if not _is_between(actions, spec):
+            decides = deciding(self.observe())
+            actions = actions if decides is None else np.where(decides[..., None], actions, spec.low)
+        if not _is_between(actions, spec):
             low, high = spec.low.min(), spec.high.max()
             raise ValueError(f"actions must lie in {low} .. {high}, got {actions.min()} .. {actions.max()}")
         return actions
@@ -364,6 +367,10 @@ class World(ABC):
             draws, (shape, low, high) = np.asarray(recorded[name]), bounds[name]
             if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < low or draws.max() > high:
                 raise ValueError(f"the draw {name} must be integers {low} .. {high} of shape {shape}")
+
+
+def _is_between(actions: Array, spec: NumbersSpec) -> bool:
+    return bool(((actions >= spec.low) & (actions <= spec.high)).all())
 
 
 def _given(state: Arrays, targets: Arrays) -> Arrays:

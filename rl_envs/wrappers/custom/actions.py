@@ -196,7 +196,7 @@ def _native(
 ) -> Callable[[Sequence[float]], Any]:
     """Function from a packed row [P] to an action of this space."""
     if isinstance(space, spaces.Discrete):
-        column, start, kind = columns[_Choice(path, 0).name], int(space.start), space.dtype.type
+        column, start, kind = columns[_Choice(path, 0).name], int(space.start), np.dtype(space.dtype).type
         return lambda row: kind(start + int(row[column]))
     if isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)):
         count, first = int(np.prod(space.shape)), np.ravel(getattr(space, "start", 0))
