@@ -145,11 +145,6 @@ def test_an_argument_that_a_world_does_not_take_is_named(changes, said):
         make_world(dataclasses.replace(small("overcooked-v0"), **changes))
 
 
-def test_actions_of_several_parts_are_refused_before_anything_is_played():
-    with pytest.raises(UserError, match=r"minirts-v0.*several parts"):
-        EXPERIMENT.inspect(small("minirts-v0"), print)
-
-
 OWN = ("frozen_lake_spread-v0", "furnlift-v0", "furnmove-v0", "matrix_game-v0", "messenger-v0", "overcooked-v0")
 OWN += ("rock_paper_scissors-v0", "rtfm-v0", "salad-v0", "two_step_game-v0")
 FAST = {"furnmove-v0": "sync_2_cordial", "overcooked-v0": "qmix", "salad-v0": "mappo", "rtfm-v0": "sync_4"}
