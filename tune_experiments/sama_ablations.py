@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 PRESETS: dict[str, SamaConfig] = {
     "smoke": dataclasses.replace(PLAIN["smoke"], methods=("sama", "code"), test_episodes=1),
     "laptop": dataclasses.replace(PLAIN["laptop"], methods=("sama",)),
-    "kitchens": dataclasses.replace(PLAIN["kitchens"], methods=("sama",)),
+    "kitchens": dataclasses.replace(PLAIN["kitchens"], methods=("sama",), reflections=MAX_REFLECTIONS),
     "paper": dataclasses.replace(
         PLAIN["paper"],
         methods=("sama", "code"),

@@ -11,11 +11,12 @@
 
 The default planner is a set of rules written by hand, no language model. Diverse states are made and sub-goals planned
 for them; a team learns by PPO to reach its sub-goals, given in words; then it plays whole episodes under the planner,
-which reflects at most three times when a round has failed. Rows: `sama`; `rules_scripted`, the same rules with scripted
-chefs, nothing learned; `blind`, `sama`'s team without commands, the control that words are used; `mappo`, the same
-network that learns the game itself, whole episodes for soups and shaped points, without text and planner; `selfplay`,
-for as many env steps. One policy a kitchen. `sama_retest.py` tests the teams of a run again. Transcripts of all calls,
-goals and reflections are in the run folder, `transcripts/`.
+which reflects at most three times when a round has failed. (In the preset `kitchens` it never does, and each team is
+tested again with random commands, with reflections and with retries.) Rows: `sama`; `rules_scripted`, the same rules
+with scripted chefs, nothing learned; `blind`, `sama`'s team without commands, the control that words are used;
+`mappo`, the same network that learns the game itself, whole episodes for soups and shaped points, without text and
+planner; `selfplay`, for as many env steps. One policy a kitchen. `sama_retest.py` tests the teams of a run again.
+Transcripts of all calls, goals and reflections are in the run folder, `transcripts/`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,16 @@ from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
 
 LAPTOP = SamaConfig()
-KITCHENS = dataclasses.replace(LAPTOP, methods=("sama", "selfplay"), tasks=tuple(LAYOUTS), budget_env_steps=120_000)
+KITCHENS = dataclasses.replace(
+    LAPTOP,
+    methods=("sama", "blind", "mappo", "selfplay"),
+    tasks=tuple(LAYOUTS),
+    reflections=0,
+    also_tests=("random_commands", "reflections", "retries"),
+    budget_env_steps=120_000,
+    validate_every_env_steps=15_000,
+    checkpoint_every_env_steps=15_000,
+)
 SMOKE = dataclasses.replace(
     LAPTOP,
     methods=("sama", "mappo", "selfplay"),
@@ -70,7 +80,6 @@ PAPER = dataclasses.replace(
     budget_env_steps=5_000_000,
     validate_every_env_steps=100_000,
     checkpoint_every_env_steps=100_000,
-    is_greedy=True,
 )
 """Settings of the paper, which prints the learning rate as 5 x 10^5; BERT is downloaded on first use. The
 budget is ours, for one seed (about 92,000 calls)."""

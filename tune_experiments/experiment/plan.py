@@ -112,6 +112,7 @@ class TrialPlan(TrainingPlan):
         validate: Function from a policy to validation metrics, logged under `valid/`; None plays `valid_episodes`
             episodes in environments of training.
         chosen_by: Validation metric by which weights are chosen; None keeps the last weights.
+        chooses_last: Whether the later of equally good weights are chosen, instead of the earlier ones.
         make_algorithm: Algorithm factory.
         learns: False for a frozen policy.
         given_env_steps: Env steps for which a frozen policy was trained elsewhere; None if it was not trained.
@@ -126,6 +127,7 @@ class TrialPlan(TrainingPlan):
     validate: Callable[[TeamPolicy], Episodes] | None = None
     valid_episodes: int = 64
     chosen_by: str | None = None
+    chooses_last: bool = False
     kept_checkpoints: int = 3
     make_algorithm: Callable[[TrialPlan], Algorithm] = make_team_algorithm
     learns: bool = True

@@ -149,7 +149,9 @@ class CurriculumState:
             )
         if math.isnan(value):
             return None
-        return value if self.choice is None or value > self.choice.value else None
+        if self.choice is None or value > self.choice.value or (self.plan.chooses_last and value == self.choice.value):
+            return value
+        return None
 
     def end(self) -> StageEnd:
         """How the current stage ended."""

@@ -61,6 +61,10 @@ class PlayAdapter(ABC, Generic[Env]):
         """Agents that have reached their sub-goals within their rounds, [B, N] bool."""
         return np.asarray(self.world.state["reached"])
 
+    def has_changed(self, worlds: Sequence[int]) -> Array:
+        """Whether the rounds of these environments have changed anything that a plan is for, [K] bool."""
+        return np.ones(len(worlds), bool)
+
     def is_lost(self) -> Array:
         """Environments in which the episode is over unless the round is undone, [B] bool."""
         return np.zeros(self.world.num_worlds, bool)
@@ -97,7 +101,8 @@ class PlannedPlay:
     """One episode in each of B environments.
 
     Metrics that it counts for an adapter that names them: `rounds` that were judged, `reached_rounds` in which all
-    sub-goals were reached, and env steps that were undone.
+    sub-goals were reached, `idle_rounds` in which nothing changed, which are not reached, and env steps that were
+    undone.
     """
 
     def __init__(
@@ -122,7 +127,7 @@ class PlannedPlay:
         self._num_worlds = game.world.num_worlds
         self._in_round, self._played = np.zeros((2, self._num_worlds), int)
         self._is_playing = np.ones(self._num_worlds, bool)
-        counts = ("rounds", "reached_rounds", game.undone_metric)
+        counts = ("rounds", "reached_rounds", "idle_rounds", game.undone_metric)
         self._found = {name: np.zeros(self._num_worlds) for name in (*game.metrics, *counts)}
 
     @torch.inference_mode()
@@ -165,10 +170,13 @@ class PlannedPlay:
         over = np.flatnonzero(self._is_playing & is_over).tolist()
         if not over:
             return
+        has_changed = game.has_changed(over)
+        reached[over] &= has_changed[:, None]
         states = zip(over, game.states(over), strict=True)
         ends = {world: RoundEnd(state, tuple(map(bool, reached[world]))) for world, state in states}
         self._found["rounds"][over] += 1
         self._found["reached_rounds"][over] += reached[over].all(1)
+        self._found["idle_rounds"][over] += ~has_changed
         following = self._loop.end_rounds(ends)
         again = [world for world in over if following[world].recovers]
         if again:

@@ -83,6 +83,17 @@ def test_a_validation_that_gives_no_number_chooses_nothing(tmp_path):
     assert state["choice"] == {"value": 3.0, "env_steps": 4 * BATCH}
 
 
+@pytest.mark.parametrize(("chooses_last", "chosen"), [(False, 2), (True, 4)])
+def test_of_equally_good_weights_the_first_are_chosen_or_the_last(chooses_last, chosen, tmp_path):
+    values = iter([1.0, 3.0, 2.0, 3.0, 1.0, 1.0])
+    declared = dataclasses.replace(
+        chosen_plan(), validate=lambda policy: {"fit": np.array([next(values)])}, chooses_last=chooses_last
+    )
+    run(tmp_path, declared)
+    state = load_state(newest_whole_checkpoint(tmp_path / "checkpoints"))
+    assert state["choice"]["env_steps"] == chosen * BATCH
+
+
 def test_the_best_validated_weights_are_handed_on_and_not_the_last(whole):
     best = best_of(whole, 0, STEPS * BATCH)
     assert best == 3 * BATCH

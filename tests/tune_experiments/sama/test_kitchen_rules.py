@@ -64,7 +64,7 @@ Chef 1 at row 2, column 3 faces north and holds {second}."""
         ),
         ("2 onions", "a soup", "nothing", "serve onion soup", ["bring a soup to the hatch", "bring an onion"]),
         ("a soup that has cooked for 5 of 20 steps", "nothing", "nothing", "prepare a dish", ["take a dish", "wait"]),
-        ("a soup that is done", "an onion", "an onion", "keep ready", ["wait at pot 0", "lay the onion down"]),
+        ("a soup that is done", "an onion", "an onion", "keep ready", ["wait", "lay the onion down"]),
         ("empty", "a dish", "an onion", "make onion soup", ["lay the dish", "bring an onion from the onion store to"]),
     ],
 )

@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rl_models.planners.plans import Plan
+from rl_models.planners.rounds import NextRound
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
@@ -15,7 +17,7 @@ from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
-from tune_experiments.sama.overcooked.tables import ERRING, tables
+from tune_experiments.sama.overcooked.tables import ERRING, STEPS_NEEDED, of_training, tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen
@@ -48,7 +50,7 @@ def test_soups_are_those_within_an_episodes_env_steps_undone_ones_included():
     assert found["wasted_steps"][0] > 100
     assert len(served) == 400 + found["wasted_steps"][0]
     assert found["soups"][0] == served[399]
-    assert found["standing_soups"][0] == max(served) > found["soups"][0]
+    assert found["standing_soups"][0] == served[-1] > found["soups"][0]
     assert found["reward"][0] == 20 * found["soups"][0]
 
 
@@ -174,3 +176,30 @@ def test_the_budget_of_the_paper_presets_lasts_for_all_questions_of_a_seed():
         budget, calls = config.model.chat.budget, before_training + tests * a_test
         assert 1.5 * calls < budget.max_calls
         assert 1.5 * calls * tokens_of_a_call < budget.max_tokens
+
+
+# ---------------------------------------------------------------------------------------------- idle rounds, controls
+
+
+def test_a_round_that_changes_nothing_is_counted_and_not_reached():
+    waits = Plan("", "keep ready", ("wait at pot 0",) * 2, (0, 1), ("wait at pot 0",) * 2)
+    loop = make_planning_loop(dataclasses.replace(LAPTOP, reflections=0), "cramped_room", 0)
+    loop.begin = lambda states: dict.fromkeys(states, waits)
+    loop.end_rounds = lambda ends: {world: NextRound(waits, False) for world in ends}
+    world = CommandedKitchen(1, max_episode_steps=50)
+    found = PlannedPlay(KitchenPlay(world), ScriptedExecutor("cramped_room"), loop, 10).run(0)
+    assert found["idle_rounds"][0] == found["rounds"][0] > 0
+    assert found["reached_rounds"][0] == 0
+
+
+def test_a_team_is_also_tested_with_random_commands_reflections_and_retries():
+    config = dataclasses.replace(SMOKE, reflections=0, also_tests=("random_commands", "reflections", "retries"))
+    found = evaluate(config, HERE, plan(config, HERE, 0).build_policy().eval())
+    assert [getattr(test, "condition", "") for test in found][1:4] == ["random commands", "reflections", "retries"]
+    assert found["cramped_room"]["wasted_steps"].sum() == 0
+
+
+def test_env_steps_are_those_until_most_of_the_best_was_served():
+    rows = [{"env_steps": 10 * number, "valid/soups": soups} for number, soups in enumerate((0.0, 7.0, 8.0, 10.0))]
+    assert of_training(HERE, [{"env_steps": 5}, *rows]) == {"cramped_room": {STEPS_NEEDED: 20}}
+    assert of_training(HERE, rows[:1]) == {}

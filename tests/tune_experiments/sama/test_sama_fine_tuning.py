@@ -48,7 +48,7 @@ def test_every_round_is_a_stage_that_goes_on_with_what_learning_had_come_to():
     assert after.at(begin) == after.at(Progress(env_steps=120_000)) == pytest.approx(before.at(end))
     assert then.optimiser.learning_rate.at(begin) == pytest.approx(first.optimiser.learning_rate.at(end))
     assert all(stage.keeps_optimiser for stage in course.stages[1:])
-    assert all(stage.plan.chosen_by == "completed" for stage in course.stages)
+    assert all(stage.plan.chosen_by == "soups" for stage in course.stages)
 
 
 def test_rows_that_learn_the_game_itself_are_not_fine_tuned():

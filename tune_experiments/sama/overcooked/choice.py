@@ -20,9 +20,10 @@ _OF_A_FULLER_POT, _LAST_ONION = 0.1, 0.5
 """Added for each onion that lies in the pot already, and for the one that lets it cook."""
 _HANDED_OVER = 0.5
 """Share of the work that is done when a thing lies on the middle counter."""
-_TURNS, _AT_HAND = 2, 0.0001
-_TIDY = 0.02
-"""Worth of empty hands or a free counter where nothing else can go on."""
+_TIDY, _AT_HAND = 0.02, 0.0001
+"""Worth of empty hands or a free counter where nothing else can go on, and of waiting where things are handed over."""
+_TURNS = 2
+"""Env steps on a way from a pot to the hatch beside its length."""
 
 
 def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
@@ -170,6 +171,10 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
     for pot, number in into_pots.items():
         if number > (POT_ONIONS if pot in emptied else POT_ONIONS - scene.pot(pot).onions):
             return False
+    # Whoever waits at a pot stands in the way of a chef in the same room.
+    waits = [one.target in scene.ways.pots for one in chosen if one.kind == "wait"]
+    if len(scene.ways.rooms) == 1 and len(waits) < len(chosen) and any(waits):
+        return False
     # If both chefs hand over, none is left to receive.
     exclusive = [
         (one.kind, one.target)

@@ -35,6 +35,7 @@ from tune_experiments.sama.planner_config import (
 
 __all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
 
+Condition: TypeAlias = Literal["random_commands", "reflections", "retries"]
 RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay"]
 
 
@@ -89,9 +90,14 @@ class SamaConfig(
     """Number of env steps of an episode in tests."""
     valid_episodes: PositiveInt = 200
     """Number of rounds in each validation."""
-    is_greedy: bool = False
-    """Whether tests take the most likely cells instead of sampled ones; chefs that block each other then stay so until
-    the round ends."""
+    is_greedy: bool = True
+    """Whether tests take the most likely actions, as in the paper; `sampled_soups` has sampled ones beside them."""
+    weights: Literal["validated", "last"] = "validated"
+    """Weights that are tested: validated, those with most soups in whole validation episodes, the later of equals;
+    last, the last ones."""
+    also_tests: tuple[Condition, ...] = ()
+    """Further tests of the row `sama`: random_commands; reflections and retries, three of them after each failed
+    round."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""

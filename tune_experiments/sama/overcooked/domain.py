@@ -160,7 +160,8 @@ def _draw(ways: Reachability, numbers: random.Random) -> str:
     contents = kitchen.contents.copy()
     for pot in kitchen.pots:
         onions = numbers.randint(0, POT_ONIONS)
-        contents[pot] = FULL + numbers.randint(1, COOK_STEPS) if onions == POT_ONIONS else POT + onions
+        cooked = numbers.choice((COOK_STEPS, numbers.randint(1, COOK_STEPS)))  # half of the full pots are done
+        contents[pot] = FULL + cooked if onions == POT_ONIONS else POT + onions
     counters = [cell for cell in ways.cells[COUNTER] if kitchen.neighbours[:, cell].any()]
     for cell in numbers.sample(counters, min(len(counters), numbers.randint(0, _MAX_ON_COUNTERS))):
         contents[cell] = THINGS.index(numbers.choice(_LYING))

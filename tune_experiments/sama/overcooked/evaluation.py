@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, Condition, SamaConfig
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
@@ -27,7 +28,13 @@ from tune_experiments.sama.team_with_seed import planner_seed
 
 EVALUATION_SEED = 400
 """Seed of every evaluation: it fixes the chance that cells are drawn with."""
-RULES_SCRIPTED = "rules_scripted"
+RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
+_CHANGES: dict[Condition, dict[str, Any]] = {
+    "random_commands": {"random_share": 1.0, "reflections": 0},
+    "reflections": {"reflections": MAX_REFLECTIONS, "after_failure": "reflect"},
+    "retries": {"reflections": MAX_REFLECTIONS, "after_failure": "retry"},
+}
+"""What a further test changes in the settings."""
 
 
 def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
@@ -35,9 +42,26 @@ def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
     row, layout = parts_of(method)
     if row in UNPLANNED:
         settings = OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps)
-        return {layout: play_unplanned(row, settings, config.test_episodes, config.is_greedy, policy)}
-    planned: Tests = {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
-    return planned | (scripted_episodes(config, layout) if row == SAMA else {})
+        found = play_unplanned(row, settings, config.test_episodes, config.is_greedy, policy)
+        sampled = play_unplanned(row, settings, config.test_episodes, False, policy) if config.is_greedy else found
+        return {layout: found | {SAMPLED_SOUPS: sampled["soups"]}}
+    tests: Tests = {layout: _planned(config, method, policy, trial_folder)}
+    if row != SAMA:
+        return tests
+    for name in config.also_tests:
+        changed = dataclasses.replace(config, **_CHANGES[name])
+        tests[Tested(layout, name.replace("_", " "))] = _planned(changed, method, policy, trial_folder)
+    return tests | scripted_episodes(config, layout)
+
+
+def _planned(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Episodes:
+    """Episodes under the planner, with the soups of as many with sampled actions."""
+    found = planned_episodes(config, method, policy, config.test_episodes, trial_folder)
+    sampled = found
+    if config.is_greedy:
+        sampling = dataclasses.replace(config, is_greedy=False)
+        sampled = planned_episodes(sampling, method, policy, config.test_episodes, trial_folder)
+    return found | {SAMPLED_SOUPS: sampled["soups"]}
 
 
 def scripted_episodes(config: SamaConfig, layout: str) -> dict[Tested, Episodes]:

@@ -17,7 +17,7 @@ class ScriptedExecutor:
     """Each chef walks the shortest way to what its sub-goal needs next, and uses it.
 
     Chance is the kitchens' own, so that an undone round repeats.
-    A chef that cannot begin with its sub-goal, because it holds something else, stays where it is.
+    A chef that cannot go on with its sub-goal, because it holds something else or the pot is not ready, rests.
     """
 
     def __init__(self, layout: str) -> None:

@@ -21,6 +21,7 @@ from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning_metrics import write_transcripts
 
 CURVES = {
+    "valid/soups": "soups per episode in validation",
     "valid/completed": "rounds with both sub-goals reached",
     "episode/reached": "sub-goals reached in training",
     "episode/length": "env steps of a round",

@@ -93,7 +93,7 @@ def met_pairs(
     """
     met = SubgoalData()
     loop = make_planning_loop(config, trials.parts_of(method)[1], seed, trial_folder, met)
-    chefs = learned_executor(team, config.is_greedy)
+    chefs = learned_executor(team)  # sampled, for equal episodes would meet the same states
     played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
     return met.take_out(), steps

@@ -108,6 +108,9 @@ class MeetingKitchen(CommandedKitchen):
         self.command(list(plans), [plan.commands for plan in plans.values()], one.chefs)
         one.in_round[list(plans)] = 0
 
+    def _rests(self, rows: Array) -> Array:
+        return np.asarray(super()._rests(rows) & self._is_commanded)
+
     def _observe(self, rows: Array) -> Arrays:
         seen = super()._observe(rows)
         return seen | {"commands": np.where(self._is_commanded[:, None], seen["commands"], np.uint8(0))}

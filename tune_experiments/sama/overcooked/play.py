@@ -16,11 +16,13 @@ from rl_models.planners.rounds import NextRound
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.play import PlayAdapter
 
+_THINGS = ("held", "contents")
+
 
 class KitchenPlay(PlayAdapter[CommandedKitchen]):
     """B kitchens."""
 
-    metrics = ("soups", "reward", "standing_soups", "rounds", "reached_rounds", "wasted_steps")
+    metrics = ("soups", "reward", "standing_soups", "rounds", "reached_rounds", "idle_rounds", "wasted_steps")
     undone_metric = "wasted_steps"
 
     def reset(self, seed: int) -> None:
@@ -35,6 +37,11 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
     def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
         """Command both chefs."""
         self.world.command(list(rounds), [each.plan.commands for each in rounds.values()])
+
+    def has_changed(self, worlds: Sequence[int]) -> Array:
+        """Whether a thing was moved or has cooked: chefs who both only wait, while nothing cooks, wait for ever."""
+        changed = [(self.world.state[name][worlds] != self._starts[name][worlds]).any(-1) for name in _THINGS]
+        return np.logical_or.reduce(changed)
 
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
         """Whether the episode's clock, which undone rounds put back, has run out."""

@@ -41,6 +41,7 @@ _TOLD_APART = (
     "round_steps",
     "max_episode_steps",
     "is_greedy",
+    "also_tests",
     "budget_env_steps",
 )
 """Fields that make two tests different kinds, beside planner, model and episodes; the last one tells runs apart."""

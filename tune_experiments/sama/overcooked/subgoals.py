@@ -64,6 +64,7 @@ def make_subgoals(ways: Reachability) -> tuple[Subgoal, ...]:
     found += [_clear("onion"), _clear("dish")]
     found += [_wait(place) for place in (*pots, *([MIDDLE_COUNTER] if ways.hands_over else []))]
     found += [_fetch(MIDDLE_COUNTER, "onion")] * ways.hands_over + [_fetch(COUNTER, "dish"), _fetch(COUNTER, "soup")]
+    found += [_wait(ONION_STORE), _wait(DISH_STORE)]
     # Whoever cannot serve a soup must be able to get rid of one.
     found += [_clear("soup")] * (not all(ways.reaches(start, HATCH) for start in ways.kitchen.starts.tolist()))
     return tuple(one for one in found if _somebody_can(ways, one))

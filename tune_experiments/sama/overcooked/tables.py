@@ -15,14 +15,26 @@ from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.overcooked.world import FALLEN_BACK
 from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 
-COLUMNS = ("soups", "reward", "standing_soups", "rounds", "reached_rounds", "wasted_steps")
+STEPS_NEEDED = "env_steps_to_80_percent"
+COLUMNS = (
+    "soups",
+    "sampled_soups",
+    "reward",
+    "standing_soups",
+    "rounds",
+    "reached_rounds",
+    "idle_rounds",
+    "wasted_steps",
+    STEPS_NEEDED,
+)
 ERRING = ("weak planner", "weaker planner")
 """Conditions of the ablations under which rules that err on purpose plan, whatever planner the run names."""
+_VALID_SOUPS, _NEARLY = "valid/soups", 0.8
 RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
 _OF_TESTS = (QUESTIONS, BY_RULE)
 COUNTING = (
     "`soups` and `reward` count all env steps of an episode, those of undone rounds too; `standing_soups` is the "
-    "paper's count, which leaves undone rounds out."
+    "paper's count, which leaves undone rounds out. `sampled_soups` are those of other episodes, with sampled actions."
 )
 PLANNED_BY_RULES = (
     "Planner: rules, written by hand (tuned scores, exhaustive search over structured state); they use no "
@@ -31,18 +43,32 @@ PLANNED_BY_RULES = (
 
 
 def of_training(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """How often built-in rewards stood in for a model's; nothing where no model wrote any.
+    """Env steps that a trial needed, and how often built-in rewards stood in for a model's, where one wrote them.
 
     Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
     """
     from tune_experiments.sama.overcooked.trials import parts_of
 
+    found = _steps_needed(rows) | _stood_in(rows)
+    return {parts_of(method)[1]: found} if found else {}
+
+
+def _steps_needed(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Env steps until validation first served 80 % of the most soups that it ever served; nothing where it was none."""
+    curve = [(row["env_steps"], row[_VALID_SOUPS]) for row in rows if _VALID_SOUPS in row]
+    best = max((soups for _, soups in curve), default=0.0)
+    if not best > 0:
+        return {}
+    return {STEPS_NEEDED: min(steps for steps, soups in curve if soups >= _NEARLY * best)}
+
+
+def _stood_in(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     episodes = [row for row in rows if f"episode/{FALLEN_BACK[0]}" in row]
     fallen_back = [[row[f"episode/{name}"] for name in FALLEN_BACK] for row in episodes]
     if not fallen_back:
         return {}
     subgoals, queries = zip(*fallen_back, strict=True)
-    return {parts_of(method)[1]: dict(zip(FALLEN_BACK, (max(subgoals), sum(queries) / len(queries)), strict=True))}
+    return dict(zip(FALLEN_BACK, (max(subgoals), sum(queries) / len(queries)), strict=True))
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:

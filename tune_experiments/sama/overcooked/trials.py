@@ -18,6 +18,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.observation import SYMBOLS
 from rl_models.networks.sama import SamaSizes
 from rl_models.planners.rewards import DesignedReward
+from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
 from rl_models.teams.sama_team import sama_team
@@ -32,9 +33,11 @@ from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
 from tune_experiments.sama.manuals import read_manual
 from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.domain import command_texts, domain_of, manual_sentences
+from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
-from tune_experiments.sama.overcooked.world import NUM_CHEFS, SubgoalKitchen, SymbolKitchen
+from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, SubgoalKitchen, SymbolKitchen
 from tune_experiments.sama.planning import make_planner
+from tune_experiments.sama.play import PlannedPlay, learned_executor
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
 SAMA, SELF_PLAY, MAPPO, BLIND, CODE = "sama", "selfplay", "mappo", "blind", "code"
@@ -71,7 +74,8 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         make_world=functools.partial(make_rounds, config, layout, sees_commands=row != BLIND),
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, layout, row != BLIND),
-        chosen_by="completed",
+        chosen_by="soups" if config.weights == "validated" else None,
+        chooses_last=True,
         make_algorithm=functools.partial(_prepared_algorithm, config, layout, trial_folder),
     )
 
@@ -107,12 +111,25 @@ def make_test_rounds(config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
 
 
 def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
-    """Rounds from states that training does not have, planned by rule."""
+    """Rounds from states that training does not have, and `soups` of whole episodes, all planned by rule.
+
+    Nothing is undone in these episodes.
+    """
     data = prepare_training_data(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
     with closing(
         make_rounds(config, layout, config.valid_episodes, pairs=data.pairs, sees_commands=sees_commands)
     ) as world:
-        return Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
+        found = Evaluation(world, policy, is_greedy=config.is_greedy).run(VALIDATION_SEED)
+    kitchen = CommandedKitchen(
+        config.test_episodes,
+        layout=layout,
+        sees_commands=sees_commands,
+        max_episode_steps=config.max_episode_steps,
+    )
+    with closing(kitchen):
+        loop = PlanningLoop(offline_planner(layout), max_reflections=0)
+        play = PlannedPlay(KitchenPlay(kitchen), learned_executor(policy, config.is_greedy), loop, config.round_steps)
+        return found | {"soups": play.run(VALIDATION_SEED)["soups"]}
 
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
@@ -168,7 +185,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
         overcooked.make_plan(settings, UNPLANNED[row], seed),
         build_policy=build,
         validate=functools.partial(
-            play_unplanned, row, settings, settings.valid_episodes, config.is_greedy, seed=VALIDATION_SEED
+            play_unplanned, row, settings, config.test_episodes, config.is_greedy, seed=VALIDATION_SEED
         ),
     )
 

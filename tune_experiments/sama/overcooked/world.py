@@ -1,7 +1,9 @@
 """Kitchens whose chefs get commands: for play under a planner, and for learning to follow commands.
 
 `SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
-In `CommandedKitchen` each chef has a sub-goal and knows when it is reached.
+In `CommandedKitchen` each chef has a sub-goal and knows when it is reached. Then its hands rest until its next command:
+it may walk, to make way, and uses nothing. The mask of legal cells says so, in training and in play, so that nothing is
+learned or done with a thing after the sub-goal. (To stand still as well would block a kitchen with one way to its pot.)
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
 for reaching them, and is over when both chefs have, or stopped after a time. No planner is asked here.
 
@@ -77,7 +79,7 @@ class CommandedKitchen(SymbolKitchen):
             first_world: number of the first world in the run.
             layout: a named kitchen.
             rewards: tests of its sub-goals; the domain's own by default.
-            sees_commands: whether chefs observe their sub-goals; False is a baseline.
+            sees_commands: whether chefs observe their sub-goals; False is a baseline, whose hands rest alike.
             arguments: further arguments of `Overcooked`.
         """
         super().__init__(num_worlds, first_world, layout=layout, **arguments)
@@ -128,10 +130,15 @@ class CommandedKitchen(SymbolKitchen):
 
     def _observe(self, rows: Array) -> Arrays:
         seen = super()._observe(rows)
+        seen["legal"] = seen["legal"] & (self.kitchen.is_floor | ~self._rests(rows)[..., None])
         if not self._sees_commands:
             return seen
         commands = np.where(self.state["reached"][rows], self._done, self.state["commands"][rows])
         return seen | {"commands": np.stack([commands, commands[:, ::-1]], -1).astype(np.uint8)}
+
+    def _rests(self, rows: Array) -> Array:
+        """Chefs whose hands rest, [K, 2] bool."""
+        return np.asarray(self.state["reached"][rows])
 
     def _begin(self, rows: Array) -> None:
         super()._begin(rows)
