@@ -21,7 +21,12 @@ class VmasParallelEnv(ParallelEnv):
     metadata: dict[str, Any] = {"name": "vmas", "render_modes": []}  # noqa: RUF012 (PettingZoo's form)
 
     def __init__(
-        self, scenario: str = "balance", max_steps: int = 100, continuous_actions: bool = True, **arguments: Any
+        self,
+        scenario: str = "balance",
+        max_steps: int = 100,
+        continuous_actions: bool = True,
+        render_mode: str | None = None,
+        **arguments: Any,
     ) -> None:
         """Build a scenario.
 
@@ -29,6 +34,7 @@ class VmasParallelEnv(ParallelEnv):
             scenario: Name of a vmas scenario.
             max_steps: Time limit in env steps.
             continuous_actions: Box actions, else Discrete ones.
+            render_mode: Ignored; nothing is rendered.
             arguments: Keyword arguments of the scenario.
         """
         self._env = vmas.make_env(
